@@ -1,0 +1,43 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint bench golden clean
+
+$(VENV)/.created:
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.created pyproject.toml constraints.txt
+	$(PIP) -e ".[test,notebook]"
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.created pyproject.toml constraints.txt
+	$(PIP) -e ".[demo]"
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.created pyproject.toml constraints.txt
+	$(PIP) -e ".[lint]"
+	@touch $@
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto
+
+golden: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --update-golden tests/test_golden.py tests/test_errors.py
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+
+bench: $(VENV)/.test
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info demo_output

@@ -1,0 +1,286 @@
+"""Items to statements: the generated function's body as an `ast`, every name filled in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from srcgraph.codegen.items import (
+    INDICES,
+    Branch,
+    Do,
+    InnerReduce,
+    Item,
+    Kernel,
+    Let,
+    Loop,
+    LoopLet,
+    LoopReduce,
+    LoopStore,
+    Part,
+    Raise,
+    Ref,
+    Store,
+    refs,
+)
+from srcgraph.codegen.names import Names
+from srcgraph.codegen.source import Places
+from srcgraph.ir.graph import Origin, Value
+
+_AUGMENTED = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+
+
+class Body:
+    """Emits a function's items with the names chosen for its variables."""
+
+    def __init__(self, names: Names, places: Places):
+        self.names = names
+        self.places = places
+        self.index_names: dict[Value, str] = {}
+
+    # -- names ------------------------------------------------------------------------------------
+
+    def target(self, value: Value) -> ast.Name:
+        return ast.Name(self.names.of(value), ast.Store())
+
+    def plain(self, value: Value) -> ast.Name:
+        return ast.Name(self.names.of(value), ast.Load())
+
+    def resolved(self, expr: ast.expr) -> ast.expr:
+        """The expression with names in place of variables."""
+        return _Resolve(self).visit(expr)
+
+    def placed(self, statements: list[ast.stmt], origin: Origin) -> list[ast.stmt]:
+        """Stamp statements that have no place yet with the user's."""
+        number = self.places.number(origin.loc)
+        for statement in statements:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.stmt) and not getattr(node, "lineno", 0):
+                    node.lineno = number
+        return statements
+
+    # -- blocks -----------------------------------------------------------------------------------
+
+    def block(self, items: Sequence[Item]) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        for item in items:
+            out += self.placed(self.item(item), item.origin)
+        return out
+
+    def item(self, item: Item) -> list[ast.stmt]:
+        match item:
+            case Let():
+                return self.assign(item.value, self.resolved(item.expr))
+            case Raise():
+                args = [ast.Constant(item.message), *map(self.resolved, item.args)]
+                error = ast.Call(ast.Name(item.error, ast.Load()), args, [])
+                return [ast.If(self.resolved(item.fails), [ast.Raise(error, None)], [])]
+            case Store():
+                return self.aliased(item.out, item.base) + [
+                    self.stored(item.out, item.index, item.expr, "add" if item.accumulate else "")
+                ]
+            case Do():
+                return [*self.aliased(item.out, item.base), ast.Expr(self.resolved(item.call))]
+            case Kernel():
+                return self.kernel(item)
+            case Branch():
+                return self.branch(item)
+            case Loop():
+                return self.loop(item)
+
+    def assign(self, value: Value, expr: ast.expr) -> list[ast.stmt]:
+        """``name = expr``, or ``name op= ...`` where that is the same."""
+        name = self.names.of(value)
+        if isinstance(expr, ast.Name) and expr.id == name:
+            return []
+        if isinstance(expr, ast.BinOp) and isinstance(expr.op, _AUGMENTED):
+            if isinstance(expr.left, ast.Name) and expr.left.id == name and not _mentions(expr.right, name):
+                return [ast.AugAssign(self.target(value), expr.op, expr.right)]
+        return [ast.Assign([self.target(value)], expr, lineno=0)]
+
+    def aliased(self, out: Value, base: Value) -> list[ast.stmt]:
+        """``out = base`` where an array before and after a change have different names."""
+        return self.assign(out, self.plain(base))
+
+    def stored(self, target: Value, index: Sequence[ast.expr], expr: ast.expr, combine: str) -> ast.stmt:
+        at = [self.resolved(e) for e in index]
+        where = at[0] if len(at) == 1 else ast.Tuple(at, ast.Load())
+        place = ast.Subscript(self.plain(target), where, ast.Store())
+        value = self.resolved(expr)
+        if combine == "add":
+            if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
+                return ast.AugAssign(place, ast.Sub(), value.operand)
+            return ast.AugAssign(place, ast.Add(), value)
+        if combine == "mul":
+            return ast.AugAssign(place, ast.Mult(), value)
+        if combine:
+            now = ast.Subscript(self.plain(target), where, ast.Load())
+            value = combined(combine, now, value)
+        return ast.Assign([place], value, lineno=0)
+
+    # -- loop nests -------------------------------------------------------------------------------
+
+    def kernel(self, item: Kernel) -> list[ast.stmt]:
+        depth = len(item.dims) + max((len(p.extents) for p in item.parts if isinstance(p, InnerReduce)), default=0)
+        before = dict(self.index_names)
+        self.index_names.update(zip(INDICES, self.names.indices(item, depth), strict=False))
+        out: list[ast.stmt] = []
+        for value, alloc in item.fresh:
+            out += self.assign(value, self.resolved(alloc))
+        for part in item.parts:
+            if isinstance(part, LoopReduce):
+                out += self.assign(part.acc, self.resolved(part.start))
+            if isinstance(part, LoopStore) and part.base is not None:
+                out += self.aliased(part.target, part.base)
+        inner = [s for part in item.parts for s in self.placed(self.part(part), part.origin)]
+        out += self.nest(item.extents, 0, inner)
+        self.index_names = before
+        return out
+
+    def nest(self, extents: Sequence[ast.expr], first: int, inner: list[ast.stmt]) -> list[ast.stmt]:
+        for k in range(len(extents) - 1, -1, -1):
+            index = ast.Name(self.index_names[INDICES[first + k]], ast.Store())
+            run = ast.Call(ast.Name("range", ast.Load()), [self.resolved(extents[k])], [])
+            inner = [ast.For(index, run, inner, [], lineno=0)]
+        return inner
+
+    def part(self, part: Part) -> list[ast.stmt]:
+        match part:
+            case LoopLet():
+                return self.assign(part.value, self.resolved(part.expr))
+            case LoopStore():
+                return [self.stored(part.target, part.index, part.expr, part.combine)]
+            case LoopReduce():
+                return self.assign(part.acc, combined(part.combine, self.plain(part.acc), self.resolved(part.expr)))
+            case InnerReduce():
+                start = self.assign(part.acc, self.resolved(part.start))
+                body = [s for let in part.parts for s in self.part(let)]
+                body += self.assign(part.acc, combined(part.combine, self.plain(part.acc), self.resolved(part.expr)))
+                return start + self.nest(part.extents, part.first, body)
+
+    # -- control flow -----------------------------------------------------------------------------
+
+    def branch(self, item: Branch) -> list[ast.stmt]:
+        sides = []
+        for side in (item.then, item.orelse):
+            moves = self.moves(item.outputs, side.results, side.origins)
+            sides.append(self.block(side.items) + self.placed(moves, item.origin))
+        return conditional(self.resolved(item.cond), *sides)
+
+    def loop(self, item: Loop) -> list[ast.stmt]:
+        out = self.placed(self.moves(item.params, item.inits), item.origin)
+        body = self.block(item.body.items)
+        body += self.placed(self.moves(item.params, item.body.results, item.body.origins), item.origin)
+        if item.stop is not None:
+            leave = ast.If(self.resolved(item.stop), [ast.Break()], [])
+            body += self.placed([leave], item.stop_origin)
+        if item.test is None:
+            out.append(self.for_(item, body))
+        else:
+            out.append(self.while_(item, body))
+        return out + self.placed(self.moves(item.outputs, [Ref(p) for p in item.params]), item.origin)
+
+    def for_(self, item: Loop, body: list[ast.stmt]) -> ast.stmt:
+        assert item.index is not None and item.bounds is not None
+        start, stop, step = map(self.resolved, item.bounds)
+        args = [start, stop, step]
+        if _is(step, 1):
+            args = [stop] if _is(start, 0) else [start, stop]
+        name = self.names.of(item.index)
+        if not any(_mentions(s, name) for s in body):
+            name = "_"
+        run = ast.Call(ast.Name("range", ast.Load()), args, [])
+        return ast.For(ast.Name(name, ast.Store()), run, body or [ast.Pass()], [], lineno=0)
+
+    def while_(self, item: Loop, body: list[ast.stmt]) -> ast.stmt:
+        assert item.test is not None
+        test = self.resolved(item.test.results[0])
+        items = self.block(item.test.items)
+        if not items:
+            return ast.While(test, body or [ast.Pass()], [])
+        leave = ast.If(negated(test), [ast.Break()], [])
+        self.placed([leave], item.origin)
+        return ast.While(ast.Constant(True), [*items, leave, *body], [])
+
+    def moves(
+        self, targets: Sequence[Value], sources: Sequence[ast.expr], origins: Sequence[Origin] = ()
+    ) -> list[ast.stmt]:
+        """Assign all at once: in an order that overwrites nothing still needed, or as one tuple."""
+        pending = []
+        where = {id(s): o for s, o in zip(sources, origins, strict=False)}
+        for target, source in zip(targets, sources, strict=True):
+            if isinstance(source, Ref) and self.names.of(source.value) == self.names.of(target):
+                continue
+            pending.append((target, source))
+        out: list[ast.stmt] = []
+        while pending:
+            for k, (target, source) in enumerate(pending):
+                rest = pending[:k] + pending[k + 1 :]
+                if not any(self.names.of(v) == self.names.of(target) for _, s in rest for v in refs(s)):
+                    made = self.assign(target, self.resolved(source))
+                    out += self.placed(made, where.get(id(source), Origin()))
+                    pending = rest
+                    break
+            else:
+                left = ast.Tuple([self.target(t) for t, _ in pending], ast.Store())
+                right = ast.Tuple([self.resolved(s) for _, s in pending], ast.Load())
+                out.append(ast.Assign([left], right, lineno=0))
+                break
+        return out
+
+
+class _Resolve(ast.NodeTransformer):
+    def __init__(self, body: Body):
+        self.body = body
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """A copy with names filled in; trees may be shared, so nothing is changed in place."""
+        if isinstance(node, Ref):
+            known = self.body.index_names.get(node.value)
+            return ast.Name(known or self.body.names.of(node.value), ast.Load())
+        fields = {}
+        for key, old in ast.iter_fields(node):
+            if isinstance(old, list):
+                fields[key] = [self.visit(x) if isinstance(x, ast.AST) else x for x in old]
+            else:
+                fields[key] = self.visit(old) if isinstance(old, ast.AST) else old
+        return type(node)(**fields)
+
+
+def combined(combine: str, acc: ast.expr, value: ast.expr) -> ast.expr:
+    """What an accumulator becomes."""
+    match combine:
+        case "add":
+            return ast.BinOp(acc, ast.Add(), value)
+        case "mul":
+            return ast.BinOp(acc, ast.Mult(), value)
+        case "logical_and":
+            return ast.BoolOp(ast.And(), [acc, value])
+        case "logical_or":
+            return ast.BoolOp(ast.Or(), [acc, value])
+    return ast.Call(ast.Attribute(ast.Name("np", ast.Load()), combine, ast.Load()), [acc, value], [])
+
+
+def conditional(test: ast.expr, then: list[ast.stmt], orelse: list[ast.stmt]) -> list[ast.stmt]:
+    """An ``if``, turned round or left out where a branch is empty."""
+    if not then and not orelse:
+        return []
+    if not then:
+        return [ast.If(negated(test), orelse, [])]
+    return [ast.If(test, then, orelse)]
+
+
+def negated(test: ast.expr) -> ast.expr:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand
+    if isinstance(test, ast.Constant) and isinstance(test.value, bool):
+        return ast.Constant(not test.value)
+    return ast.UnaryOp(ast.Not(), test)
+
+
+def _is(node: ast.expr, value: int) -> bool:
+    return isinstance(node, ast.Constant) and node.value == value
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))

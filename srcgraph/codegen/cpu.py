@@ -1,0 +1,140 @@
+"""The numba target: a module with one function, from a closed graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from srcgraph.codegen.body import Body
+from srcgraph.codegen.expr import loop_index
+from srcgraph.codegen.items import Block, Item, Kernel, Let, LoopStore, Ref, all_blocks, all_exprs, refs
+from srcgraph.codegen.names import Names
+from srcgraph.codegen.schedule import Scheduler, transparent
+from srcgraph.codegen.source import Places, Text, emit
+from srcgraph.codegen.storage import Copied, Interface, assign_storage
+from srcgraph.codegen.tidy import tidy
+from srcgraph.ir.closure import open_
+from srcgraph.ir.graph import NOWHERE, Graph, Origin, Value
+from srcgraph.ir.op import OPS
+
+HELPERS = "srcgraph.runtime.cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A generated module.
+
+    Attributes
+    ----------
+    name : str
+        Of the function in it.
+    text : Text
+    copies : tuple of Copied
+        Arrays that had to be copied, and why.
+    """
+
+    name: str
+    text: Text
+    copies: tuple[Copied, ...]
+
+
+def generate(graph: Graph, interface: Interface, *, name: str = "", options: str = 'error_model="numpy"') -> Generated:
+    """Write the numba module of a closed graph.
+
+    Parameters
+    ----------
+    graph : Graph
+    interface : Interface
+        Which parameters it changes, and which results it returns.
+    name : str
+        Of the function; the graph's by default.
+    options : str
+        Passed to ``numba.njit``, as source text.
+    """
+    plain = transparent(open_(graph))
+    scheduler = Scheduler(plain, "cpu")
+    block = scheduler.function()
+    stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface)
+    _store_back(block, stores, scheduler)
+    _drop_unused_sizes(block)
+    block.results = [block.results[k] for k in interface.returned]
+    helpers = _helpers_used(block)
+    names = Names(block, plain.params, reserved=frozenset(helpers) | {name or graph.name}, hints=scheduler.hints)
+    places = Places()
+    body = Body(names, places)
+    statements = body.block(block.items)
+    leave = _return([body.resolved(e) for e in block.results])
+    statements += body.placed([leave], _last_origin(block, interface))
+    function = _function(name or graph.name, [names.of(p) for p in plain.params], tidy(statements), options)
+    module = ast.Module([*_imports(function, helpers), function], [])
+    return Generated(name or graph.name, emit(module, places), tuple(copies))
+
+
+def _last_origin(block: Block, interface: Interface) -> Origin:
+    """Where the first returned value that the function computes itself comes from."""
+    found = (block.origins[k] for k in interface.returned)
+    return next((o for o in found if o.loc is not None), NOWHERE)
+
+
+def _store_back(block: Block, stores: Sequence[tuple[Value, Value]], s: Scheduler) -> None:
+    """Final contents that ended up elsewhere are copied into the arguments."""
+    for param, value in stores:
+        index = loop_index(param.type.ndim)
+        at = tuple(s.write.dim(d) for d in index)
+        expr = s.write.element(value, index) if value in s.variables else _element(s, value, at)
+        out = Value(param.name, param.type)
+        store = LoopStore(out, param, index, at, expr)
+        extents = tuple(s.write.dim(d) for d in param.type.shape)
+        block.items.append(Kernel(param.type.shape, [store], extents))
+
+
+def _element(s: Scheduler, value: Value, at: Sequence[ast.expr]) -> ast.expr:
+    index = at[0] if len(at) == 1 else ast.Tuple(list(at), ast.Load())
+    return ast.Subscript(Ref(value), index, ast.Load())
+
+
+def _drop_unused_sizes(block: Block) -> None:
+    """Sizes are read from shapes only where something uses them."""
+    used = {v for e in all_exprs(block) for v in refs(e)}
+    for inner in all_blocks(block):
+        inner.items[:] = [i for i in inner.items if not (_is_size(i) and i.value not in used)]
+
+
+def _is_size(item: Item) -> bool:
+    expr = item.expr if isinstance(item, Let) else None
+    return isinstance(expr, ast.Subscript) and isinstance(expr.value, ast.Attribute) and expr.value.attr == "shape"
+
+
+def _helpers_used(block: Block) -> list[str]:
+    names = {op.emit["cpu"] for op in OPS.values() if op.kind == "library" and "cpu" in op.emit}
+    found = {n.id for e in all_exprs(block) for n in ast.walk(e) if isinstance(n, ast.Name)}
+    return sorted(found & names)
+
+
+def _return(results: Sequence[ast.expr]) -> ast.stmt:
+    if not results:
+        return ast.Return(None)
+    return ast.Return(results[0] if len(results) == 1 else ast.Tuple(list(results), ast.Load()))
+
+
+def _function(name: str, params: Sequence[str], body: list[ast.stmt], options: str) -> ast.FunctionDef:
+    args = ast.arguments([], [ast.arg(p) for p in params], None, [], [], None, [])
+    decorator = ast.parse(f"njit({options})", mode="eval").body
+    return ast.FunctionDef(name, args, body, [decorator], None, lineno=0, type_params=[])
+
+
+def _imports(function: ast.FunctionDef, helpers: Sequence[str]) -> list[ast.stmt]:
+    used = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    lines = []
+    if "math" in used:
+        lines.append("import math")
+    if "np" in used:
+        lines.append("import numpy as np")
+    lines.append("from numba import njit")
+    if helpers:
+        lines.append(f"from {HELPERS} import {', '.join(helpers)}")
+    statements = ast.parse("\n".join(lines)).body
+    for statement in statements:
+        statement.lineno = 0
+    return statements

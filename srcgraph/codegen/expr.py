@@ -1,0 +1,334 @@
+"""Nested expressions: a number, or an array's element at an index, as one Python expression.
+
+Indices are `Dim`s over the enclosing loops' indices, so that ``u[1:][k]`` is ``u[k + 1]`` and two
+accesses are to the same place when their indices are equal.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from srcgraph.codegen.items import INDICES, ref
+from srcgraph.errors import InternalError
+from srcgraph.ir.dims import Dim, DimCall, as_dim, symbol
+from srcgraph.ir.graph import Apply, Value
+from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType
+from srcgraph.ir.view import View, split_operands
+
+Index = tuple[Dim, ...]
+INDEX_SYMBOLS = {f"@{k}": v for k, v in enumerate(INDICES)}
+_NARROW = {np.dtype(t) for t in (np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32)}
+_KEEPS_WIDTH = {"cast", "where", "maximum", "minimum", "fmax", "fmin"}
+
+
+def loop_index(ndim: int) -> Index:
+    """The index of the current point of a nest."""
+    return tuple(symbol(f"@{k}") for k in range(ndim))
+
+
+class Expressions:
+    """Writes values as expressions.
+
+    Parameters
+    ----------
+    variables : set of Value
+        Values that have a name: they are written as it.
+    definitions : mapping
+        The node of every other value.
+    providers : mapping
+        The variable that holds each size symbol.
+    owners : mapping
+        The integer that introduced a symbol no variable holds.
+    target : str
+        Which spelling of the ops to use.
+    """
+
+    def __init__(
+        self,
+        variables: set[Value],
+        definitions: Mapping[Value, Apply],
+        providers: Mapping[str, Value],
+        owners: Mapping[str, Value],
+        target: str = "cpu",
+    ):
+        self.variables = variables
+        self.definitions = definitions
+        self.providers = providers
+        self.owners = owners
+        self.target = target
+        self.local: dict[Value, Index] = {}
+        """Values of arrays that are loop numbers, with the index at which they are."""
+        self.accessed: list[tuple[Value, Index]] | None = None
+
+    # -- sizes and indices ----------------------------------------------------------------------
+
+    def dim(self, dim: Dim) -> ast.expr:
+        """An integer expression."""
+        terms = sorted(dim.terms, key=lambda t: (t[1] < 0, not t[0]))
+        out: ast.expr | None = None
+        for monomial, coefficient in terms:
+            factors = [self.atom(a) for a in monomial]
+            if abs(coefficient) != 1 or not factors:
+                factors.insert(0, number(abs(coefficient)))
+            term = factors[0]
+            for factor in factors[1:]:
+                term = ast.BinOp(term, ast.Mult(), factor)
+            if out is None:
+                out = ast.UnaryOp(ast.USub(), term) if coefficient < 0 else term
+            else:
+                out = ast.BinOp(out, ast.Sub() if coefficient < 0 else ast.Add(), term)
+        return out or number(0)
+
+    def atom(self, atom: str | DimCall) -> ast.expr:
+        if isinstance(atom, DimCall):
+            args = [self.dim(a) for a in atom.args]
+            if atom.fn in ("floordiv", "mod"):
+                return ast.BinOp(args[0], ast.FloorDiv() if atom.fn == "floordiv" else ast.Mod(), args[1])
+            return call(atom.fn, *args)
+        if atom in INDEX_SYMBOLS:
+            return ref(INDEX_SYMBOLS[atom])
+        if atom in self.providers:
+            return ref(self.providers[atom])
+        owner = self.owners.get(atom)
+        if owner is None or (owner not in self.variables and owner not in self.definitions):
+            raise InternalError(f"nothing in the generated code knows the size {atom!r}")
+        return self.scalar(owner)
+
+    def index_of(self, value: Value) -> Dim:
+        """An integer operand as an index expression."""
+        assert isinstance(value.type, ScalarType) and value.type.value is not None
+        return value.type.value
+
+    # -- values ---------------------------------------------------------------------------------
+
+    def scalar(self, value: Value) -> ast.expr:
+        """A number."""
+        if value in self.variables:
+            return ref(value)
+        node = self.definitions.get(value)
+        known = value.type.value if isinstance(value.type, ScalarType) else None
+        if node is not None and node.op.name == "const":
+            return literal(node.attrs["value"])
+        if known is not None and (node is None or known.symbol is None or known.symbol in self.providers):
+            if known.symbol is None or self.providers.get(known.symbol) is not value:
+                return self.dim(known)
+        if node is None:
+            raise InternalError(f"{value} has neither a name nor a definition in the generated code")
+        match node.op.name:
+            case "getitem":
+                return self.element(node.inputs[0], self.viewed(node, ()))
+            case "list_len":
+                return call("len", ref(node.inputs[0]))
+            case "list_get":
+                return subscript(ref(node.inputs[0]), [self.scalar(node.inputs[1])])
+        return self.spelled(node, [self.scalar(v) for v in node.inputs])
+
+    def element(self, value: Value, index: Index) -> ast.expr:
+        """The element of an array at an index."""
+        if self.local.get(value) == index:
+            return ref(value)
+        if value in self.variables:
+            if self.accessed is not None:
+                self.accessed.append((value, index))
+            return subscript(ref(value), [self.dim(d) for d in index])
+        node = self.definitions[value]
+        if node.op.kind == "elementwise":
+            return self.spelled(node, [self.operand(v, value, index) for v in node.inputs])
+        match node.op.name:
+            case "getitem":
+                return self.element(node.inputs[0], self.viewed(node, index))
+            case "with_shape" | "copy":
+                return self.element(node.inputs[0], index)
+            case "broadcast_to":
+                return self.stretched(node, index)
+            case "full":
+                return self.scalar(node.inputs[0])
+            case "empty":
+                return literal(node.attrs["dtype"].type(0))
+            case "arange":
+                start, step, _ = node.inputs
+                return self.ranged(start, step, index[0])
+        raise InternalError(f"{node.op.name} has no element expression")
+
+    def operand(self, operand: Value, out: Value, index: Index) -> ast.expr:
+        """An elementwise operand at an index of the result: missing axes are dropped, ones repeat."""
+        if not isinstance(operand.type, ArrayType):
+            return self.scalar(operand)
+        shape = operand.type.shape
+        own = index[len(index) - len(shape) :]
+        full = out.type.shape[len(index) - len(shape) :]
+        at = tuple(as_dim(0) if d == 1 and f != 1 else i for d, f, i in zip(shape, full, own, strict=True))
+        return self.element(operand, at)
+
+    def viewed(self, node: Apply, index: Index) -> Index:
+        """The index into the base of a view."""
+        return base_index(node.attrs["view"], [self.index_of(v) for v in node.inputs[1:]], index)
+
+    def stretched(self, node: Apply, index: Index) -> ast.expr:
+        x = node.inputs[0]
+        if not isinstance(x.type, ArrayType):
+            return self.scalar(x)
+        out: list[Any] = []
+        wanted = node.outputs[0].type.shape
+        for k, size in enumerate(x.type.shape):
+            at = k + len(index) - len(x.type.shape)
+            if size == wanted[at]:
+                out.append(index[at])
+            elif size == 1:
+                out.append(as_dim(0))
+            else:
+                test = ast.Compare(self.dim(size), [ast.NotEq()], [number(1)])
+                out.append(ast.IfExp(test, self.dim(index[at]), number(0)))
+        if all(isinstance(i, Dim) for i in out):
+            return self.element(x, tuple(out))
+        if x not in self.variables:
+            raise InternalError("an array stretched at run time must be in memory")
+        return subscript(ref(x), [self.dim(i) if isinstance(i, Dim) else i for i in out])
+
+    def ranged(self, start: Value, step: Value, k: Dim) -> ast.expr:
+        if start.type.dtype == INT and step.type.value is not None and start.type.value is not None:
+            return self.dim(start.type.value + k * step.type.value)
+        by = self.scalar(step)
+        at = self.dim(k)
+        term = at if is_number(by, 1) else ast.BinOp(at, ast.Mult(), by)
+        first = self.scalar(start)
+        total = term if is_number(first, 0) and not is_number(by, 1) else ast.BinOp(first, ast.Add(), term)
+        return self.converted(total, start.type.dtype) if start.type.dtype != FLOAT else total
+
+    # -- ops ------------------------------------------------------------------------------------
+
+    def spelled(self, node: Apply, operands: Sequence[ast.expr]) -> ast.expr:
+        """An elementwise op of expressions, with the dtype the graph says."""
+        out = node.outputs[0].type.dtype
+        if node.op.name == "cast":
+            return self.cast(operands[0], node.inputs[0].type.dtype, out)
+        if node.op.name in _MIXES:
+            operands = [_without_float(a, operands, k) for k, a in enumerate(operands)]
+        text = node.op.emit.get(self.target)
+        if text is None:
+            raise InternalError(f"{node.op.name} has no text for {self.target}")
+        result = filled(text, operands, node.attrs)
+        if out in _NARROW and node.op.name not in _KEEPS_WIDTH:
+            return self.converted(result, out)
+        return result
+
+    def cast(self, x: ast.expr, have: np.dtype, want: np.dtype) -> ast.expr:
+        if have == want:
+            return x
+        if have == BOOL and want.kind == "f":
+            one, zero = (literal(want.type(v)) for v in (1, 0))
+            return ast.IfExp(x, one, zero)
+        return self.converted(x, want)
+
+    def converted(self, x: ast.expr, dtype: np.dtype) -> ast.expr:
+        plain = {BOOL: "bool", INT: "int", FLOAT: "float"}.get(dtype)
+        return call(plain, x) if plain else call(f"np.{dtype.name}", x)
+
+
+_MIXES = {"add", "sub", "mul", "div"}
+
+
+def _without_float(operand: ast.expr, operands: Sequence[ast.expr], k: int) -> ast.expr:
+    """``0.5 * float(k)`` is written ``0.5 * k``: beside a float, an integer is one."""
+    is_cast = isinstance(operand, ast.Call) and isinstance(operand.func, ast.Name) and operand.func.id == "float"
+    if not is_cast:
+        return operand
+    others = [o for j, o in enumerate(operands) if j != k]
+    sure = all(isinstance(o, ast.Constant) and isinstance(o.value, float) for o in others)
+    return operand.args[0] if sure else operand  # type: ignore[attr-defined]
+
+
+def base_index(view: View, operands: Sequence[Dim], index: Index) -> Index:
+    """The index into the base, given the index into the view."""
+    at: dict[int, Dim] = {}
+    for position, kept in enumerate(view.order):
+        if kept is not None:
+            at[view.kept[kept]] = index[position]
+    out = []
+    for axis, (selector, own) in enumerate(zip(view.axes, split_operands(view, operands), strict=True)):
+        if selector == "i":
+            out.append(own[0])
+        elif selector == ":":
+            out.append(at[axis])
+        else:
+            out.append(own[0] + at[axis] * int(selector))
+    return tuple(out)
+
+
+def number(value: int) -> ast.expr:
+    return ast.Constant(value) if value >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-value))
+
+
+def literal(value: Any) -> ast.expr:
+    """A number as source: Python's own bare, NumPy's of other dtypes wrapped."""
+    if isinstance(value, np.generic):
+        plain = literal(value.item())
+        return plain if value.dtype in (BOOL, INT, FLOAT) else call(f"np.{value.dtype.name}", plain)
+    if isinstance(value, bool) or value is None:
+        return ast.Constant(value)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return dotted("np.nan")
+        if math.isinf(value):
+            inf = dotted("np.inf")
+            return inf if value > 0 else ast.UnaryOp(ast.USub(), inf)
+        if math.copysign(1.0, value) < 0:
+            return ast.UnaryOp(ast.USub(), ast.Constant(-value))
+        return ast.Constant(value)
+    if isinstance(value, complex):
+        return call("complex", literal(value.real), literal(value.imag))
+    return number(value)
+
+
+def dotted(name: str) -> ast.expr:
+    first, *rest = name.split(".")
+    out: ast.expr = ast.Name(first, ast.Load())
+    for part in rest:
+        out = ast.Attribute(out, part, ast.Load())
+    return out
+
+
+def call(name: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(dotted(name), list(args), [])
+
+
+def subscript(base: ast.expr, index: Sequence[ast.expr]) -> ast.Subscript:
+    if len(index) == 1:
+        return ast.Subscript(base, index[0], ast.Load())
+    return ast.Subscript(base, ast.Tuple(list(index), ast.Load()), ast.Load())
+
+
+def is_number(node: ast.expr, value: float) -> bool:
+    return isinstance(node, ast.Constant) and node.value == value and not isinstance(node.value, bool)
+
+
+@cache
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def filled(text: str, operands: Sequence[ast.expr], attrs: Mapping[str, Any]) -> ast.expr:
+    """A template with its operands ``x``, ``y``, ``z`` and attributes put in."""
+    names: dict[str, ast.expr] = dict(zip("xyz", operands, strict=False))
+    for key, value in attrs.items():
+        if isinstance(value, int | float):
+            names[key] = literal(value)
+
+    class Fill(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return names.get(node.id, node)
+
+    return Fill().visit(copy.deepcopy(_parsed(text)))
+
+
+def repeats_operand(text: str) -> frozenset[str]:
+    """The operands a template evaluates more than once."""
+    seen = [n.id for n in ast.walk(_parsed(text)) if isinstance(n, ast.Name) and n.id in ("x", "y", "z")]
+    return frozenset(n for n in seen if seen.count(n) > 1)

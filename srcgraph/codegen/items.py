@@ -1,0 +1,299 @@
+"""Statements to be: what the schedule makes of a graph, before variables have names.
+
+Expressions are `ast` trees in which a `Ref` stands for a variable, that is for a graph value or a
+loop index that gets a name only when everything is placed. An `Item` is one statement or one loop
+nest; its expressions say what it reads.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from srcgraph.ir.dims import Dim
+from srcgraph.ir.graph import NOWHERE, For, If, Origin, Value, While
+
+
+class Ref(ast.Name):
+    """The name of a variable, filled in at the end."""
+
+    def __init__(self, value: Value):
+        super().__init__(id=value.name or "v", ctx=ast.Load())
+        self.value = value
+
+
+def ref(value: Value) -> Ref:
+    return Ref(value)
+
+
+def refs(node: ast.AST) -> Iterator[Value]:
+    """The variables an expression reads."""
+    stack: list[ast.AST] = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, Ref):
+            yield current.value
+        else:
+            stack.extend(ast.iter_child_nodes(current))
+
+
+@dataclass(eq=False, slots=True)
+class Let:
+    """``value = expr``: a number, or an array that a library call or an allocation makes."""
+
+    value: Value
+    expr: ast.expr
+    origin: Origin = NOWHERE
+    alias: Value | None = None
+    """The array whose memory ``value`` may share, for reshapes and items of lists."""
+
+
+@dataclass(eq=False, slots=True)
+class Raise:
+    """``if fails: raise error(message, *args)``."""
+
+    fails: ast.expr
+    error: str
+    message: str
+    args: tuple[ast.expr, ...]
+    origin: Origin = NOWHERE
+
+
+@dataclass(eq=False, slots=True)
+class Store:
+    """``base[index] = expr`` or ``+=``; ``out`` is the array after it, in the same memory."""
+
+    out: Value
+    base: Value
+    index: tuple[ast.expr, ...]
+    expr: ast.expr
+    accumulate: bool
+    origin: Origin = NOWHERE
+
+
+@dataclass(eq=False, slots=True)
+class Do:
+    """A statement run for its effect on a list: ``xs.append(x)``."""
+
+    out: Value
+    base: Value
+    call: ast.expr
+    pushed: Value | None = None
+    origin: Origin = NOWHERE
+
+
+# -- loop nests -----------------------------------------------------------------------------------
+
+
+Access = tuple[Value, tuple[Dim, ...]]
+"""An array and the index at which it is read."""
+
+
+@dataclass(eq=False, slots=True)
+class LoopLet:
+    """A number per point of a nest."""
+
+    value: Value
+    expr: ast.expr
+    reads: list[Access] = field(default_factory=list)
+    origin: Origin = NOWHERE
+
+
+@dataclass(eq=False, slots=True)
+class LoopStore:
+    """``target[index] = expr`` at each point; ``base`` is the array before, None for a new one."""
+
+    target: Value
+    base: Value | None
+    at: tuple[Dim, ...]
+    index: tuple[ast.expr, ...]
+    expr: ast.expr
+    combine: str = ""
+    reads: list[Access] = field(default_factory=list)
+    origin: Origin = NOWHERE
+
+
+@dataclass(eq=False, slots=True)
+class LoopReduce:
+    """``acc = combine(acc, expr)`` over the whole nest."""
+
+    acc: Value
+    combine: str
+    start: ast.expr
+    expr: ast.expr
+    reads: list[Access] = field(default_factory=list)
+    origin: Origin = NOWHERE
+
+
+@dataclass(eq=False, slots=True)
+class InnerReduce:
+    """A reduction over inner axes at each point: ``acc`` is a number there."""
+
+    acc: Value
+    combine: str
+    start: ast.expr
+    extents: tuple[ast.expr, ...]
+    first: int
+    parts: list[LoopLet]
+    expr: ast.expr
+    reads: list[Access] = field(default_factory=list)
+    origin: Origin = NOWHERE
+
+
+Part: TypeAlias = LoopLet | LoopStore | LoopReduce | InnerReduce
+
+
+@dataclass(eq=False, slots=True)
+class Kernel:
+    """A loop nest over ``dims``; index ``k`` of every nest is ``INDICES[k]``.
+
+    ``fresh`` are the new arrays it fills, allocated just before; ``lets`` run before the nest.
+    """
+
+    dims: tuple[Dim, ...]
+    parts: list[Part]
+    extents: tuple[ast.expr, ...] = ()
+    fresh: list[tuple[Value, ast.expr]] = field(default_factory=list)
+    origin: Origin = NOWHERE
+
+
+INDICES: tuple[Value, ...] = tuple(Value(name, None) for name in ("i", "j", "k", "l", "m", "p", "q", "r"))  # type: ignore[arg-type]
+
+
+# -- control flow ---------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """Items in order, then the values a region hands on, and where each was computed."""
+
+    items: list[Item]
+    results: list[ast.expr]
+    values: list[Value]
+    origins: list[Origin]
+
+
+@dataclass(eq=False, slots=True)
+class Branch:
+    node: If
+    cond: ast.expr
+    then: Block
+    orelse: Block
+    outputs: tuple[Value, ...]
+    origin: Origin = NOWHERE
+
+
+@dataclass(eq=False, slots=True)
+class Loop:
+    """A `for` (with bounds) or a `while` (with a test)."""
+
+    node: For | While
+    params: tuple[Value, ...]
+    inits: list[ast.expr]
+    init_values: tuple[Value, ...]
+    body: Block
+    outputs: tuple[Value, ...]
+    index: Value | None = None
+    bounds: tuple[ast.expr, ast.expr, ast.expr] | None = None
+    test: Block | None = None
+    stop: ast.expr | None = None
+    stop_origin: Origin = NOWHERE
+    origin: Origin = NOWHERE
+
+
+Item: TypeAlias = Let | Raise | Store | Do | Kernel | Branch | Loop
+
+
+def part_exprs(part: Part) -> list[ast.expr]:
+    match part:
+        case LoopLet():
+            return [part.expr]
+        case LoopStore():
+            return [*part.index, part.expr]
+        case LoopReduce():
+            return [part.start, part.expr]
+        case InnerReduce():
+            return [part.start, *part.extents, part.expr, *(p.expr for p in part.parts)]
+
+
+def item_exprs(item: Item) -> Sequence[ast.expr]:
+    """The expressions an item evaluates itself, those of inner blocks excluded."""
+    match item:
+        case Let():
+            return [item.expr]
+        case Raise():
+            return [item.fails, *item.args]
+        case Store():
+            return [*item.index, item.expr]
+        case Do():
+            return [item.call]
+        case Kernel():
+            return [*item.extents, *(e for _, e in item.fresh), *(e for p in item.parts for e in part_exprs(p))]
+        case Branch():
+            return [item.cond]
+        case Loop():
+            return [*item.inits, *(item.bounds or ())]
+
+
+def reads_of(item: Item) -> set[Value]:
+    """The variables an item itself reads, inner blocks excluded."""
+    found = {v for e in item_exprs(item) for v in refs(e)}
+    match item:
+        case Store() | Do():
+            found.add(item.base)
+        case Kernel():
+            own = {p.value for p in item.parts if isinstance(p, LoopLet)}
+            for part in item.parts:
+                if isinstance(part, LoopStore) and part.base is not None:
+                    found.add(part.base)
+                if isinstance(part, LoopReduce | InnerReduce):
+                    own.add(part.acc)
+                if isinstance(part, InnerReduce):
+                    own.update(p.value for p in part.parts)
+            found -= own | set(INDICES) | {v for v, _ in item.fresh}
+    return found
+
+
+def writes_of(item: Item) -> list[Value]:
+    """The variables an item defines in its block."""
+    match item:
+        case Let():
+            return [item.value]
+        case Store() | Do():
+            return [item.out]
+        case Kernel():
+            out = [v for v, _ in item.fresh]
+            out += [p.target for p in item.parts if isinstance(p, LoopStore) and p.base is not None]
+            return out + [p.acc for p in item.parts if isinstance(p, LoopReduce)]
+        case Branch() | Loop():
+            return list(item.outputs)
+    return []
+
+
+def inner_blocks(item: Item) -> list[Block]:
+    match item:
+        case Branch():
+            return [item.then, item.orelse]
+        case Loop():
+            return [b for b in (item.test, item.body) if b is not None]
+    return []
+
+
+def all_blocks(block: Block) -> Iterator[Block]:
+    """A block and every block inside it."""
+    yield block
+    for item in block.items:
+        for inner in inner_blocks(item):
+            yield from all_blocks(inner)
+
+
+def all_exprs(block: Block) -> Iterator[ast.expr]:
+    """Every expression in a block and in the blocks inside it."""
+    for inner in all_blocks(block):
+        yield from inner.results
+        for item in inner.items:
+            yield from item_exprs(item)
+            if isinstance(item, Loop) and item.stop is not None:
+                yield item.stop

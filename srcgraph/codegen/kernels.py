@@ -1,0 +1,465 @@
+"""Loop nests: making arrays, changing parts of them, reducing them; and fusing neighbours.
+
+Every nest uses the same index variables, one per depth, so that nests over the same lengths can be
+joined: two accesses touch the same place when their indices are equal expressions.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from srcgraph.codegen.expr import Index, base_index, call, dotted, literal, loop_index
+from srcgraph.codegen.items import (
+    Access,
+    InnerReduce,
+    Item,
+    Kernel,
+    Let,
+    LoopLet,
+    LoopReduce,
+    LoopStore,
+    Part,
+    Ref,
+    reads_of,
+    ref,
+    writes_of,
+)
+from srcgraph.ir.dims import Dim, as_dim
+from srcgraph.ir.graph import Apply, Value
+from srcgraph.ir.types import FLOAT, ArrayType, ScalarType
+from srcgraph.ir.view import split_operands, view_shape
+
+if TYPE_CHECKING:
+    from srcgraph.codegen.schedule import Scheduler
+
+
+def stretches_at_run_time(node: Apply) -> bool:
+    """Whether a broadcast has an axis whose length may be 1 or the full one."""
+    x = node.inputs[0]
+    if not isinstance(x.type, ArrayType):
+        return False
+    wanted = node.outputs[0].type.shape[-len(x.type.shape) :]
+    return any(d not in (w, 1) for d, w in zip(x.type.shape, wanted, strict=True))
+
+
+def allocation(s: Scheduler, value: Value, how: str = "empty", fill: ast.expr | None = None) -> ast.expr:
+    """``np.empty(shape, dtype)``; float64 is not written out."""
+    sizes = [s.write.dim(d) for d in value.type.shape]
+    shape = sizes[0] if len(sizes) == 1 else ast.Tuple(sizes, ast.Load())
+    args: list[ast.expr] = [shape] if fill is None else [shape, fill]
+    if value.type.dtype != FLOAT:
+        name = "bool_" if value.type.dtype.kind == "b" else value.type.dtype.name
+        args.append(dotted(f"np.{name}"))
+    return call(f"np.{how}", *args)
+
+
+def extents(s: Scheduler, dims: Sequence[Dim]) -> tuple[ast.expr, ...]:
+    return tuple(s.write.dim(without_clamp(d)) for d in dims)
+
+
+def without_clamp(dim: Dim) -> Dim:
+    """A length as the end of a range: ``max(n - 2, 0)`` may as well be ``n - 2``."""
+    if len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1:
+        atom = dim.terms[0][0][0]
+        if not isinstance(atom, str) and atom.fn == "max" and atom.args[1] == 0:
+            return atom.args[0]
+    return dim
+
+
+# -- bodies -----------------------------------------------------------------------------------------
+
+
+class _Body:
+    """Collects the parts of one nest; named and shared values become loop numbers."""
+
+    def __init__(self, s: Scheduler):
+        self.s = s
+        self.parts: list[LoopLet] = []
+        self.saved = dict(s.write.local)
+
+    def expr(self, value: Value, index: Index) -> tuple[ast.expr, list[Access]]:
+        """The element of ``value``, its named delayed operands first."""
+        self.lets(value, index)
+        return self.traced(value, index)
+
+    def traced(self, value: Value, index: Index) -> tuple[ast.expr, list[Access]]:
+        write = self.s.write
+        write.accessed = []
+        if isinstance(value.type, ArrayType):
+            expr = write.element(value, index)
+        else:
+            expr = write.scalar(value)
+        reads, write.accessed = write.accessed, None
+        return expr, reads
+
+    def lets(self, value: Value, index: Index) -> None:
+        """Loop numbers for the user's named values below ``value``."""
+        write = self.s.write
+        for operand, at in self.operands(value, index):
+            if operand in write.variables or operand in write.local:
+                continue
+            self.lets(operand, at)
+            node = write.definitions[operand]
+            if operand.name and node.op.kind == "elementwise":
+                expr, reads = self.traced(operand, at)
+                self.parts.append(LoopLet(operand, expr, reads, node.origin))
+                write.local[operand] = at
+
+    def operands(self, value: Value, index: Index) -> Iterator[tuple[Value, Index]]:
+        """The delayed arrays an element reads, with their indices."""
+        write = self.s.write
+        node = write.definitions.get(value)
+        if node is None or value in write.variables or value in write.local:
+            return
+        if node.op.kind == "elementwise":
+            for v in node.inputs:
+                if isinstance(v.type, ArrayType):
+                    shape = v.type.shape
+                    full = value.type.shape[len(index) - len(shape) :]
+                    own = index[len(index) - len(shape) :]
+                    at = [as_dim(0) if d == 1 and f != 1 else i for d, f, i in zip(shape, full, own, strict=True)]
+                    yield v, tuple(at)
+        elif node.op.name == "getitem":
+            yield node.inputs[0], write.viewed(node, index)
+        elif node.op.name in ("with_shape", "copy"):
+            yield node.inputs[0], index
+        elif node.op.name == "broadcast_to" and not stretches_at_run_time(node):
+            x = node.inputs[0]
+            if isinstance(x.type, ArrayType):
+                own = index[len(index) - x.type.ndim :]
+                yield x, tuple(as_dim(0) if d == 1 else i for d, i in zip(x.type.shape, own, strict=True))
+
+    def close(self) -> list[LoopLet]:
+        self.s.write.local = self.saved
+        return self.parts
+
+
+# -- making arrays ----------------------------------------------------------------------------------
+
+
+def made(s: Scheduler, node: Apply) -> Iterator[Item]:
+    """An array in memory for a delayed value."""
+    out = node.outputs[0]
+    match node.op.name:
+        case "full":
+            yield from _filled(s, node)
+        case "empty":
+            expr = allocation(s, out)
+            s.name(out)
+            yield Let(out, expr, node.origin)
+        case "copy" if node.inputs[0] in s.variables:
+            expr = ast.Call(ast.Attribute(ref(node.inputs[0]), "copy", ast.Load()), [], [])
+            s.name(out)
+            yield Let(out, expr, node.origin)
+        case _:
+            body = _Body(s)
+            index = loop_index(out.type.ndim)
+            expr, reads = body.expr(out, index)
+            alloc = allocation(s, out)
+            lets = body.close()
+            s.name(out)
+            store = LoopStore(out, None, index, _written(s, index), expr, reads=reads, origin=node.origin)
+            parts: list[Part] = [*lets, store]
+            yield Kernel(out.type.shape, parts, extents(s, out.type.shape), [(out, alloc)], node.origin)
+
+
+def _filled(s: Scheduler, node: Apply) -> Iterator[Item]:
+    out = node.outputs[0]
+    fill = s.write.scalar(node.inputs[0])
+    value = fill.value if isinstance(fill, ast.Constant) else None
+    if value in (0, 1) and not (isinstance(value, float) and np.signbit(value)):
+        expr = allocation(s, out, "ones" if value else "zeros")
+    elif _is_zero(fill):
+        expr = allocation(s, out, "zeros")
+    else:
+        expr = allocation(s, out, "full", fill)
+    s.name(out)
+    yield Let(out, expr, node.origin)
+
+
+def _is_zero(expr: ast.expr) -> bool:
+    """Whether an expression is a zero of some dtype: ``np.float32(0.0)``."""
+    inner = expr.args[0] if isinstance(expr, ast.Call) and len(expr.args) == 1 else None
+    return isinstance(inner, ast.Constant) and inner.value == 0
+
+
+def _written(s: Scheduler, index: Index) -> tuple[ast.expr, ...]:
+    return tuple(s.write.dim(d) for d in index)
+
+
+# -- changing parts ---------------------------------------------------------------------------------
+
+
+def update(s: Scheduler, node: Apply) -> Iterator[Item]:
+    """A store into, or an addition to, a region of an array."""
+    base, value = node.inputs[:2]
+    out, view = node.outputs[0], node.attrs["view"]
+    operands = [s.write.index_of(v) for v in node.inputs[2:]]
+    own = split_operands(view, operands)
+    shape = view_shape(view, base.type.shape, [o[1] for o in own if len(o) == 2])
+    index = loop_index(len(shape))
+    at = base_index(view, operands, index)
+    if isinstance(value.type, ArrayType) and _reads_elsewhere(s, value, shape, base, at):
+        if value in s.variables:
+            saved = Value(value.name, value.type)
+            yield Let(saved, ast.Call(ast.Attribute(ref(value), "copy", ast.Load()), [], []), node.origin)
+            s.name(saved)
+            value = saved
+        else:
+            yield from made(s, s.uses.definition[value])
+    body = _Body(s)
+    expr, reads = body.expr(value, _aligned(value, shape, index))
+    lets = body.close()
+    combine = "add" if node.op.name == "add_at" else ""
+    s.name(out)
+    store = LoopStore(out, base, at, _written(s, at), expr, combine, reads, node.origin)
+    yield Kernel(shape, [*lets, store], extents(s, shape), [], node.origin)
+
+
+def _aligned(value: Value, shape: Sequence[Dim], index: Index) -> Index:
+    """The index of a value stored into a region: missing axes are dropped, ones repeat."""
+    if not isinstance(value.type, ArrayType):
+        return ()
+    own = value.type.shape
+    pairs = zip(own, shape[len(shape) - len(own) :], index[len(index) - len(own) :], strict=True)
+    return tuple(as_dim(0) if d == 1 and f != 1 else i for d, f, i in pairs)
+
+
+def _reads_elsewhere(s: Scheduler, value: Value, shape: Sequence[Dim], base: Value, at: Index) -> bool:
+    """Whether the value stored reads the array it is stored into, other than in the same place."""
+    if value in s.variables:
+        return value is base and _aligned(value, shape, loop_index(len(shape))) != at
+    body = _Body(s)
+    _, reads = body.expr(value, _aligned(value, shape, loop_index(len(shape))))
+    reads = reads + [r for let in body.parts for r in let.reads]
+    body.close()
+    return any(v is base and i != at for v, i in reads)
+
+
+# -- reductions -------------------------------------------------------------------------------------
+
+
+def reduction(s: Scheduler, node: Apply) -> Iterator[Item]:
+    """A number, or an array, that combines elements along axes."""
+    x, out, axes = node.inputs[0], node.outputs[0], node.attrs["axes"]
+    assert isinstance(x.type, ArrayType) and node.op.reduction is not None
+    s.hints[out] = _reduction_name(s, node)
+    if len(axes) == x.type.ndim:
+        yield from _full(s, node)
+    elif axes == tuple(range(x.type.ndim - len(axes), x.type.ndim)):
+        yield from _inner(s, node)
+    else:
+        yield from _outer(s, node)
+
+
+_RESULT = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "all": "every", "any": "some"}
+
+
+def _reduction_name(s: Scheduler, node: Apply) -> str:
+    """``u_max`` for the maximum of a variable, else what kind of result it is."""
+    x = node.inputs[0]
+    if x in s.variables and x.name:
+        return f"{x.name}_{node.op.name}"
+    return _RESULT.get(node.op.name, node.op.name)
+
+
+def _start(node: Apply) -> tuple[ast.expr, np.dtype]:
+    """The first value of the accumulator, and its dtype: float32 adds up in float64."""
+    dtype = node.outputs[0].type.dtype
+    wide = FLOAT if node.op.name in ("sum", "prod") and dtype == np.float32 else dtype
+    return literal(node.op.reduction.identity(wide)), wide
+
+
+def _full(s: Scheduler, node: Apply) -> Iterator[Item]:
+    x, out = node.inputs[0], node.outputs[0]
+    start, wide = _start(node)
+    acc = out if wide == out.type.dtype else Value(out.name, ScalarType(wide))
+    s.hints[acc] = s.hints[out]
+    body = _Body(s)
+    expr, reads = body.expr(x, loop_index(x.type.ndim))
+    parts: list[Part] = list(body.close())
+    parts.append(LoopReduce(acc, node.op.reduction.combine, start, expr, reads, node.origin))
+    yield Kernel(x.type.shape, parts, extents(s, x.type.shape), [], node.origin)
+    s.name(acc)
+    if acc is not out:
+        s.name(out)
+        yield Let(out, s.write.converted(ref(acc), out.type.dtype), node.origin)
+
+
+def _inner(s: Scheduler, node: Apply) -> Iterator[Item]:
+    """Trailing axes: an accumulator per element of the result."""
+    x, out = node.inputs[0], node.outputs[0]
+    kept = out.type.ndim
+    start, wide = _start(node)
+    acc = Value(out.name, ScalarType(wide))
+    s.hints[acc] = s.hints[out]
+    body = _Body(s)
+    expr, reads = body.expr(x, loop_index(x.type.ndim))
+    lets = body.close()
+    inner = InnerReduce(
+        acc, node.op.reduction.combine, start, extents(s, x.type.shape[kept:]), kept, lets, expr, reads, node.origin
+    )
+    for let in lets:
+        inner.reads = inner.reads + let.reads
+    index = loop_index(kept)
+    alloc = allocation(s, out)
+    total: ast.expr = ref(acc) if wide == out.type.dtype else s.write.converted(ref(acc), out.type.dtype)
+    store = LoopStore(out, None, index, _written(s, index), total, origin=node.origin)
+    s.name(out)
+    yield Kernel(out.type.shape, [inner, store], extents(s, out.type.shape), [(out, alloc)], node.origin)
+
+
+def _outer(s: Scheduler, node: Apply) -> Iterator[Item]:
+    """Other axes: the result is an array that every element is combined into, in memory order."""
+    x, out, axes = node.inputs[0], node.outputs[0], node.attrs["axes"]
+    base = Value(out.name, out.type)
+    s.hints[base] = s.hints[out]
+    fill = literal(node.op.reduction.identity(out.type.dtype))
+    zero = node.op.name == "sum"
+    yield Let(base, allocation(s, out, "zeros") if zero else allocation(s, out, "full", fill), node.origin)
+    s.name(base)
+    body = _Body(s)
+    full = loop_index(x.type.ndim)
+    at = tuple(d for k, d in enumerate(full) if k not in axes)
+    expr, reads = body.expr(x, full)
+    lets = body.close()
+    s.name(out)
+    store = LoopStore(out, base, at, _written(s, at), expr, node.op.reduction.combine, reads, node.origin)
+    yield Kernel(x.type.shape, [*lets, store], extents(s, x.type.shape), [], node.origin)
+
+
+# -- fusion -----------------------------------------------------------------------------------------
+
+
+def fused(items: list[Item], s: Scheduler) -> list[Item]:
+    """Join neighbouring nests over the same lengths where no element is read before it is made."""
+    out: list[Item] = []
+    for item in items:
+        if isinstance(item, Kernel):
+            at = _partner(out, item)
+            if at is not None:
+                moved = out[at + 1 :]
+                joined = _joined(out[at], item, s)  # type: ignore[arg-type]
+                out[at:] = [*moved, joined]
+                continue
+        out.append(item)
+    return out
+
+
+def _partner(out: list[Item], item: Kernel) -> int | None:
+    """The last nest before ``item`` that it can join: only lets that do not need it may lie between."""
+    between: list[Item] = []
+    for at in range(len(out) - 1, -1, -1):
+        before = out[at]
+        if isinstance(before, Kernel):
+            free = all(_independent(before, b) for b in between)
+            return at if free and _can_join(before, item) else None
+        if not isinstance(before, Let):
+            return None
+        between.append(before)
+    return None
+
+
+def _independent(kernel: Kernel, item: Item) -> bool:
+    """Whether a let may run before a nest that stands before it."""
+    made_there = set(writes_of(kernel))
+    changed = {p.base for p in kernel.parts if isinstance(p, LoopStore) and p.base is not None}
+    return made_there.isdisjoint(reads_of(item)) and changed.isdisjoint(reads_of(item))
+
+
+def _can_join(first: Kernel, second: Kernel) -> bool:
+    if first.dims != second.dims:
+        return False
+    made_by_first = {p.target: p.at for p in first.parts if isinstance(p, LoopStore)}
+    sums = {p.acc for p in first.parts if isinstance(p, LoopReduce)}
+    if not sums.isdisjoint(reads_of(second)):
+        return False
+    overwritten = {p.base for p in first.parts if isinstance(p, LoopStore) and p.base is not None}
+    for value, index in _accesses(second):
+        if value in overwritten or (value in made_by_first and index != made_by_first[value]):
+            return False
+    for part in second.parts:
+        if isinstance(part, LoopStore) and part.base is not None:
+            if part.base in made_by_first and made_by_first[part.base] != part.at:
+                return False
+            if any(v is part.base and i != part.at for v, i in _accesses(first)):
+                return False
+            if part.combine and _partial(part, second):
+                return False
+    return not any(isinstance(p, LoopStore) and p.combine and _partial(p, first) for p in first.parts)
+
+
+def _partial(part: LoopStore, kernel: Kernel) -> bool:
+    """Whether several points of the nest store into one place."""
+    used = {s for d in part.at for s in d.symbols()}
+    return not all(f"@{k}" in used for k in range(len(kernel.dims)))
+
+
+def _accesses(kernel: Kernel) -> Iterator[Access]:
+    for part in kernel.parts:
+        yield from part.reads
+
+
+def _joined(first: Kernel, second: Kernel, s: Scheduler) -> Kernel:
+    both = Kernel(first.dims, first.parts + second.parts, first.extents, first.fresh + second.fresh, first.origin)
+    return _contracted(both, s)
+
+
+def _contracted(kernel: Kernel, s: Scheduler) -> Kernel:
+    """New arrays that only this nest reads, each element where it is made, become loop numbers."""
+    index = loop_index(len(kernel.dims))
+    for value, _ in list(kernel.fresh):
+        places = [i for v, i in _accesses(kernel) if v is value]
+        if not places or any(i != index for i in places) or value in s.uses.consumed:
+            continue
+        if _readers_outside(value, kernel, s):
+            continue
+        kernel.fresh = [(v, e) for v, e in kernel.fresh if v is not value]
+        kernel.parts = [_as_let(p, value) for p in kernel.parts]
+    return kernel
+
+
+def _readers_outside(value: Value, kernel: Kernel, s: Scheduler) -> bool:
+    """Whether anything but the values this nest computes reads ``value``."""
+    inside = {p.target for p in kernel.parts if isinstance(p, LoopStore)}
+    inside |= {p.value for p in kernel.parts if isinstance(p, LoopLet)}
+    inside |= {p.acc for p in kernel.parts if isinstance(p, LoopReduce | InnerReduce)}
+    stack = [value]
+    seen: set[Value] = set()
+    while stack:
+        current = stack.pop()
+        for use in s.uses.reads[current]:
+            if not isinstance(use.node, Apply) or s.wants_memory(use):
+                return True
+            out = use.node.outputs[0]
+            if out in inside or out in seen:
+                continue
+            if out in s.variables or not s.is_delayed(use.node):
+                return True
+            seen.add(out)
+            stack.append(out)
+    return False
+
+
+def _as_let(part: Part, value: Value) -> Part:
+    part.reads = [r for r in part.reads if r[0] is not value]
+    if isinstance(part, LoopStore) and part.target is value:
+        return LoopLet(value, part.expr, part.reads, part.origin)
+    part.expr = _Numbered(value).visit(part.expr)
+    return part
+
+
+class _Numbered(ast.NodeTransformer):
+    """Reads of one array's element become reads of the loop number."""
+
+    def __init__(self, value: Value):
+        self.value = value
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if isinstance(node.value, Ref) and node.value.value is self.value:
+            return ref(self.value)
+        return self.generic_visit(node)  # type: ignore[return-value]

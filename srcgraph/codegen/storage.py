@@ -1,0 +1,281 @@
+"""Whose memory an array's value is in, and the copies that sharing makes necessary.
+
+Arrays are values; here they become buffers. A store takes over (consumes) the buffer of the array it
+changes. That is right if nothing else that is still needed can be in that buffer, and if the
+function owns it; otherwise a copy is put before the store, the loop or the end of the branch. A
+program NumPy runs without copies needs none here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from srcgraph.codegen.items import (
+    Block,
+    Branch,
+    Do,
+    Item,
+    Kernel,
+    Let,
+    Loop,
+    LoopStore,
+    Origin,
+    Ref,
+    Store,
+    ref,
+)
+from srcgraph.codegen.liveness import Live, Liveness
+from srcgraph.codegen.uses import in_memory
+from srcgraph.ir.graph import Value
+from srcgraph.ir.types import ArrayType
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Buffer:
+    """One allocation, as far as can be told apart; ``owned`` if the function may change it."""
+
+    name: str
+    owned: bool = True
+
+
+Buffers = frozenset[Buffer]
+NONE: Buffers = frozenset()
+
+
+@dataclass(slots=True)
+class Copied:
+    """A copy that had to be made: which array, and why."""
+
+    name: str
+    why: str
+    origin: Origin
+
+
+@dataclass(slots=True)
+class Interface:
+    """What a generated function changes and returns.
+
+    Parameters
+    ----------
+    changed : mapping
+        Parameter position to the position among the results of its final content.
+    returned : list
+        Positions among the results that are handed to the caller.
+    """
+
+    changed: dict[int, int] = field(default_factory=dict)
+    returned: list[int] = field(default_factory=list)
+
+
+def assign_storage(
+    block: Block, params: Sequence[Value], consumed: set[Value], interface: Interface
+) -> tuple[list[tuple[Value, Value]], list[Copied]]:
+    """Insert the copies; return the (parameter, value) pairs to be stored at the end, and the copies made."""
+    work = _Storage(block, consumed)
+    for position, param in enumerate(params):
+        work.buffers[param] = frozenset({Buffer(param.name, owned=position in interface.changed)})
+    work.block(block)
+    stores = work.changed(block, params, interface)
+    work.returned(block, params, interface)
+    return stores, work.copies
+
+
+class _Storage:
+    def __init__(self, block: Block, consumed: set[Value]):
+        self.consumed = consumed
+        self.live = Liveness(block)
+        self.buffers: dict[Value, Buffers] = {}
+        self.copies: list[Copied] = []
+
+    def of(self, value: Value) -> Buffers:
+        return self.buffers.get(value, NONE)
+
+    # -- conflicts ------------------------------------------------------------------------------
+
+    def conflict(self, value: Value, live: Live, ignored: Sequence[Value] = ()) -> str:
+        """Why ``value``'s buffer may not be changed while ``live`` is still needed; '' if it may."""
+        mine = self.of(value)
+        if value in live and value not in ignored:
+            return f"{value.name or 'it'} is read again later"
+        if any(not b.owned for b in mine):
+            return f"{value.name or 'it'} belongs to the caller"
+        for other in live:
+            if other is not value and other not in ignored and in_memory(other) and mine & self.of(other):
+                return f"{other.name or 'another array'} may be the same memory"
+        return ""
+
+    def copied(self, value: Value, why: str, origin: Origin, out: list[Item]) -> Value:
+        """Append a copy of ``value`` to ``out`` and return it."""
+        fresh = Value(value.name, value.type)
+        copy = ast.Call(ast.Attribute(ref(value), "copy", ast.Load()), [], [])
+        out.append(Let(fresh, copy, origin))
+        self.buffers[fresh] = frozenset({Buffer(value.name)})
+        self.copies.append(Copied(value.name, why, origin))
+        return fresh
+
+    def movable(
+        self, value: Value, live: Live, origin: Origin, out: list[Item], ignored: Sequence[Value] = ()
+    ) -> Value:
+        """``value`` if its buffer may be changed, else a copy of it."""
+        if not isinstance(value.type, ArrayType):
+            return value
+        why = self.conflict(value, live, ignored)
+        return self.copied(value, why, origin, out) if why else value
+
+    # -- items ----------------------------------------------------------------------------------
+
+    def block(self, block: Block) -> None:
+        out: list[Item] = []
+        for item in block.items:
+            self.item(item, out)
+            out.append(item)
+        block.items[:] = out
+
+    def item(self, item: Item, out: list[Item]) -> None:
+        live = self.live.after[id(item)]
+        match item:
+            case Let():
+                self.let(item)
+            case Store():
+                item.base = self.movable(item.base, live, item.origin, out, [item.out])
+                self.buffers[item.out] = self.of(item.base)
+            case Kernel():
+                self.kernel(item, live, out)
+            case Do():
+                self.push(item, live, out)
+            case Branch():
+                self.branch(item)
+            case Loop():
+                self.loop(item, live, out)
+
+    def let(self, item: Let) -> None:
+        if not in_memory(item.value):
+            return
+        if item.alias is not None:
+            shared = frozenset(Buffer(b.name, owned=False) for b in self.of(item.alias))
+            self.buffers[item.value] = self.of(item.alias) | shared
+        elif isinstance(item.expr, Ref):
+            self.buffers[item.value] = self.of(item.expr.value)
+        else:
+            self.buffers[item.value] = frozenset({Buffer(item.value.name)})
+
+    def kernel(self, item: Kernel, live: Live, out: list[Item]) -> None:
+        for value, _ in item.fresh:
+            self.buffers[value] = frozenset({Buffer(value.name)})
+        for part in item.parts:
+            if isinstance(part, LoopStore) and part.base is not None:
+                here = [p.target for p in item.parts if isinstance(p, LoopStore)]
+                part.base = self.movable(part.base, live, part.origin, out, here)
+                self.buffers[part.target] = self.of(part.base)
+
+    def push(self, item: Do, live: Live, out: list[Item]) -> None:
+        """A list takes an array as it is; one that is going to be changed is copied first."""
+        self.buffers[item.out] = self.of(item.base)
+        if item.pushed is None:
+            return
+        changes = any(self.of(v) & self.of(item.pushed) for v in live if v in self.consumed)
+        borrowed = any(not b.owned for b in self.of(item.pushed))
+        if changes or item.pushed in self.consumed or borrowed:
+            fresh = Value(item.pushed.name, item.pushed.type)
+            copy = ast.Call(ast.Attribute(ref(item.pushed), "copy", ast.Load()), [], [])
+            assert isinstance(item.call, ast.Call)
+            if item.pushed in live or borrowed or changes:
+                item.call = ast.Call(item.call.func, [copy], [])
+                item.pushed = fresh
+                return
+        self.buffers[item.out] = self.of(item.base) | self.of(item.pushed)
+
+    def branch(self, item: Branch) -> None:
+        for side in (item.then, item.orelse):
+            self.block(side)
+        for k, value in enumerate(item.outputs):
+            if not in_memory(value):
+                continue
+            if value in self.consumed:
+                self.results_moved(item, k)
+            both = [self.of(side.values[k]) for side in (item.then, item.orelse)]
+            if both[0] == both[1]:
+                self.buffers[value] = both[0]
+            elif value in self.consumed:
+                self.buffers[value] = frozenset({Buffer(value.name)})
+            else:
+                self.buffers[value] = both[0] | both[1]
+
+    def results_moved(self, item: Branch, k: int) -> None:
+        """A branch's result that is changed later must be in a buffer of its own."""
+        for side in (item.then, item.orelse):
+            outside = self.live.after[id(item)] - frozenset(item.outputs)
+            others = frozenset(v for j, v in enumerate(side.values) if j != k and in_memory(v))
+            moved = self.movable(side.values[k], outside | others, item.origin, side.items)
+            side.values[k] = moved
+            side.results[k] = ref(moved)
+
+    def loop(self, item: Loop, live: Live, out: list[Item]) -> None:
+        inner = self.live.header[id(item)] - frozenset(item.params)
+        inits = list(item.init_values)
+        for k, param in enumerate(item.params):
+            if not in_memory(param):
+                continue
+            if param in self.consumed:
+                others = frozenset(v for j, v in enumerate(inits) if j != k and in_memory(v))
+                after = live - frozenset(item.outputs)
+                inits[k] = self.movable(inits[k], after | inner | others, item.origin, out)
+                item.inits[k] = ref(inits[k])
+                self.buffers[param] = frozenset({Buffer(param.name)})
+            else:
+                self.buffers[param] = self.of(inits[k]) | {Buffer(param.name, owned=False)}
+        if item.test is not None:
+            self.block(item.test)
+        self.block(item.body)
+        for k, param in enumerate(item.params):
+            if in_memory(param):
+                self.loop_result(item, k, inner, inits)
+
+    def loop_result(self, item: Loop, k: int, inner: Live, inits: Sequence[Value]) -> None:
+        param, output = item.params[k], item.outputs[k]
+        values = item.body.values
+        if param in self.consumed:
+            others = frozenset(v for j, v in enumerate(values) if j != k and in_memory(v))
+            moved = self.movable(values[k], inner | others, item.origin, item.body.items)
+            values[k] = moved
+            item.body.results[k] = ref(moved)
+            stays = self.of(moved) == self.of(param)
+            self.buffers[output] = self.of(inits[k]) if stays else frozenset({Buffer(output.name)})
+        else:
+            self.buffers[output] = self.of(inits[k]) | self.of(values[k])
+
+    # -- the end of the function ------------------------------------------------------------------
+
+    def changed(self, block: Block, params: Sequence[Value], interface: Interface) -> list[tuple[Value, Value]]:
+        """Stores of final contents that are not in the argument's own memory already."""
+        pending = []
+        for position, k in interface.changed.items():
+            param, value = params[position], block.values[k]
+            if self.of(value) != self.of(param):
+                pending.append((param, value))
+        written = frozenset(b for param, _ in pending for b in self.of(param))
+        stores = []
+        for param, value in pending:
+            if self.of(value) & (written - self.of(param)):
+                value = self.copied(value, "it is stored into another argument", Origin(), block.items)
+            stores.append((param, value))
+        return stores
+
+    def returned(self, block: Block, params: Sequence[Value], interface: Interface) -> None:
+        """Arrays handed to the caller are in memory of their own."""
+        seen: Buffers = frozenset(b for p in params for b in self.of(p))
+        for k in interface.returned:
+            value = block.values[k]
+            if not isinstance(value.type, ArrayType):
+                continue
+            shared = self.of(value) & seen or any(not b.owned for b in self.of(value))
+            if shared:
+                value = self.copied(value, "it is returned", Origin(), block.items)
+                block.values[k] = value
+                block.results[k] = ref(value)
+            seen |= self.of(value)
+
+
+__all__ = ["Copied", "Interface", "assign_storage"]

@@ -1,0 +1,392 @@
+"""NumPy functions about memory: which give views, which copy, and fancy indexing."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from srcgraph.errors import InferenceError, ShapeError
+from srcgraph.frontend import expressions
+from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Tup, may_share
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.memory import as_index, fit_store, new_array, put, read, ref_type, refuse, select, write
+from srcgraph.ir.dims import Dim, as_dim, product
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.ops import sequences
+from srcgraph.ir.promote import common_dtype
+from srcgraph.ir.types import BOOL, NAME_OF, ArrayType
+from srcgraph.ir.view import View, transposed
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+FUNCTIONS: dict[Any, Callable] = {}
+METHODS: dict[str, Callable] = {}
+
+
+def array_function(*functions: Any, method: str = "") -> Callable[[Callable], Callable]:
+    """Enter the lowering of a NumPy function, and of the array method that means the same."""
+
+    def decorate(lower: Callable) -> Callable:
+        FUNCTIONS.update(dict.fromkeys(functions, lower))
+        if method:
+            METHODS[method] = lower
+        return lower
+
+    return decorate
+
+
+def call(low: Lowering, lower: Callable, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:
+    """Call one of these with entities, by Python's rules for its own signature."""
+    signature = inspect.signature(lower)
+    try:
+        given = signature.bind(low, *args, **kwargs)
+    except TypeError as error:
+        raise refuse(f"{lower.__name__}: {error}", low.loc, kind=InferenceError) from None
+    return lower(*given.args, **given.kwargs)
+
+
+def as_array(low: Lowering, x: Entity) -> Array:
+    """``x`` as a reference to an array; numbers and lists become new ones."""
+    if isinstance(x, Array):
+        return x
+    made = array_from(low, x, None)
+    assert isinstance(made, Array)
+    return made
+
+
+# -- views ----------------------------------------------------------------------------------------
+
+
+@array_function(np.transpose, method="transpose")
+def transpose(low: Lowering, a: Entity, axes: Entity = NONE, *more: Entity) -> Entity:
+    ref = as_array(low, a)
+    ndim = ref_type(low, ref).ndim
+    order = low.static(Tup((axes, *more)) if more else axes, "the axes of transpose")
+    order = range(ndim)[::-1] if order is None else [_axis(low, k, ndim) for k in order]
+    return select(low, ref, transposed(ndim, order), ())
+
+
+@array_function(np.swapaxes, method="swapaxes")
+def swapaxes(low: Lowering, a: Entity, axis1: Entity, axis2: Entity) -> Entity:
+    ref = as_array(low, a)
+    ndim = ref_type(low, ref).ndim
+    i, j = (_axis(low, low.static(e, "an axis"), ndim) for e in (axis1, axis2))
+    order = list(range(ndim))
+    order[i], order[j] = order[j], order[i]
+    return select(low, ref, transposed(ndim, order), ())
+
+
+@array_function(np.moveaxis)
+def moveaxis(low: Lowering, a: Entity, source: Entity, destination: Entity) -> Entity:
+    ref = as_array(low, a)
+    ndim = ref_type(low, ref).ndim
+    i, j = (_axis(low, low.static(e, "an axis"), ndim) for e in (source, destination))
+    order = [k for k in range(ndim) if k != i]
+    order.insert(j, i)
+    return select(low, ref, transposed(ndim, order), ())
+
+
+@array_function(np.expand_dims)
+def expand_dims(low: Lowering, a: Entity, axis: Entity) -> Entity:
+    ref = as_array(low, a)
+    ndim = ref_type(low, ref).ndim
+    asked = low.static(axis, "the axis of expand_dims")
+    asked = asked if isinstance(asked, tuple) else (asked,)
+    total = ndim + len(asked)
+    new = {_axis(low, k, total) for k in asked}
+    kept = iter(range(ndim))
+    order = tuple(None if k in new else next(kept) for k in range(total))
+    return select(low, ref, View((":",) * ndim, order), ())
+
+
+@array_function(np.squeeze, method="squeeze")
+def squeeze(low: Lowering, a: Entity, axis: Entity = NONE) -> Entity:
+    ref = as_array(low, a)
+    kind = ref_type(low, ref)
+    asked = low.static(axis, "the axis of squeeze")
+    if asked is None:
+        gone = {k for k, d in enumerate(kind.shape) if d == 1}
+    else:
+        gone = {_axis(low, k, kind.ndim) for k in (asked if isinstance(asked, tuple) else (asked,))}
+    for k in gone:
+        if kind.shape[k] != 1:
+            raise refuse("cannot squeeze an axis whose length is not 1", low.loc, kind=ShapeError)
+    axes = tuple("i" if k in gone else ":" for k in range(kind.ndim))
+    zeros = [low.builder.const(0)] * len(gone)
+    return select(low, ref, View(axes, tuple(range(kind.ndim - len(gone)))), zeros)
+
+
+@array_function(np.flip)
+def flip(low: Lowering, m: Entity, axis: Entity = NONE) -> Entity:
+    ref = as_array(low, m)
+    kind = ref_type(low, ref)
+    asked = low.static(axis, "the axis of flip")
+    turned = range(kind.ndim) if asked is None else [_axis(low, k, kind.ndim) for k in np.atleast_1d(asked)]
+    axes, operands = [], []
+    for k, size in enumerate(kind.shape):
+        axes.append(-1 if k in turned else ":")
+        if k in turned:
+            n = low.builder.dim_value(size)
+            operands += [OPS["sub"](n, 1), n]
+    return select(low, ref, View(tuple(axes), tuple(range(kind.ndim))), operands)
+
+
+def _axis(low: Lowering, axis: int, ndim: int) -> int:
+    if not isinstance(axis, int | np.integer) or not -ndim <= axis < ndim:
+        raise refuse(f"axis {axis} is out of bounds for an array of {ndim} axes", low.loc, kind=InferenceError)
+    return int(axis) % ndim
+
+
+@array_function(np.reshape, method="reshape")
+def reshape(low: Lowering, a: Entity, shape: Entity, *more: Entity) -> Entity:
+    ref = as_array(low, a)
+    parts = list(shape.items) if isinstance(shape, Tup) else [shape, *more]
+    dims = _full_shape(low, product(ref_type(low, ref).shape), parts)
+    return _maybe_view(low, ref, OPS["reshape"](read(low, ref), *dims))
+
+
+@array_function(np.ravel, method="ravel")
+def ravel(low: Lowering, a: Entity) -> Entity:
+    ref = as_array(low, a)
+    total = low.builder.dim_value(product(ref_type(low, ref).shape))
+    return _maybe_view(low, ref, OPS["reshape"](read(low, ref), total))
+
+
+@array_function(method="flatten")
+def flatten(low: Lowering, a: Entity) -> Entity:
+    value = read(low, as_array(low, a))
+    return new_array(low, OPS["reshape"](value, low.builder.dim_value(product(value.type.shape))))
+
+
+def _maybe_view(low: Lowering, ref: Array, value: Value) -> Array:
+    """A new array that may be the memory of ``ref``, as NumPy's reshape is where it can be."""
+    made = new_array(low, value, ref.cell.name)
+    may_share(made.cell, ref.cell)
+    for other in ref.cell.shares - {made.cell}:
+        may_share(made.cell, other)
+    return made
+
+
+def _full_shape(low: Lowering, total: Dim, parts: Sequence[Entity]) -> list[Value]:
+    """The lengths asked for, with -1 worked out and the total checked."""
+    b = low.builder
+    dims = [as_index(low, low.value(e, "a length"), "a length") for e in parts]
+    unknown = [k for k, d in enumerate(dims) if d.type.value == -1]
+    if len(unknown) > 1:
+        raise refuse("can only specify one unknown dimension", low.loc, kind=ShapeError)
+    known = product(d.type.value for k, d in enumerate(dims) if k not in unknown)
+    if unknown:
+        length = b.call_named("floordiv", b.dim_value(total), b.dim_value(known))
+        dims[unknown[0]] = length
+        known = known * length.type.value
+    if known != total:
+        b.call_named("same_size", b.dim_value(total), b.dim_value(known))
+    return dims
+
+
+# -- copies ---------------------------------------------------------------------------------------
+
+
+@array_function(np.copy, method="copy")
+def copy(low: Lowering, a: Entity) -> Entity:
+    if isinstance(a, Scalar):
+        return a
+    return new_array(low, OPS["copy"](read(low, as_array(low, a))))
+
+
+@array_function(np.asarray, np.ascontiguousarray, np.asanyarray)
+def asarray(low: Lowering, a: Entity, dtype: Entity = NONE) -> Entity:
+    wanted = low.static(dtype, "the dtype")
+    if isinstance(a, Array):
+        return a if wanted in (None, ref_type(low, a).dtype) else astype(low, a, dtype)
+    return array_from(low, a, wanted)
+
+
+@array_function(np.array)
+def array(low: Lowering, a: Entity, dtype: Entity = NONE) -> Entity:
+    wanted = low.static(dtype, "the dtype")
+    if isinstance(a, Array):
+        return copy(low, a) if wanted in (None, ref_type(low, a).dtype) else astype(low, a, dtype)
+    return array_from(low, a, wanted)
+
+
+@array_function(method="astype")
+def astype(low: Lowering, a: Entity, dtype: Entity) -> Entity:
+    wanted = known_dtype(low, dtype)
+    value = low.value(a)
+    if value.type.dtype == wanted and isinstance(value.type, ArrayType):
+        return copy(low, a)
+    return low.entity(low.builder.cast(value, wanted, False))
+
+
+def known_dtype(low: Lowering, dtype: Entity) -> np.dtype:
+    wanted = low.static(dtype, "the dtype")
+    try:
+        found = np.dtype(wanted)
+    except TypeError:
+        raise refuse(f"{wanted!r} is not a dtype", low.loc, kind=InferenceError) from None
+    if found not in NAME_OF:
+        raise refuse(f"dtype {found} is not supported", low.loc)
+    return found
+
+
+def array_from(low: Lowering, entity: Entity, dtype: Any) -> Entity:
+    """A new array of numbers, or of nested lists of numbers and arrays."""
+    leaves = _leaves(low, entity)
+    if not leaves:
+        raise refuse("an empty list has no dtype", low.loc, "write np.zeros(0)", kind=InferenceError)
+    found = np.dtype(dtype) if dtype is not None else common_dtype([v.type for v in leaves])
+    if found not in NAME_OF:
+        raise refuse(f"dtype {found} is not supported", low.loc)
+    b = low.builder
+    shape = _nested_shape(low, entity)
+    if all(not v.type.ndim for v in leaves) and not isinstance(entity, Tup):
+        return new_array(low, OPS["full"](b.cast(leaves[0], found, False)))
+    out = OPS["empty"](*map(b.dim_value, shape), dtype=found)
+    ref = new_array(low, out)
+    _fill(low, ref, entity, [], found)
+    return ref
+
+
+def _leaves(low: Lowering, entity: Entity) -> list[Value]:
+    if isinstance(entity, Tup):
+        return [v for e in entity.items for v in _leaves(low, e)]
+    return [low.value(entity, "an item of the array")]
+
+
+def _nested_shape(low: Lowering, entity: Entity) -> tuple[Dim, ...]:
+    if not isinstance(entity, Tup):
+        return low.value(entity).type.shape
+    inner = [_nested_shape(low, e) for e in entity.items]
+    if any(len(s) != len(inner[0]) for s in inner):
+        raise refuse("the nested lists have an inhomogeneous shape", low.loc, kind=ShapeError)
+    return (as_dim(len(inner)), *inner[0])
+
+
+def _fill(low: Lowering, ref: Array, entity: Entity, at: list[Value], dtype: np.dtype) -> None:
+    if isinstance(entity, Tup):
+        for k, item in enumerate(entity.items):
+            _fill(low, ref, item, [*at, low.builder.const(k)], dtype)
+        return
+    value = low.builder.cast(low.value(entity), dtype, False)
+    ndim = ref_type(low, ref).ndim
+    view = View(("i",) * len(at) + (":",) * (ndim - len(at)), tuple(range(ndim - len(at))))
+    write(low, select(low, ref, view, at), value)
+
+
+@array_function(method="fill")
+def fill(low: Lowering, a: Entity, value: Entity) -> Entity:
+    ref = as_array(low, a)
+    write(low, ref, low.builder.cast(low.value(value), ref_type(low, ref).dtype, False))
+    return NONE
+
+
+@array_function(method="item")
+def item(low: Lowering, a: Entity, *index: Entity) -> Entity:
+    value = low.value(a)
+    if isinstance(value.type, ArrayType):
+        if index:
+            ref = as_array(low, a)
+            place = expressions.basic_place(low, ref, list(index))
+            value = read(low, place)
+        else:
+            if any(d != 1 for d in value.type.shape):
+                raise refuse("can only convert an array of size 1 to a number", low.loc, kind=InferenceError)
+            value = low.builder.scalar(OPS["reshape"](value) if value.type.ndim else value)
+    dtype = np.dtype(type(value.type.dtype.type(0).item()))
+    return Scalar(low.builder.cast(value, dtype, weak=True))
+
+
+# -- fancy indexing -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MaskPlace:
+    """``base[mask]`` with a boolean array of the base's shape."""
+
+    base: Array
+    mask: Value
+
+    def read(self, low: Lowering) -> Value:
+        return sequences.compress(read(low, self.base), self.mask)
+
+    def store(self, low: Lowering, value: Value) -> None:
+        if value.type.ndim:
+            raise refuse(
+                "storing an array through a mask is not supported", low.loc, "write x[...] = np.where(mask, new, x)"
+            )
+        current = read(low, self.base)
+        write(low, self.base, OPS["where"](self.mask, value, current))
+
+    def update(self, low: Lowering, op: str, operand: Entity) -> None:
+        current = read(low, self.base)
+        value = low.value(operand)
+        if value.type.ndim:
+            raise refuse("changing through a mask by an array is not supported", low.loc, "use np.where")
+        new = low.builder.call_named(op, current, value)
+        write(low, self.base, OPS["where"](self.mask, low.builder.cast(new, current.type.dtype), current))
+
+
+@dataclass(frozen=True, slots=True)
+class TakePlace:
+    """``base[index]`` with an integer array for the first axis."""
+
+    base: Array
+    index: Value
+
+    def read(self, low: Lowering) -> Value:
+        return sequences.take(read(low, self.base), self.index)
+
+    def store(self, low: Lowering, value: Value) -> None:
+        base = read(low, self.base)
+        value = fit_store(low, value, self.index.type.shape + base.type.shape[1:])
+        self._put(low, sequences.put(base, value, self.index))
+
+    def update(self, low: Lowering, op: str, operand: Entity) -> None:
+        current = low.entity(self.read(low))
+        new = low.value(expressions.binary(low, op, current, operand))
+        dtype = ref_type(low, self.base).dtype
+        if not np.can_cast(new.type.dtype, dtype, "same_kind"):
+            raise refuse(
+                f"cannot change an array of {dtype} in place to {new.type.dtype}", low.loc, kind=InferenceError
+            )
+        self.store(low, low.builder.cast(new, dtype))
+
+    def _put(self, low: Lowering, value: Value) -> None:
+        if self.base.view is None:
+            put(low, self.base.cell, value)
+        else:
+            write(low, self.base, value)
+
+
+def fancy_place(low: Lowering, base: Array, parts: Sequence[Entity]) -> Any:
+    """The place an index with arrays stands for: one mask over everything, or integers on the first axis."""
+    kind = ref_type(low, base)
+    trivial = all(_is_full(p) for p in parts[1:])
+    if not trivial:
+        raise refuse("an index array together with other indices is not supported", low.loc, "index one axis at a time")
+    index = low.value(as_array(low, parts[0]))
+    if index.type.dtype == BOOL:
+        if index.type.ndim != kind.ndim:
+            raise refuse("a mask must have as many axes as the array", low.loc, kind=InferenceError)
+        for own, given in zip(kind.shape, index.type.shape, strict=True):
+            if own != given:
+                low.builder.call_named("same_size", low.builder.dim_value(own), low.builder.dim_value(given))
+        return MaskPlace(base, low.builder.retype(index, kind.shape))
+    if index.type.dtype.kind not in "iu":
+        raise refuse(f"an index array must hold integers or booleans, not {index.type}", low.loc, kind=InferenceError)
+    return TakePlace(base, index)
+
+
+def _is_full(part: Entity) -> bool:
+    ends = (getattr(part, k, 0) for k in ("start", "stop", "step"))
+    return all(e == Const(None) for e in ends)
+
+
+__all__ = ["FUNCTIONS", "METHODS", "array_from", "call", "describe", "fancy_place", "transpose"]

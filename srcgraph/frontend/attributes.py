@@ -1,0 +1,108 @@
+"""Attributes and methods: of arrays, numbers and modules."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import arrays, calls
+from srcgraph.frontend.entities import Array, Const, Entity, Method, Scalar, Tup
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.memory import ref_type, refuse
+from srcgraph.frontend.resolve import methods
+from srcgraph.ir.dims import Dim, product
+from srcgraph.ir.types import ArrayType, Type
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+_COMPILED_IN = ("numpy", "math", "scipy", "operator", "functools", "builtins")
+
+
+def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
+    """``base.name``."""
+    if isinstance(base, Array):
+        return _of_array(low, base, name)
+    if isinstance(base, Scalar) or (isinstance(base, Const) and base.is_number):
+        return _of_number(low, base, name)
+    if isinstance(base, Const) and isinstance(base.value, types.ModuleType):
+        return _of_module(low, base.value, name)
+    if isinstance(base, Const) and isinstance(base.value, np.dtype | type | np.finfo | np.iinfo):
+        return _python_attribute(low, base.value, name)
+    raise refuse(f"attribute {name!r} of {describe(base)} is not supported", low.loc, kind=InferenceError)
+
+
+def _of_module(low: Lowering, module: types.ModuleType, name: str) -> Entity:
+    if not hasattr(module, name):
+        raise refuse(f"module {module.__name__!r} has no attribute {name!r}", low.loc, kind=InferenceError)
+    if module.__name__.split(".")[0] in _COMPILED_IN:
+        return _python_attribute(low, module, name)
+    return low.session.outside_at(low, name, module.__dict__)
+
+
+def _python_attribute(low: Lowering, value: Any, name: str) -> Entity:
+    try:
+        return Const(getattr(value, name))
+    except AttributeError as error:
+        raise refuse(str(error), low.loc, kind=InferenceError) from None
+
+
+def _of_array(low: Lowering, base: Array, name: str) -> Entity:
+    kind: Type = ref_type(low, base)
+    if not isinstance(kind, ArrayType):
+        return _of_number(low, Scalar(low.value(base)), name)
+    match name:
+        case "shape":
+            return Tup(tuple(size_entity(low, d) for d in kind.shape))
+        case "size":
+            return size_entity(low, product(kind.shape))
+        case "ndim":
+            return Const(kind.ndim)
+        case "dtype":
+            return Const(kind.dtype)
+        case "T":
+            return arrays.transpose(low, base)
+        case "real" if kind.dtype.kind != "c":
+            return base
+    if name in arrays.METHODS or name in methods():
+        return Method(base, name)
+    raise refuse(f"array attribute {name!r} is not supported", low.loc)
+
+
+def size_entity(low: Lowering, dim: Dim) -> Entity:
+    return Scalar(low.builder.dim_value(dim))
+
+
+def _of_number(low: Lowering, base: Entity, name: str) -> Entity:
+    value = low.value(base)
+    weak = getattr(value.type, "weak", False)
+    if name == "real" and value.type.dtype.kind != "c":
+        return base
+    if not weak:
+        match name:
+            case "dtype":
+                return Const(value.type.dtype)
+            case "shape":
+                return Tup(())
+            case "ndim":
+                return Const(0)
+            case "size":
+                return Const(1)
+            case "T":
+                return base
+        if name in arrays.METHODS or name in methods():
+            return Method(base, name)
+    raise refuse(f"attribute {name!r} of {describe(base)} is not supported", low.loc, kind=InferenceError)
+
+
+def call_method(
+    low: Lowering, receiver: Entity, name: str, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str
+) -> Entity:
+    """``receiver.name(*args)``."""
+    if name in arrays.METHODS:
+        return arrays.call(low, arrays.METHODS[name], [receiver, *args], kwargs)
+    return calls.call_record(low, methods()[name], [receiver, *args], kwargs, hint, numpy_flavour=True)

@@ -1,0 +1,254 @@
+"""Calls: of NumPy and math functions, of builtins, and of the user's own functions."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import arrays, attributes, expressions
+from srcgraph.frontend.closures import captured_names
+from srcgraph.frontend.entities import Closure, Const, Entity, Method, Scalar, SliceOf, Tup, Unusable
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.pythonic import BUILTINS
+from srcgraph.frontend.resolve import MATH, record_of
+from srcgraph.frontend.session import FunctionCode
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import Composite, Op
+from srcgraph.ir.types import NAME_OF, ScalarType
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+def call(low: Lowering, node: Any, hint: str) -> Entity:
+    """Lower a call expression."""
+    function = expressions.lower(low, node.func)
+    args = expressions.elements(low, node.args)
+    kwargs: dict[str, Entity] = {}
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise refuse("** in a call is not supported", low.loc)
+        kwargs[keyword.arg] = expressions.lower(low, keyword.value)
+    with low.at(node):
+        return apply(low, function, args, kwargs, hint)
+
+
+def apply(low: Lowering, function: Entity, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str = "") -> Entity:
+    """Call an entity."""
+    match function:
+        case Closure():
+            return call_closure(low, function, args, kwargs)
+        case Method(receiver=receiver, name=name):
+            return attributes.call_method(low, receiver, name, args, kwargs, hint)
+        case Const(value=value) if callable(value):
+            return call_object(low, value, args, kwargs, hint)
+    raise refuse(f"{describe(function)} cannot be called", low.loc, kind=InferenceError)
+
+
+def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str) -> Entity:
+    """Call something known when compiling."""
+    try:
+        special = BUILTINS.get(function)
+    except TypeError:  # not hashable
+        special = None
+    if special is not None:
+        return special(low, args, kwargs, hint)
+    if isinstance(function, type) and issubclass(function, np.generic):
+        return _numpy_scalar(low, function, args)
+    if function in MATH:
+        return call_math(low, function, args, kwargs, hint)
+    if function in arrays.FUNCTIONS:
+        return arrays.call(low, arrays.FUNCTIONS[function], args, kwargs)
+    record = record_of(function)
+    if record is not None:
+        return call_record(low, record, args, kwargs, hint, numpy_flavour=True)
+    inner = getattr(function, "py_func", function)
+    if isinstance(inner, types.FunctionType):
+        code = low.session.code_of(inner)
+        return call_function(low, code, bound(low, code, inner, args, kwargs))
+    name = getattr(function, "__qualname__", repr(function))
+    module = getattr(function, "__module__", None) or type(function).__module__
+    raise refuse(f"{module}.{name} is not supported", low.loc)
+
+
+def _numpy_scalar(low: Lowering, dtype: Any, args: Sequence[Entity]) -> Entity:
+    target = np.dtype(dtype)
+    if target not in NAME_OF or len(args) != 1:
+        raise refuse(f"{dtype.__name__} is not supported here", low.loc)
+    value = low.value(args[0])
+    if value.type.ndim:
+        return low.entity(low.builder.cast(value, target))
+    if not isinstance(value.type, ScalarType):
+        value = low.builder.scalar(value)
+    return Scalar(low.builder.cast(value, target, False))
+
+
+# -- NumPy ----------------------------------------------------------------------------------------
+
+
+def call_record(
+    low: Lowering,
+    record: Op | Composite,
+    args: Sequence[Entity],
+    kwargs: dict[str, Entity],
+    hint: str = "",
+    numpy_flavour: bool = False,
+) -> Entity:
+    """Use an op or a composite on entities."""
+    if isinstance(record, Composite):
+        given = _bind_composite(low, record, args, kwargs, numpy_flavour)
+        return low.entity(record.expand(*given.args, **given.kwargs), hint)
+    if kwargs:
+        raise refuse(f"{record.name}: keyword {next(iter(kwargs))!r} is not supported", low.loc)
+    values = [operand(low, a, record.name) for a in args]
+    wanted = len(record.samples[0].args) if record.samples else len(values)
+    if len(values) != wanted:
+        raise refuse(f"{record.name} takes {wanted} arguments, not {len(values)}", low.loc, kind=InferenceError)
+    if numpy_flavour:
+        values = as_numpy(low, values)
+    return low.entity(low.builder.call(record, values, {}, name=hint), hint)
+
+
+def operand(low: Lowering, entity: Entity, what: str) -> Value:
+    """An operand; a list or tuple of numbers is an array, as for NumPy."""
+    if isinstance(entity, Tup):
+        return low.value(arrays.array_from(low, entity, None))
+    return low.value(entity, f"an argument of {what}")
+
+
+def as_numpy(low: Lowering, values: list[Value]) -> list[Value]:
+    """NumPy functions make NumPy scalars of Python's numbers; beside arrays they stay weak."""
+    if all(isinstance(v.type, ScalarType) and v.type.weak for v in values):
+        return [low.builder.cast(v, v.type.dtype, False) for v in values]
+    return values
+
+
+def _bind_composite(
+    low: Lowering, record: Composite, args: Sequence[Entity], kwargs: dict[str, Entity], numpy_flavour: bool
+) -> inspect.BoundArguments:
+    signature = inspect.signature(record.expand)
+    try:
+        given = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise refuse(f"{record.name}: {error}", low.loc, f"supported: {record.name}{signature}") from None
+    for name, entity in given.arguments.items():
+        if name in record.static:
+            given.arguments[name] = low.static(entity, f"{name!r} of {record.name}")
+        elif isinstance(entity, tuple):  # *args
+            given.arguments[name] = tuple(_argument(low, e, record.name, numpy_flavour) for e in entity)
+        else:
+            given.arguments[name] = _argument(low, entity, record.name, numpy_flavour)
+    return given
+
+
+def _argument(low: Lowering, entity: Entity, what: str, numpy_flavour: bool) -> Any:
+    match entity:
+        case Tup(items=items):
+            return tuple(_argument(low, e, what, False) for e in items)
+        case Const() if not entity.is_number:
+            return entity.value
+        case SliceOf() | Unusable():
+            raise refuse(f"{what}: {describe(entity)} is not supported as an argument", low.loc)
+    return low.value(entity, f"an argument of {what}")
+
+
+def call_math(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str) -> Entity:
+    """A function of `math`: Python floats in and out, Python's errors."""
+    rule = MATH[function]
+    values = []
+    for a in args:
+        value = low.value(a, f"an argument of math.{function.__name__}")
+        if value.type.ndim:
+            raise refuse(
+                f"math.{function.__name__} takes numbers, not {value.type}",
+                low.loc,
+                f"np.{rule.numpy_name or function.__name__} takes arrays",
+                kind=InferenceError,
+            )
+        if not isinstance(value.type, ScalarType):
+            value = low.builder.scalar(value)
+        values.append(value)
+    return low.entity(rule.build(low.builder, values), hint)
+
+
+# -- the user's own functions ---------------------------------------------------------------------
+
+
+def bound(
+    low: Lowering, code: FunctionCode, function: types.FunctionType, args: Sequence[Entity], kwargs: dict[str, Entity]
+) -> dict[str, Entity]:
+    """Match arguments to parameters; defaults are the objects Python evaluated at the definition."""
+    defaults = [_default(low, d) for d in function.__defaults__ or ()]
+    kw_defaults = {k: _default(low, d) for k, d in (function.__kwdefaults__ or {}).items()}
+    return bind(low, code.node, code.name, defaults, kw_defaults, args, kwargs)
+
+
+def _default(low: Lowering, value: Any) -> Entity:
+    if isinstance(value, np.ndarray):
+        return Unusable("an array as default value is not supported", "use None and make the array inside")
+    if isinstance(value, np.generic):
+        return Scalar(low.builder.const(value))
+    if isinstance(value, tuple):
+        return Tup(tuple(_default(low, v) for v in value))
+    return Const(value)
+
+
+def bind(
+    low: Lowering,
+    node: Any,
+    name: str,
+    defaults: Sequence[Entity],
+    kw_defaults: dict[str, Entity],
+    args: Sequence[Entity],
+    kwargs: dict[str, Entity],
+) -> dict[str, Entity]:
+    """Python's rules for matching arguments to parameters."""
+    spec = node.args
+    names = [a.id for a in [*spec.posonlyargs, *spec.args]]
+    out: dict[str, Entity] = dict(zip(names, args, strict=False))
+    if len(args) > len(names):
+        if spec.vararg is None:
+            raise refuse(
+                f"{name}() takes {len(names)} arguments but {len(args)} were given", low.loc, kind=InferenceError
+            )
+    if spec.vararg is not None:
+        out[spec.vararg.id] = Tup(tuple(args[len(names) :]))
+    if spec.kwarg is not None:
+        raise refuse(f"{name}(): ** parameters are not supported", low.loc)
+    allowed = {*(a.id for a in spec.args), *(a.id for a in spec.kwonlyargs)}
+    for key, entity in kwargs.items():
+        if key not in allowed:
+            raise refuse(f"{name}() got an unexpected keyword argument {key!r}", low.loc, kind=InferenceError)
+        if key in out:
+            raise refuse(f"{name}() got multiple values for argument {key!r}", low.loc, kind=InferenceError)
+        out[key] = entity
+    for key, entity in zip(names[len(names) - len(defaults) :], defaults, strict=True):
+        out.setdefault(key, entity)
+    for key, entity in kw_defaults.items():
+        out.setdefault(key, entity)
+    wanted = [*names, *(a.id for a in spec.kwonlyargs)]
+    missing = [n for n in wanted if n not in out]
+    if missing:
+        raise refuse(f"{name}() is missing the argument {missing[0]!r}", low.loc, kind=InferenceError)
+    order = wanted + ([spec.vararg.id] if spec.vararg is not None else [])
+    return {n: out[n] for n in order}
+
+
+def call_closure(low: Lowering, closure: Closure, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:
+    """Call a function defined inside; its free names are read now, as Python does."""
+    given = bind(low, closure.node, closure.name, closure.defaults, dict(closure.kw_defaults), args, kwargs)
+    code = low.session.nested_code(closure)
+    return call_function(low, code, given, captured=captured_names(low, closure))
+
+
+def call_function(
+    low: Lowering, code: FunctionCode, args: dict[str, Entity], captured: dict[str, Entity] | None = None
+) -> Entity:
+    """Lower the callee for these arguments, once, and call it."""
+    return low.session.lower_callee(low, code, args, captured or {})

@@ -1,0 +1,208 @@
+"""What a name can mean while a function is lowered, and the memory behind arrays.
+
+Numbers are graph values; arrays are references to `Cell`s. A cell stands for one buffer; the state
+says which graph value it holds now. A reference may be to part of it, by a `View`. Everything that
+is known when compiling (None, strings, functions, literal numbers) is a `Const`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from srcgraph.errors import Loc
+from srcgraph.ir.graph import Value
+from srcgraph.ir.view import View
+
+
+class Cell:
+    """A buffer. ``visible`` marks one the caller can see: an argument's, or a global's."""
+
+    __slots__ = ("name", "shares", "visible")
+
+    def __init__(self, name: str, visible: bool = False):
+        self.name = name
+        self.visible = visible
+        self.shares: set[Cell] = set()
+        """Cells that may be the same memory, so that a store to one makes the others unreadable."""
+
+    def __repr__(self) -> str:
+        return f"<cell {self.name}>"
+
+
+def may_share(x: Cell, y: Cell) -> None:
+    """Record that two cells may be the same memory."""
+    if x is not y:
+        x.shares.add(y)
+        y.shares.add(x)
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """Something known when compiling. Literal numbers stay Python objects until an op needs them."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Const):
+            return False
+        if isinstance(self.value, float | int | complex) or isinstance(other.value, float | int | complex):
+            return type(self.value) is type(other.value) and repr(self.value) == repr(other.value)
+        return self.value is other.value or (isinstance(self.value, str) and self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), repr(self.value)))
+
+    @property
+    def is_number(self) -> bool:
+        return isinstance(self.value, bool | int | float | complex)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A number computed by the graph."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A reference to an array: a cell, or the part of it that ``view`` and its operands select."""
+
+    cell: Cell
+    view: View | None = None
+    operands: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tup:
+    """A tuple, or a list that is only read; ``cls`` says which."""
+
+    items: tuple[Entity, ...]
+    cls: type = tuple
+
+
+@dataclass(frozen=True, slots=True)
+class SliceOf:
+    """``start:stop:step`` inside an index."""
+
+    start: Entity
+    stop: Entity
+    step: Entity
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """What a `for` runs over: range, zip, enumerate, reversed, and their parts."""
+
+    kind: str
+    parts: tuple[Entity, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """An attribute that is called: ``x.sum``."""
+
+    receiver: Entity
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """A function defined inside the one being lowered.
+
+    Its free names are read when it is called; ``captured`` holds them once it has been passed on.
+    ``code`` is the function whose globals it sees.
+    """
+
+    node: Any
+    name: str
+    defaults: tuple[Entity, ...]
+    kw_defaults: tuple[tuple[str, Entity], ...]
+    code: Any
+    captured: tuple[tuple[str, Entity], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unbound:
+    """A local name nothing is assigned to yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """A name bound on some paths only: ``bound`` says at run time whether it is."""
+
+    bound: Entity
+    entity: Entity
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """Something that cannot be read, and why."""
+
+    why: str
+    hint: str = ""
+    loc: Loc | None = None
+
+
+Entity: TypeAlias = Const | Scalar | Array | Tup | SliceOf | Iteration | Method | Closure | Unbound | Maybe | Unusable
+UNBOUND = Unbound()
+NONE = Const(None)
+
+
+ALREADY = "<reported already>"
+"""Why something cannot be read whose problem is known: it is not reported again."""
+
+
+@dataclass(slots=True)
+class State:
+    """What every name means and what every cell holds at one point of the program."""
+
+    names: dict[str, Entity] = field(default_factory=dict)
+    store: dict[Cell, Value | Unusable] = field(default_factory=dict)
+    dead: bool = False
+
+    def copy(self) -> State:
+        return State(dict(self.names), dict(self.store), self.dead)
+
+    def become(self, other: State) -> None:
+        """Continue as ``other``; states are shared by reference, so they change in place."""
+        self.names, self.store, self.dead = dict(other.names), dict(other.store), other.dead
+
+
+def cells_of(entity: Entity) -> list[Cell]:
+    """The cells an entity refers to."""
+    match entity:
+        case Array(cell=cell):
+            return [cell]
+        case Tup(items=items):
+            return [c for item in items for c in cells_of(item)]
+        case Maybe(entity=inner):
+            return cells_of(inner)
+        case Iteration(parts=parts):
+            return [c for part in parts for c in cells_of(part)]
+        case Method(receiver=receiver):
+            return cells_of(receiver)
+        case Closure(captured=captured) if captured:
+            return [c for _, e in captured for c in cells_of(e)]
+    return []
+
+
+def values_of(entity: Entity) -> list[Value]:
+    """The graph values an entity refers to directly, cells' contents excluded."""
+    match entity:
+        case Scalar(value=value):
+            return [value]
+        case Array(operands=operands):
+            return list(operands)
+        case Tup(items=items):
+            return [v for item in items for v in values_of(item)]
+        case Maybe(bound=bound, entity=inner):
+            return values_of(bound) + values_of(inner)
+        case SliceOf(start=a, stop=b, step=c):
+            return values_of(a) + values_of(b) + values_of(c)
+        case Iteration(parts=parts):
+            return [v for part in parts for v in values_of(part)]
+        case Method(receiver=receiver):
+            return values_of(receiver)
+    return []

@@ -1,0 +1,216 @@
+"""Break, continue and early return in tail position only, so that control flow is nested blocks.
+
+A `tail form` block has `return`, `break` and `continue` only as the last thing a path through the
+function, or through the loop's body, does. What follows an `if` that may leave goes into the branch
+that does not leave; only where both branches may fall through does a flag record what happened. A
+`return` inside a loop leaves the loop first. The result is ordinary Python with the same meaning.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import gast
+
+Block = list[Any]
+_EXITS = (gast.Return, gast.Break, gast.Continue)
+_SCOPES = (gast.FunctionDef, gast.Lambda)
+
+
+def to_tail_form(function: gast.FunctionDef) -> tuple[gast.FunctionDef, frozenset[str]]:
+    """Return the function in tail form, and the names of the variables this introduced."""
+    names = {n.id for n in gast.walk(function) if isinstance(n, gast.Name)}
+    exits = _Exits(names)
+    out = copy.copy(function)
+    out.body = exits.block(function.body)
+    return out, frozenset(exits.introduced)
+
+
+class _Exits:
+    def __init__(self, taken: set[str]):
+        self.taken = set(taken)
+        self.introduced: set[str] = set()
+
+    def new_name(self, hint: str) -> str:
+        """A name for a flag or value; the leading underscore says that it is not the user's."""
+        hint = f"_{hint}"
+        while hint in self.taken:
+            hint += "_"
+        self.taken.add(hint)
+        self.introduced.add(hint)
+        return hint
+
+    def block(self, statements: Sequence[Any]) -> Block:
+        """The statements in tail form."""
+        out: Block = []
+        todo = list(statements)
+        while todo:
+            node = todo.pop(0)
+            if isinstance(node, (*_EXITS, gast.Raise)):
+                return [*out, node]
+            if isinstance(node, gast.For | gast.While):
+                loop, after = self.loop(node)
+                out += loop
+                todo = after + todo
+            elif isinstance(node, gast.If):
+                done, more = self.if_(node, todo)
+                out.append(done) if not isinstance(done, list) else out.extend(done)
+                todo = more
+            else:
+                out.append(node)
+        return out
+
+    def if_(self, node: gast.If, rest: Block) -> tuple[Any, Block]:
+        """The statement an `if` becomes, and what is left to do after it."""
+        leaves = may_leave(node.body) or may_leave(node.orelse)
+        if not leaves or not rest:
+            return _if(node, self.block(node.body), self.block(node.orelse)), rest if not leaves else []
+        if not can_fall(node.body):
+            orelse = [] if not can_fall(node.orelse) else rest
+            return _if(node, self.block(node.body), self.block([*node.orelse, *orelse])), []
+        if not can_fall(node.orelse):
+            return _if(node, self.block([*node.body, *rest]), self.block(node.orelse)), []
+        return self.flagged_if(node, rest)
+
+    def flagged_if(self, node: gast.If, rest: Block) -> tuple[Block, Block]:
+        """Both branches may fall through and one may leave: a flag says which happened."""
+        kinds = leaving_kinds([*node.body, *node.orelse])
+        flag = self.new_name("left")
+        value = self.new_name("result") if gast.Return in kinds else ""
+        numbers = {kind: k + 1 for k, kind in enumerate(kinds)}
+
+        def mark(leave: Any) -> Block:
+            marks = [_assign(flag, _constant(numbers[type(leave)], leave), leave)]
+            if isinstance(leave, gast.Return):
+                marks.insert(0, _assign(value, leave.value or _constant(None, leave), leave))
+            return marks
+
+        body = _replace_exits(self.block(node.body), mark)
+        orelse = _replace_exits(self.block(node.orelse), mark)
+        first = [_assign(flag, _constant(0, node), node), _if(node, body, orelse)]
+        then: Block = list(rest)
+        for kind, number in numbers.items():
+            leave = _exit(kind, value, node)
+            test = gast.Compare(_name(flag, node), [gast.Eq()], [_constant(number, node)])
+            then = [gast.copy_location(gast.If(gast.copy_location(test, node), [leave], then), node)]
+        return first, then
+
+    def loop(self, node: gast.For | gast.While) -> tuple[Block, Block]:
+        """A loop whose body is in tail form and never returns, and what must run after it."""
+        before: Block = []
+        after: Block = []
+        out = copy.copy(node)
+        out.orelse = []
+        returns = gast.Return in leaving_kinds(node.body, through_loops=True)
+        breaks = gast.Break in leaving_kinds(node.body)
+        body = self.block(node.body)
+        never_ends = isinstance(node, gast.While) and _is_true(node.test) and not breaks
+        broke = self.new_name("broke") if node.orelse and (breaks or returns) else ""
+        returned = self.new_name("returned") if returns and not never_ends else ""
+        value = self.new_name("result") if returns else ""
+
+        def leave(exit_: Any) -> Block:
+            if isinstance(exit_, gast.Continue):
+                return [exit_]
+            marks = [_assign(broke, _constant(True, exit_), exit_)] if broke else []
+            if isinstance(exit_, gast.Return):
+                marks.append(_assign(value, exit_.value or _constant(None, exit_), exit_))
+                if returned:
+                    marks.append(_assign(returned, _constant(True, exit_), exit_))
+            return [*marks, gast.copy_location(gast.Break(), exit_)]
+
+        out.body = _replace_exits(body, leave)
+        for flag in (broke, returned):
+            if flag:
+                before.append(_assign(flag, _constant(False, node), node))
+        if node.orelse:
+            after += [_if_not(broke, node.orelse, node)] if broke else node.orelse
+        if returned:
+            test = _name(returned, node)
+            after.append(gast.copy_location(gast.If(test, [_exit(gast.Return, value, node)], []), node))
+        elif returns:
+            after.append(_exit(gast.Return, value, node))
+        return [*before, out], after
+
+
+def may_leave(block: Sequence[Any]) -> bool:
+    """Whether a path through ``block`` may end in return, break or continue."""
+    return bool(leaving_kinds(block, through_loops=False)) or gast.Return in leaving_kinds(block, True)
+
+
+def leaving_kinds(block: Sequence[Any], through_loops: bool = False) -> list[type]:
+    """Which exits ``block`` may take: those of its own level, or all returns at any depth."""
+    found: dict[type, None] = {}
+    for node in block:
+        if isinstance(node, _EXITS):
+            found[type(node)] = None
+        elif isinstance(node, gast.If):
+            found.update(dict.fromkeys(leaving_kinds([*node.body, *node.orelse], through_loops)))
+        elif isinstance(node, gast.For | gast.While):
+            inner = leaving_kinds([*node.body, *node.orelse], through_loops=True)
+            if gast.Return in inner:
+                found[gast.Return] = None
+            outer = leaving_kinds(node.orelse, through_loops)
+            found.update(dict.fromkeys(outer))
+    return list(found)
+
+
+def can_fall(block: Sequence[Any]) -> bool:
+    """Whether a path through ``block`` may reach its end."""
+    for node in block:
+        if isinstance(node, (*_EXITS, gast.Raise)):
+            return False
+        if isinstance(node, gast.If) and node.orelse and not can_fall(node.body) and not can_fall(node.orelse):
+            return False
+        if isinstance(node, gast.While) and _is_true(node.test) and gast.Break not in leaving_kinds(node.body):
+            return False
+    return True
+
+
+def _replace_exits(block: Block, make: Any) -> Block:
+    """Replace each exit of a tail-form block by the statements ``make`` gives."""
+    out: Block = []
+    for node in block:
+        if isinstance(node, _EXITS):
+            out += make(node)
+        elif isinstance(node, gast.If):
+            out.append(_if(node, _replace_exits(node.body, make), _replace_exits(node.orelse, make)))
+        else:
+            out.append(node)
+    return out
+
+
+def _is_true(test: Any) -> bool:
+    return isinstance(test, gast.Constant) and bool(test.value)
+
+
+def _if(node: gast.If, body: Block, orelse: Block) -> gast.If:
+    return gast.copy_location(gast.If(node.test, body or [_pass(node)], orelse), node)
+
+
+def _if_not(flag: str, block: Block, at: Any) -> gast.If:
+    test = gast.copy_location(gast.UnaryOp(gast.Not(), _name(flag, at)), at)
+    return gast.copy_location(gast.If(test, block, []), at)
+
+
+def _pass(at: Any) -> Any:
+    return gast.copy_location(gast.Pass(), at)
+
+
+def _name(name: str, at: Any, store: bool = False) -> Any:
+    return gast.copy_location(gast.Name(name, gast.Store() if store else gast.Load(), None, None), at)
+
+
+def _constant(value: Any, at: Any) -> Any:
+    return gast.copy_location(gast.Constant(value, None), at)
+
+
+def _assign(name: str, value: Any, at: Any) -> Any:
+    return gast.copy_location(gast.Assign([_name(name, at, store=True)], value, None), at)
+
+
+def _exit(kind: type, value: str, at: Any) -> Any:
+    node = gast.Return(_name(value, at)) if kind is gast.Return else kind()
+    return gast.copy_location(node, at)

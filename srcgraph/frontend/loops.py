@@ -1,0 +1,394 @@
+"""Loops: what they run over, what they carry, and the `For` or `While` they become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import expressions, statements
+from srcgraph.frontend.entities import (
+    UNBOUND,
+    Array,
+    Cell,
+    Const,
+    Entity,
+    Iteration,
+    Scalar,
+    State,
+    Tup,
+    Unusable,
+    cells_of,
+)
+from srcgraph.frontend.headers import (
+    Broken,
+    Same,
+    Shape,
+    instantiate,
+    join_shapes,
+    leaf_types,
+    leaf_values,
+    shape_of,
+    share_with_ends,
+    share_with_entry,
+    widen,
+)
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.memory import as_index, ref_type, refuse
+from srcgraph.frontend.scope import assigned
+from srcgraph.ir.builder import Region
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.types import BOOL, Type, type_symbols
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+Bounds = tuple[Value, Value, Value]
+ATTEMPTS = 30
+
+
+@dataclass(slots=True)
+class Plan:
+    """How a `for` runs: the bounds of its index, and the item at an index."""
+
+    bounds: Bounds
+    item: Callable[[Value], Entity]
+    name: str = "i"
+
+
+@dataclass(slots=True)
+class Header:
+    """What is known so far about the start of an iteration."""
+
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    cells: dict[Cell, None] = field(default_factory=dict)
+    spoiled: dict[Cell, Unusable] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Walk:
+    """One walk through a body under an assumption about its header."""
+
+    regions: tuple[Region, ...]
+    params: Sequence[Value]
+    entities: dict[str, Entity]
+    end: State
+    test: Value | None = None
+
+
+# -- for ------------------------------------------------------------------------------------------
+
+
+def for_(low: Lowering, node: Any) -> None:
+    over = expressions.lower(low, node.iter)
+    if isinstance(over, Tup) or (isinstance(over, Const) and isinstance(over.value, tuple | str)):
+        unrolled(low, node, expressions.items_of(low, over))
+        return
+    hint = node.target.id if hasattr(node.target, "id") else "i"
+    plan = plan_of(low, over, hint)
+    run(low, node, plan)
+
+
+def plan_of(low: Lowering, over: Entity, name: str) -> Plan:
+    """How to run over an iterable."""
+    b = low.builder
+    if isinstance(over, Iteration) and over.kind == "range":
+        start, stop, step = (as_index(low, low.value(e), "a bound of range") for e in over.parts)
+        return Plan((start, stop, step), Scalar, name)
+    count, item = items_by_position(low, over)
+    return Plan((b.const(0), count, b.const(1)), item, name if isinstance(over, Array) else "k")
+
+
+def items_by_position(low: Lowering, over: Entity) -> tuple[Value, Callable[[Value], Entity]]:
+    """How many items an iterable has, and the item at a position."""
+    b = low.builder
+    match over:
+        case Array():
+            kind = ref_type(low, over)
+            if not kind.ndim:
+                raise refuse("iteration over a 0-d array", low.loc, kind=InferenceError)
+            return b.dim_value(kind.shape[0]), lambda k: expressions.element_at(low, over, [k])
+        case Iteration(kind="range", parts=parts):
+            start, stop, step = (as_index(low, low.value(e), "a bound of range") for e in parts)
+            return trip_count(low, start, stop, step), lambda k: Scalar(OPS["add"](start, OPS["mul"](k, step)))
+        case Iteration(kind="enumerate", parts=(inner, first)):
+            count, item = items_by_position(low, inner)
+            begin = as_index(low, low.value(first), "the start of enumerate")
+            return count, lambda k: Tup((Scalar(OPS["add"](k, begin)), item(k)))
+        case Iteration(kind="zip", parts=parts):
+            return _zipped(low, parts)
+        case Iteration(kind="reversed", parts=(inner,)):
+            count, item = items_by_position(low, inner)
+            return count, lambda k: item(OPS["sub"](OPS["sub"](count, 1), k))
+        case Tup(items=items):
+            raise refuse("a tuple cannot be mixed with arrays in one loop", low.loc, f"it has {len(items)} items")
+    raise refuse(f"cannot loop over {describe(over)}", low.loc, kind=InferenceError)
+
+
+def _zipped(low: Lowering, parts: Sequence[Entity]) -> tuple[Value, Callable[[Value], Entity]]:
+    pairs = [items_by_position(low, p) for p in parts]
+    count = pairs[0][0]
+    for other, _ in pairs[1:]:
+        if other.type != count.type:
+            count = OPS["minimum"](count, other)
+    return count, lambda k: Tup(tuple(item(k) for _, item in pairs))
+
+
+def trip_count(low: Lowering, start: Value, stop: Value, step: Value) -> Value:
+    """``len(range(start, stop, step))``."""
+    known = step.type.value.const
+    if known is None or known == 0:
+        raise refuse("the step of range must be a known number here", low.loc)
+    span = OPS["sub"](stop, start) if known > 0 else OPS["sub"](start, stop)
+    if abs(known) > 1:
+        span = OPS["floordiv"](OPS["add"](span, abs(known) - 1), abs(known))
+    return span if low.builder.proves(span.type.value) else OPS["maximum"](span, 0)
+
+
+def unrolled(low: Lowering, node: Any, items: Sequence[Entity]) -> None:
+    """A loop over a tuple: the body once per item, since items may differ in type."""
+    low.assign("<stop>", Const(False))
+    for k, item in enumerate(items):
+        if low.state.dead:
+            return
+        statements.assign(low, node.target, item)
+        statements.block(low, node.body)
+        stop = low.state.names.get("<stop>", Const(False))
+        if stop == Const(True):
+            break
+        if isinstance(stop, Scalar):
+            _rest_unless(low, node, stop.value, items[k + 1 :])
+            break
+    low.state.names.pop("<stop>", None)
+
+
+def _rest_unless(low: Lowering, node: Any, stop: Value, rest: Sequence[Entity]) -> None:
+    before = low.state
+    sides = [(low.builder.new_region(), before.copy()) for _ in range(2)]
+    low.inside(*sides[1], lambda: unrolled(low, node, rest))
+    for _, state in sides:
+        state.names.pop("<stop>", None)
+    before.names.pop("<stop>", None)
+    statements.merge(low, stop, sides[0], sides[1], low.scope.after[id(node)] | frozenset(before.names), node)
+
+
+def while_(low: Lowering, node: Any) -> None:
+    run(low, node, None)
+
+
+# -- the search for the header --------------------------------------------------------------------
+
+
+def run(low: Lowering, node: Any, plan: Plan | None) -> None:
+    """Walk the body until its header is known, then append the loop."""
+    outer_stop = low.state.names.pop("<stop>", None)
+    header = first_guess(low, node)
+    symbols = dict(low.builder._symbols)
+    kept = len(low.session.problems)
+    for _ in range(ATTEMPTS):
+        walk = walked(low, node, plan, header)
+        if not grow(low, node, header, walk):
+            break
+        low.builder._symbols = dict(symbols)
+        del low.session.problems[kept:]
+    else:
+        raise refuse("the types of this loop's variables do not settle", low.loc)
+    append(low, node, plan, header, walk)
+    low.loop_memo[id(node)] = frozenset(header.shapes)
+    if outer_stop is not None:
+        low.state.names["<stop>"] = outer_stop
+
+
+def first_guess(low: Lowering, node: Any) -> Header:
+    """Literal numbers the body assigns are taken to change: no walk then sees them as constants."""
+    header = Header()
+    names = assigned([node]) & low.scope.header[id(node)]
+    for name in low.state.names:
+        entity = low.state.names[name]
+        if name in names and isinstance(entity, Const) and entity.is_number:
+            header.shapes[name] = join_shapes(Same(entity), _number(low, entity))
+    return header
+
+
+def _number(low: Lowering, entity: Entity) -> Shape:
+    return shape_of(low, entity, low.state)
+
+
+def header_types(low: Lowering, header: Header) -> list[tuple[str, Type]]:
+    out = [(name + suffix, t) for name, s in header.shapes.items() for suffix, t in leaf_types(s)]
+    for cell in header.cells:
+        held = low.state.store[cell]
+        assert isinstance(held, Value)
+        out.append((held.name or cell.name, held.type))
+    return out
+
+
+def walked(low: Lowering, node: Any, plan: Plan | None, header: Header) -> Walk:
+    types = header_types(low, header)
+    b = low.builder
+    before = low.state
+    if plan is None:
+        test_region, body = b.new_region(), b.new_region()
+        with b.inside(test_region):
+            params = fresh_params(low, types)
+            b.enter_params(test_region, params)
+        test_state, _ = header_state(low, header, params, test_region)
+        test = low.inside(test_region, test_state, lambda: _test(low, node))
+        params = [Value(p.name, p.type) for p in params]
+        body.born |= test_region.born & frozenset().union(*(type_symbols(p.type) for p in params), frozenset())
+        with b.inside(body):
+            b.enter_params(body, params)
+            body.known += [k for k in test_region.known if k not in body.known]
+            b.learn_condition(test, True)
+        regions: tuple[Region, ...] = (test_region, body)
+    else:
+        body, index = b.for_region(plan.bounds, plan.name)
+        with b.inside(body):
+            params = fresh_params(low, types)
+            b.enter_params(body, (index, *params))
+        regions, test = (body,), None
+    state, entities = header_state(low, header, params, body)
+    share_with_entry(before, entities, sorted(low.scope.header[id(node)]))
+    state.names["<stop>"] = Const(False)
+
+    def lower_body() -> None:
+        if plan is not None:
+            with low.at(node.target):
+                statements.assign(low, node.target, plan.item(index))
+        statements.block(low, node.body)
+
+    low.inside(body, state, lower_body)
+    low.state = before
+    return Walk(regions, params, entities, state, test)
+
+
+def _test(low: Lowering, node: Any) -> Value:
+    kept = dict(low.state.store)
+    with low.at(node.test):
+        test = low.truth(expressions.lower(low, node.test))
+        value = low.builder.const(test) if isinstance(test, bool) else test
+    if any(low.state.store[c] is not v for c, v in kept.items()):
+        raise refuse("the condition of a while loop must not change arrays", low.loc, "use while True and break")
+    return value
+
+
+def fresh_params(low: Lowering, types: Sequence[tuple[str, Type]]) -> list[Value]:
+    return [low.builder.fresh(name, t) for name, t in types]
+
+
+def header_state(
+    low: Lowering, header: Header, params: Sequence[Value], region: Region
+) -> tuple[State, dict[str, Entity]]:
+    """The state at the start of an iteration whose carry is ``params``."""
+    state = low.state.copy()
+    leaves = iter(params)
+    entities: dict[str, Entity] = {}
+
+    def build() -> None:
+        for name, shape in header.shapes.items():
+            entities[name] = instantiate(low, shape, leaves, name)
+        for cell in header.cells:
+            state.store[cell] = next(leaves)
+        state.store.update(header.spoiled)
+
+    low.inside(region, state, build)
+    state.names.update(entities)
+    return state, entities
+
+
+def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
+    """Widen ``header`` by what the walk found; False if it already allowed everything."""
+    if walk.end.dead:
+        return False
+    before, grown = low.state, False
+    for name in sorted(low.scope.header[id(node)]):
+        entry = before.names.get(name, UNBOUND)
+        end = walk.end.names.get(name, UNBOUND)
+        at_header = walk.entities.get(name, entry)
+        if end == at_header:
+            continue
+        old = header.shapes.get(name, Same(entry))
+        new = join_shapes(old, widen(low, entry, end, walk.end, name))
+        if new != old or name not in header.shapes:
+            grown |= new != old
+            header.shapes[name] = new
+    for cell, held in before.store.items():
+        now = walk.end.store[cell]
+        if isinstance(now, Unusable) and cell not in header.spoiled and not isinstance(held, Unusable):
+            header.spoiled[cell] = now
+            header.cells.pop(cell, None)
+            grown = True
+        elif isinstance(now, Value) and cell not in header.cells and now is not held:
+            header.cells[cell] = None
+            grown = True
+    if not grown:
+        known = {c: set(c.shares) for e in walk.entities.values() for c in cells_of(e)}
+        share_with_ends(before, walk.entities, walk.end)
+        _refuse_late_sharing(low, walk, known)
+    return grown
+
+
+def _refuse_late_sharing(low: Lowering, walk: Walk, known: dict[Cell, set[Cell]]) -> None:
+    """Sharing known only after the walk matters if the body stores into one of the cells."""
+    for cell, shares in known.items():
+        stored = walk.end.store.get(cell)
+        started = next((p for p in walk.params if p is stored), None)
+        changed = stored is not None and started is None
+        for other in cell.shares - shares:
+            if changed or (other in low.state.store and walk.end.store.get(other) is not low.state.store[other]):
+                raise refuse(
+                    f"{cell.name!r} may share memory with {other.name!r} in some iterations, and this loop changes it",
+                    low.loc,
+                    f"take a copy: {cell.name} = {cell.name}.copy()",
+                )
+
+
+# -- appending the loop ---------------------------------------------------------------------------
+
+
+def append(low: Lowering, node: Any, plan: Plan | None, header: Header, walk: Walk) -> None:
+    b = low.builder
+    broken = [(n, s) for n, s in header.shapes.items() if isinstance(s, Broken)]
+    for name, shape in broken:
+        header.shapes[name] = Same(Unusable(shape.why, shape.hint, low.loc))
+    inits = leaves_now(low, header, low.state.names, low.state)
+    results, stop = body_results(low, header, walk)
+    if plan is None:
+        assert walk.test is not None
+        outs = b.while_(inits, (walk.regions[0], walk.test), walk.regions[1], results, stop)
+    else:
+        outs = b.for_(plan.bounds, inits, walk.regions[0], results, stop)
+    leaves = iter(outs)
+    before, after = low.state.copy(), low.state
+    entities = {name: instantiate(low, shape, leaves, name) for name, shape in header.shapes.items()}
+    for cell in header.cells:
+        after.store[cell] = next(leaves)
+    after.store.update(header.spoiled)
+    share_with_entry(before, entities, sorted(low.scope.header[id(node)]))
+    share_with_ends(before, entities, walk.end)
+    after.names.update(entities)
+
+
+def leaves_now(low: Lowering, header: Header, names: dict[str, Entity], state: State) -> list[Value]:
+    out = [v for name, shape in header.shapes.items() for v in leaf_values(low, shape, names.get(name, UNBOUND))]
+    for cell in header.cells:
+        held = state.store[cell]
+        assert isinstance(held, Value)
+        out.append(held)
+    return out
+
+
+def body_results(low: Lowering, header: Header, walk: Walk) -> tuple[list[Value], Value | None]:
+    """What the body returns: the next carry, and whether to stop."""
+    body, end = walk.regions[-1], walk.end
+    if end.dead:
+        return list(walk.params), None
+
+    def collect() -> tuple[list[Value], Value | None]:
+        results = leaves_now(low, header, end.names, end)
+        stop = end.names.get("<stop>", Const(False))
+        return results, None if stop == Const(False) else low.builder.cast(low.value(stop), BOOL, True)
+
+    return low.inside(body, end, collect)

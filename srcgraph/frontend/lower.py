@@ -1,0 +1,329 @@
+"""Lowering one function: an abstract interpreter over its tail-form syntax tree.
+
+It walks statements with a `State` (what names mean, what cells hold) and appends typed nodes
+through the builder. Statements are in `statements`, loops in `loops`, expressions in `expressions`,
+calls in `calls`; this module has what they share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import gast
+import numpy as np
+
+from srcgraph.errors import ArgumentError, InferenceError, Loc, Problem, SrcgraphError, UnsupportedError
+from srcgraph.frontend import expressions, statements
+from srcgraph.frontend.entities import (
+    ALREADY,
+    NONE,
+    Array,
+    Cell,
+    Closure,
+    Const,
+    Entity,
+    Maybe,
+    Scalar,
+    State,
+    Tup,
+    Unbound,
+    Unusable,
+)
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.memory import Dead, Refusal, new_array, read, refuse
+from srcgraph.frontend.scope import Scope, analyse
+from srcgraph.frontend.session import FunctionCode, Hidden, Session
+from srcgraph.frontend.source import node_loc
+from srcgraph.infer.signature import ArrayArg, FunctionArg, ScalarArg, Skeleton, StaticArg, TupleArg
+from srcgraph.ir.builder import Builder, Region
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.types import ArrayType, ScalarType
+
+T = TypeVar("T")
+
+
+class NeedStatic(Exception):
+    """A number must be known when compiling; ``origin`` is the argument or global it came from."""
+
+    def __init__(self, origin: Any, refusal: Refusal):
+        super().__init__(str(refusal))
+        self.origin = origin
+        self.refusal = refusal
+
+
+class Lowering:
+    """The lowering of one function for one signature.
+
+    Attributes
+    ----------
+    session : Session
+        What is shared by all functions of one specialisation.
+    code : FunctionCode
+        The function.
+    builder : Builder
+    state : State
+    """
+
+    def __init__(self, session: Session, code: FunctionCode, name: str):
+        self.session = session
+        self.code = code
+        self.builder = Builder(name)
+        self.state = State()
+        self.scope: Scope = analyse(code.node)
+        self.internal = code.internal
+        self.loc: Loc | None = None
+        self.outer: dict[str, Entity] = {}
+        self.hidden: dict[Any, Entity] = {}
+        self.hidden_order: list[tuple[Hidden, Entity]] = []
+        self.params: list[tuple[Value, Any]] = []
+        self.param_cells: dict[int, Cell] = {}
+        self.static_origin: dict[Value, Any] = {}
+        self.loop_memo: dict[Any, Any] = {}
+
+    # -- where we are ---------------------------------------------------------------------------
+
+    @contextmanager
+    def at(self, node: Any) -> Iterator[None]:
+        """Stamp what is built inside with the place of ``node``."""
+        if not hasattr(node, "lineno"):
+            yield
+            return
+        before = self.loc
+        self.loc = node_loc(node, self.code.file)
+        try:
+            with self.builder.at(self.loc):
+                yield
+        finally:
+            self.loc = before
+
+    def inside(self, region: Region, state: State, action: Callable[[], T]) -> T:
+        """Run ``action`` appending to ``region``, in ``state``."""
+        before, self.state = self.state, state
+        try:
+            with self.builder.inside(region):
+                return action()
+        finally:
+            self.state = before
+
+    # -- entities and values --------------------------------------------------------------------
+
+    def value(self, entity: Entity, what: str = "") -> Value:
+        """The graph value of a number or an array.
+
+        Raises
+        ------
+        Refusal
+            It is neither.
+        """
+        match entity:
+            case Scalar(value=value):
+                return value
+            case Const(value=number) if entity.is_number:
+                if isinstance(number, int) and not -(2**63) <= number < 2**63:
+                    raise refuse(f"the integer {number} does not fit in 64 bits", self.loc, "write it as a float")
+                return self.builder.const(number)
+            case Array():
+                return read(self, entity)
+            case Unusable():
+                raise self.unusable(entity)
+        subject = f"{what} is" if what else "this is"
+        raise refuse(f"{subject} {describe(entity)}; a number or an array is needed", self.loc, kind=InferenceError)
+
+    def unusable(self, entity: Unusable) -> Refusal:
+        notes = (f"it became so at {entity.loc}",) if entity.loc else ()
+        return refuse(entity.why, self.loc, entity.hint, kind=InferenceError, notes=notes)
+
+    def entity(self, value: Any, name: str = "") -> Entity:
+        """The entity of what an op returned."""
+        if isinstance(value, tuple):
+            return Tup(tuple(self.entity(v, name) for v in value))
+        if not isinstance(value, Value):
+            return Const(value)
+        if isinstance(value.type, ArrayType):
+            return new_array(self, value, name)
+        return Scalar(value)
+
+    def static(self, entity: Entity, what: str) -> Any:
+        """The Python object an entity is known to be when compiling.
+
+        Raises
+        ------
+        NeedStatic
+            It is an argument or a global that can be made part of the signature.
+        """
+        match entity:
+            case Const(value=value):
+                return value
+            case Tup(items=items):
+                return tuple(self.static(e, what) for e in items)
+            case Scalar(value=value):
+                known = getattr(value.type, "value", None)
+                if known is not None and known.const is not None:
+                    return known.const
+                refusal = refuse(
+                    f"{what} must be known when compiling, but is computed at run time", self.loc, kind=InferenceError
+                )
+                if value in self.static_origin:
+                    raise NeedStatic(self.static_origin[value], refusal)
+                raise refusal
+        raise refuse(f"{what} must be known when compiling", self.loc, kind=InferenceError)
+
+    def undefined(self, like: Entity, side: tuple[Region, State]) -> Entity:
+        """Something of the kind of ``like`` that is never read, built in the current region."""
+        match like:
+            case Scalar(value=value):
+                assert isinstance(value.type, ScalarType)
+                zero = value.type.dtype.type(0)
+                return Scalar(self.builder.const(zero.item() if value.type.weak else zero))
+            case Array():
+                held = self.inside(*side, lambda: read(self, like))
+                zeros = [self.builder.const(0) for _ in held.type.shape]
+                return new_array(self, OPS["empty"](*zeros, dtype=held.type.dtype), like.cell.name)
+            case Tup(items=items, cls=cls):
+                return Tup(tuple(self.undefined(e, side) for e in items), cls)
+            case Maybe(entity=inner):
+                return self.undefined(inner, side)
+        return like
+
+    def truth(self, entity: Entity) -> Value | bool:
+        """Whether Python takes an entity as true: known when compiling, or a bool value."""
+        match entity:
+            case Const(value=value):
+                return bool(value)
+            case Tup(items=items):
+                return bool(items)
+            case Closure():
+                return True
+        value = self.value(entity)
+        if value.type.ndim:
+            if all(d == 1 for d in value.type.shape):
+                value = OPS["reshape"](value)
+            else:
+                raise refuse(
+                    "the truth value of an array with more than one element is ambiguous",
+                    self.loc,
+                    "use np.any(...) or np.all(...)",
+                    kind=InferenceError,
+                )
+        if isinstance(value.type, ArrayType):
+            value = self.builder.scalar(value)
+        if value.type.dtype.kind != "b":
+            value = OPS["not_equal"](value, 0)
+        return self.builder.cast(value, np.dtype(bool), weak=True)
+
+    # -- names ----------------------------------------------------------------------------------
+
+    def lookup(self, name: str) -> Entity:
+        """What a name means here."""
+        if name in self.scope.local:
+            return self.bound(name, self.state.names.get(name, Unbound()))
+        if name in self.outer:
+            return self.bound(name, self.outer[name])
+        return self.session.outside(self, name)
+
+    def bound(self, name: str, entity: Entity) -> Entity:
+        """A local, checked to be bound where that is not certain."""
+        if isinstance(entity, Unbound):
+            self.builder.call_named("check_that", False, error="UnboundLocalError", message=_unbound(name))
+            raise Dead
+        if isinstance(entity, Maybe):
+            held = self.value(entity.bound)
+            self.builder.call_named("check_that", held, error="UnboundLocalError", message=_unbound(name))
+            return entity.entity
+        return entity
+
+    def assign(self, name: str, entity: Entity) -> None:
+        self.state.names[name] = entity
+
+    # -- problems -------------------------------------------------------------------------------
+
+    def report(self, problem: Problem) -> None:
+        self.session.problems.append(problem)
+
+    @contextmanager
+    def recovering(self, targets: Sequence[str]) -> Iterator[None]:
+        """Record a refusal inside, and go on with ``targets`` unusable, so that more can be found."""
+        try:
+            yield
+        except Refusal as refusal:
+            problem = refusal.problem
+        except SrcgraphError as error:
+            first = error.problems[0]
+            problem = Problem(first.message, first.loc or self.loc, first.notes, first.hint, type(error))
+        else:
+            return
+        if problem.message != ALREADY:
+            self.report(problem)
+        for name in targets:
+            self.assign(name, Unusable(ALREADY))
+
+    # -- parameters -----------------------------------------------------------------------------
+
+    def parameter(self, skeleton: Skeleton, name: str, origin: Any, visible: bool = True) -> Entity:
+        """The entity of a parameter, its numbers and arrays becoming the graph's parameters."""
+        match skeleton:
+            case StaticArg(value=value):
+                return Const(value)
+            case ScalarArg():
+                value = self.root_param(name, skeleton.type)
+                self.params.append((value, None))
+                self.static_origin[value] = origin
+                return Scalar(value)
+            case ArrayArg():
+                return self.array_parameter(skeleton, name, visible)
+            case TupleArg(items=items, cls=cls):
+                parts = [self.parameter(s, f"{name}_{k}", (origin, k), visible) for k, s in enumerate(items)]
+                return Tup(tuple(parts), cls)
+            case FunctionArg(code=code, parts=parts):
+                return code.rebuilt([self.parameter(s, f"{name}_{k}", None, visible) for k, s in enumerate(parts)])
+        raise InferenceError(f"cannot pass {skeleton}")
+
+    def array_parameter(self, skeleton: ArrayArg, name: str, visible: bool) -> Array:
+        known = self.param_cells.get(skeleton.cell)
+        value = self.root_param(name if known is None else f"{name}_same", skeleton.type)
+        if known is not None:  # the same array again; the value is not used
+            self.params.append((value, known))
+            return Array(known)
+        cell = Cell(name, visible)
+        self.param_cells[skeleton.cell] = cell
+        self.params.append((value, cell))
+        self.state.store[cell] = value
+        self.session.initial[cell] = value
+        return Array(cell)
+
+    def root_param(self, name: str, type: Any) -> Value:
+        """A new parameter of the graph, whatever region is open."""
+        b = self.builder
+        open_regions, b.regions = b.regions, b.regions[:1]
+        try:
+            b.reserve(
+                frozenset().union(*(d.symbols() for d in type.shape)) if isinstance(type, ArrayType) else frozenset()
+            )
+            if isinstance(type, ArrayType):
+                b.sizes_not_one |= {d.symbol for d in type.shape if d.symbol}
+            return b.param(name, type)
+        finally:
+            b.regions = open_regions
+
+    # -- running --------------------------------------------------------------------------------
+
+    def body(self) -> Entity:
+        """Lower the whole function and return what it returns."""
+        node = self.code.node
+        if isinstance(node, gast.Lambda):
+            result: list[Entity] = []
+            with self.recovering([]), self.at(node.body):
+                result.append(expressions.lower(self, node.body))
+            return result[0] if result else Unusable(ALREADY)
+        statements.block(self, node.body)
+        return self.state.names.get("<return>", NONE)
+
+
+def _unbound(name: str) -> str:
+    return f"cannot access local variable {name!r} where it is not associated with a value"
+
+
+__all__ = ["ArgumentError", "Lowering", "NeedStatic", "Problem", "UnsupportedError"]

@@ -1,0 +1,250 @@
+"""Reading and writing arrays through references, and the arithmetic of views.
+
+A reference is a cell and a `View`; indexing a reference composes views, so a store through
+``row = A[i]`` is a store into ``A``. Integers a view needs are captured when the view is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from srcgraph.errors import InferenceError, Loc, Problem, ShapeError, UnsupportedError
+from srcgraph.frontend.entities import Array, Cell, Unusable
+from srcgraph.ir.dims import Dim, as_dim
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.ops.index import selected_type
+from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.types import INT, ArrayType, ScalarType
+from srcgraph.ir.view import View, split_operands, whole
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+class Dead(Exception):
+    """Nothing after this point of a path can run."""
+
+
+class Refusal(Exception):
+    """Lowering stops here; the problem says why. Caught at the statement."""
+
+    def __init__(self, problem: Problem):
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+def refuse(message: str, loc: Loc | None, hint: str = "", kind: type = UnsupportedError, notes: Sequence[str] = ()):
+    return Refusal(Problem(message, loc, tuple(notes), hint, kind))
+
+
+# -- cells --------------------------------------------------------------------------------------
+
+
+def content(low: Lowering, cell: Cell) -> Value:
+    """The value a cell holds now."""
+    held = low.state.store[cell]
+    if isinstance(held, Unusable):
+        raise refuse(held.why, low.loc, held.hint)
+    return held
+
+
+def new_array(low: Lowering, value: Value, name: str = "") -> Array:
+    """A reference to a new cell that holds ``value``."""
+    cell = Cell(name or value.name)
+    low.state.store[cell] = value
+    return Array(cell)
+
+
+def read(low: Lowering, ref: Array, name: str = "") -> Value:
+    """The value of the array a reference stands for."""
+    base = content(low, ref.cell)
+    if ref.view is None:
+        return base
+    return low.builder.apply(OPS["getitem"], (base, *ref.operands), {"view": ref.view}, name=name)
+
+
+def ref_type(low: Lowering, ref: Array) -> ArrayType:
+    """The type of what a reference stands for; reads nothing."""
+    base = content(low, ref.cell).type
+    if ref.view is None:
+        return base
+    return selected_type(base, ref.view, tuple(v.type for v in ref.operands))
+
+
+def write(low: Lowering, ref: Array, value: Value, accumulate: bool = False) -> None:
+    """Store ``value`` into what ``ref`` stands for; it must be of the array's dtype and fit its shape."""
+    base = content(low, ref.cell)
+    view = ref.view or whole(base.type.ndim)
+    target = selected_type(base.type, view, tuple(v.type for v in ref.operands))
+    fitted = fit_store(low, value, target.shape)
+    if not accumulate and view == whole(base.type.ndim) and fitted.type == base.type:
+        stored = fitted
+    else:
+        op = OPS["add_at" if accumulate else "setitem"]
+        stored = low.builder.apply(op, (base, fitted, *ref.operands), {"view": view}, name=base.name)
+    put(low, ref.cell, stored)
+
+
+def put(low: Lowering, cell: Cell, value: Value) -> None:
+    """Let ``cell`` hold another value; what may be the same memory can no longer be read."""
+    low.state.store[cell] = value
+    for other in cell.shares:
+        if other.visible:
+            raise refuse(
+                f"this changes {cell.name!r}, which may or may not be the memory of argument {other.name!r}",
+                low.loc,
+                f"make it one or the other: {cell.name} = {cell.name}.copy()",
+            )
+        low.state.store[other] = Unusable(
+            f"{other.name!r} may share memory with {cell.name!r}, which was changed at line {low.loc.line if low.loc else '?'}",
+            f"take a copy before the change: {other.name}.copy()",
+        )
+
+
+def fit_store(low: Lowering, value: Value, shape: tuple[Dim, ...]) -> Value:
+    """``value`` with axes that provably fit a region of ``shape``, checked at run time where needed."""
+    own = value.type.shape
+    if len(own) > len(shape):
+        raise refuse(f"an array of {len(own)} axes does not fit into one of {len(shape)}", low.loc, kind=ShapeError)
+    wanted = shape[len(shape) - len(own) :]
+    target = []
+    for size, room in zip(own, wanted, strict=True):
+        if size in (room, 1):
+            target.append(size if size == 1 else room)
+            continue
+        if size.const is not None and room.const is not None:
+            raise refuse(
+                f"could not broadcast input array from length {size} into length {room}", low.loc, kind=ShapeError
+            )
+        low.builder.call_named("check_fits", low.builder.dim_value(size), low.builder.dim_value(room))
+        target.append(room)
+    return low.builder.fit(value, target)
+
+
+# -- views --------------------------------------------------------------------------------------
+
+
+def select(low: Lowering, ref: Array, view: View, operands: Sequence[Value]) -> Array:
+    """The reference to a part of what ``ref`` stands for."""
+    if ref.view is None:
+        return Array(ref.cell, view, tuple(operands))
+    composed = compose(low, ref.view, ref.operands, view, operands)
+    if composed is None:
+        raise refuse("a slice of an axis made by None is not supported", low.loc, "index first, add the axis last")
+    return Array(ref.cell, *composed)
+
+
+def compose(
+    low: Lowering, outer: View, outer_operands: Sequence[Value], inner: View, inner_operands: Sequence[Value]
+) -> tuple[View, tuple[Value, ...]] | None:
+    """The view that takes ``inner`` of ``outer``."""
+    b = low.builder
+    base = [(selector, own) for selector, own in zip(outer.axes, split_operands(outer, outer_operands), strict=True)]
+    kept = outer.kept
+    survivors: list[int | None] = []
+    for axis, (selector, own) in enumerate(zip(inner.axes, split_operands(inner, inner_operands), strict=True)):
+        where = outer.order[axis]
+        if where is None:
+            if selector == "i":
+                continue
+            if selector != ":":
+                return None
+            survivors.append(None)
+            continue
+        at = kept[where]
+        base[at] = _composed_axis(b, *base[at], selector, own)
+        if selector != "i":
+            survivors.append(at)
+    left = [k for k, (selector, _) in enumerate(base) if selector != "i"]
+    result = [survivors[k] if k is not None else None for k in inner.order] if inner.order else []
+    order = tuple(None if k is None else left.index(k) for k in result)
+    operands = tuple(v for _, own in base for v in own)
+    return View(tuple(s for s, _ in base), order), operands
+
+
+def _composed_axis(b: Any, selector: Any, own: tuple, inner: Any, inner_own: tuple) -> tuple[Any, tuple]:
+    if inner == ":":
+        return selector, own
+    if selector == ":":
+        return inner, inner_own
+    start, _ = own
+    at = b.call_named("add", start, b.call_named("mul", inner_own[0], int(selector)))
+    if inner == "i":
+        return "i", (at,)
+    return int(selector) * int(inner), (at, inner_own[1])
+
+
+# -- indices ------------------------------------------------------------------------------------
+
+
+def checked_index(low: Lowering, index: Value, size: Dim, axis: int) -> Value:
+    """An index counted from the front, checked at run time unless proved in range."""
+    b = low.builder
+    if index.type.dtype != INT or not index.type.weak:
+        index = b.cast(index, INT, weak=True)
+    return b.call_named("check_index", index, b.dim_value(size), axis=axis)
+
+
+def slice_operands(low: Lowering, start: Value | None, stop: Value | None, step: int, size: Dim) -> tuple[Value, Value]:
+    """First index and length of a slice, by Python's rules.
+
+    A start is clamped only from below and a stop only from above (for positive steps): beyond the
+    other end the length is 0, and then the start does not matter.
+    """
+    b = low.builder
+    n = b.dim_value(size)
+    if step > 0:
+        first = b.const(0) if start is None else _from_end(b, start, n, low_clamp=b.const(0))
+        last = n if stop is None else _from_end(b, stop, n, high_clamp=n)
+        span = b.call_named("sub", last, first)
+    else:
+        end = b.call_named("sub", n, 1)
+        first = end if start is None else _from_end(b, start, n, high_clamp=end)
+        last = b.const(-1) if stop is None else _from_end(b, stop, n, low_clamp=b.const(-1))
+        span = b.call_named("sub", first, last)
+    width = abs(step)
+    if width > 1:
+        span = b.call_named("floordiv", b.call_named("add", span, width - 1), width)
+    if not b.proves(span.type.value):
+        span = b.call_named("maximum", span, 0)
+    return first, span
+
+
+def _from_end(b: Any, at: Value, n: Value, low_clamp: Value | None = None, high_clamp: Value | None = None) -> Value:
+    """``at``, counted from the end if negative; clamped from the side that matters."""
+    value = at.type.value
+    if b.proves(value):
+        return at if high_clamp is None else _clamped_above(b, at, high_clamp)
+    shifted = b.call_named("add", at, n)
+    if low_clamp is not None:
+        shifted = _clamped_below(b, shifted, low_clamp)
+    if b.proves(-value - 1):
+        return shifted
+    positive = at if high_clamp is None else _clamped_above(b, at, high_clamp)
+    return b.call_named("where", b.call_named("less", at, 0), shifted, positive)
+
+
+def _clamped_above(b: Any, x: Value, top: Value) -> Value:
+    return x if b.proves(top.type.value - x.type.value) else b.call_named("minimum", x, top)
+
+
+def _clamped_below(b: Any, x: Value, bottom: Value) -> Value:
+    return x if b.proves(x.type.value - bottom.type.value) else b.call_named("maximum", x, bottom)
+
+
+def as_index(low: Lowering, value: Value, what: str = "an index") -> Value:
+    """An integer as a Python integer value."""
+    if not isinstance(value.type, ScalarType) or value.type.dtype.kind not in "iub":
+        raise refuse(f"{what} must be an integer, not {value.type}", low.loc, kind=InferenceError)
+    return low.builder.cast(value, INT, weak=True)
+
+
+def known_int(low: Lowering, value: Value) -> int | None:
+    """The integer a value is known to be when compiling."""
+    number = literal(low.builder, value)
+    if number is not None and not isinstance(number, float | complex):
+        return int(number)
+    known = getattr(value.type, "value", None)
+    return as_dim(known).const if known is not None else None

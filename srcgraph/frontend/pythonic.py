@@ -1,0 +1,245 @@
+"""Python's builtins on numbers, tuples and arrays, with Python's meaning."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import expressions
+from srcgraph.frontend.entities import Array, Closure, Const, Entity, Iteration, Scalar, Tup
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.memory import as_index, ref_type, refuse
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.types import FLOAT, INT, ArrayType, ScalarType
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+Builtin = Callable[["Lowering", Sequence[Entity], dict[str, Entity], str], Entity]
+BUILTINS: dict[Any, Builtin] = {}
+
+
+def builtin(function: Any, least: int, most: int, keywords: str = "") -> Callable[[Callable], Callable]:
+    """Enter the lowering of a builtin; arguments are counted, keywords are those named."""
+
+    def decorate(lower: Callable) -> Callable:
+        def checked(low: Lowering, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str) -> Entity:
+            name = function.__name__
+            for key in kwargs:
+                if key not in keywords.split():
+                    raise refuse(f"{name}(): keyword {key!r} is not supported", low.loc)
+            if not least <= len(args) <= most:
+                raise refuse(f"{name}() does not take {len(args)} arguments", low.loc, kind=InferenceError)
+            return lower(low, *args, **kwargs)
+
+        BUILTINS[function] = checked
+        return lower
+
+    return decorate
+
+
+MANY = 1000
+
+
+@builtin(range, 1, 3)
+def range_(low: Lowering, *args: Entity) -> Entity:
+    first = (Const(0), *args, Const(1)) if len(args) == 1 else (*args, Const(1)) if len(args) == 2 else args
+    parts = []
+    for e in first:
+        value = low.value(e, "a bound of range")
+        if value.type.dtype.kind not in "iub" or value.type.ndim:
+            raise refuse(f"range takes integers, not {value.type}", low.loc, "use int(...)", kind=InferenceError)
+        parts.append(Scalar(as_index(low, value)))
+    step = parts[2].value
+    if step.type.value is None or step.type.value.const is None:
+        fine = OPS["not_equal"](step, 0)
+        low.builder.call_named("check_that", fine, error="ValueError", message="range() arg 3 must not be zero")
+    elif step.type.value == 0:
+        raise refuse("range() arg 3 must not be zero", low.loc, kind=InferenceError)
+    return Iteration("range", tuple(parts))
+
+
+@builtin(enumerate, 1, 2, "start")
+def enumerate_(low: Lowering, items: Entity, start: Entity = Const(0)) -> Entity:
+    if isinstance(items, Tup):
+        first = low.static(start, "the start of enumerate")
+        return Tup(tuple(Tup((Const(k + first), e)) for k, e in enumerate(items.items)))
+    return Iteration("enumerate", (items, start))
+
+
+@builtin(zip, 1, MANY, "strict")
+def zip_(low: Lowering, *args: Entity, strict: Entity = Const(False)) -> Entity:
+    if low.static(strict, "strict"):
+        raise refuse("zip(strict=True) is not supported", low.loc)
+    if all(isinstance(a, Tup) for a in args):
+        return Tup(tuple(Tup(items) for items in zip(*(a.items for a in args), strict=False)))
+    if any(isinstance(a, Tup) for a in args):
+        raise refuse("zip of tuples and arrays together is not supported", low.loc)
+    return Iteration("zip", tuple(args))
+
+
+@builtin(reversed, 1, 1)
+def reversed_(low: Lowering, items: Entity) -> Entity:
+    if isinstance(items, Tup):
+        return Tup(items.items[::-1], items.cls)
+    return Iteration("reversed", (items,))
+
+
+@builtin(len, 1, 1)
+def len_(low: Lowering, x: Entity) -> Entity:
+    if isinstance(x, Tup):
+        return Const(len(x.items))
+    if isinstance(x, Const) and isinstance(x.value, str | tuple):
+        return Const(len(x.value))
+    if isinstance(x, Array):
+        kind = ref_type(low, x)
+        if not kind.ndim:
+            raise refuse("len() of an array without axes", low.loc, kind=InferenceError)
+        return Scalar(low.builder.dim_value(kind.shape[0]))
+    raise refuse(f"len() of {describe(x)}", low.loc, kind=InferenceError)
+
+
+def scalar_value(low: Lowering, x: Entity, what: str) -> Value:
+    """A number; an array with one element counts as one."""
+    value = low.value(x, f"the argument of {what}")
+    if isinstance(value.type, ArrayType):
+        if any(d != 1 for d in value.type.shape):
+            raise refuse(f"{what} takes a number, not {value.type}", low.loc, kind=InferenceError)
+        value = low.builder.scalar(OPS["reshape"](value) if value.type.ndim else value)
+    return value
+
+
+@builtin(float, 0, 1)
+def float_(low: Lowering, x: Entity = Const(0.0)) -> Entity:
+    if isinstance(x, Const) and isinstance(x.value, str):
+        return Const(float(x.value))
+    return Scalar(low.builder.cast(scalar_value(low, x, "float()"), FLOAT, weak=True))
+
+
+@builtin(int, 0, 1)
+def int_(low: Lowering, x: Entity = Const(0)) -> Entity:
+    value = scalar_value(low, x, "int()")
+    if value.type.dtype.kind == "f":
+        message = "cannot convert float NaN or infinity to integer"
+        low.builder.call_named("check_that", OPS["isfinite"](value), error="ValueError", message=message)
+    return Scalar(low.builder.cast(value, INT, weak=True))
+
+
+@builtin(bool, 0, 1)
+def bool_(low: Lowering, x: Entity = Const(False)) -> Entity:
+    test = low.truth(x)
+    return Const(test) if isinstance(test, bool) else Scalar(test)
+
+
+@builtin(abs, 1, 1)
+def abs_(low: Lowering, x: Entity) -> Entity:
+    if isinstance(x, Const) and x.is_number:
+        return Const(abs(x.value))
+    return low.entity(OPS["absolute"](low.value(x, "the argument of abs()")))
+
+
+@builtin(round, 1, 2)
+def round_(low: Lowering, x: Entity, ndigits: Entity = Const(None)) -> Entity:
+    if ndigits != Const(None):
+        raise refuse("round(x, ndigits) is not supported", low.loc, "use np.round(x, ndigits)")
+    value = scalar_value(low, x, "round()")
+    return int_(
+        low, Scalar(OPS["rint"](low.builder.cast(value, FLOAT, weak=True)) if value.type.dtype.kind == "f" else value)
+    )
+
+
+def _pick(low: Lowering, x: Entity, y: Entity, op: str) -> Entity:
+    """Python's min and max: ``y`` if it compares so to ``x``, else ``x``."""
+    a, b = low.value(x), low.value(y)
+    if a.type.ndim or b.type.ndim:
+        low.truth(low.entity(OPS[op](b, a)))  # ambiguous, as in Python
+    return low.entity(OPS["where"](OPS[op](b, a), b, a))
+
+
+def _extreme(op: str, function: Any) -> None:
+    @builtin(function, 1, MANY)
+    def lower(low: Lowering, *args: Entity) -> Entity:
+        if len(args) == 1 and isinstance(args[0], Array):
+            return _extreme_of_array(low, args[0], op, function.__name__)
+        items = expressions.items_of(low, args[0]) if len(args) == 1 else list(args)
+        if not items:
+            raise refuse(f"{function.__name__}() of nothing", low.loc, kind=InferenceError)
+        if all(isinstance(e, Const) and e.is_number for e in items):
+            return Const(function(e.value for e in items))
+        out = items[0]
+        for item in items[1:]:
+            out = _pick(low, out, item, op)
+        return out
+
+
+def _extreme_of_array(low: Lowering, x: Array, op: str, name: str) -> Entity:
+    kind = ref_type(low, x)
+    if kind.ndim != 1:
+        raise refuse(
+            f"{name}() takes an array of one axis, not {kind}", low.loc, f"use np.{name}(x)", kind=InferenceError
+        )
+    fine = OPS["greater"](low.builder.dim_value(kind.shape[0]), 0)
+    low.builder.call_named("check_that", fine, error="ValueError", message=f"{name}() iterable argument is empty")
+    return low.entity(OPS[name](low.value(x), axes=(0,)))
+
+
+_extreme("less", min)
+_extreme("greater", max)
+
+
+@builtin(sum, 1, 2, "start")
+def sum_(low: Lowering, x: Entity, start: Entity = Const(0)) -> Entity:
+    if isinstance(x, Array):
+        kind = ref_type(low, x)
+        if kind.ndim == 0:
+            raise refuse("sum() of an array without axes", low.loc, kind=InferenceError)
+        total = low.entity(OPS["sum"](low.value(x), axes=(0,)))
+        return total if start == Const(0) else expressions.binary(low, "add", start, total)
+    out = start
+    for item in expressions.items_of(low, x):
+        out = expressions.binary(low, "add", out, item)
+    return out
+
+
+@builtin(pow, 2, 2)
+def pow_(low: Lowering, x: Entity, y: Entity) -> Entity:
+    return expressions.binary(low, "power", x, y)
+
+
+@builtin(divmod, 2, 2)
+def divmod_(low: Lowering, x: Entity, y: Entity) -> Entity:
+    return Tup((expressions.binary(low, "floordiv", x, y), expressions.binary(low, "mod", x, y)))
+
+
+@builtin(tuple, 0, 1)
+def tuple_(low: Lowering, x: Entity = Tup(())) -> Entity:
+    return Tup(tuple(expressions.items_of(low, x)))
+
+
+@builtin(isinstance, 2, 2)
+def isinstance_(low: Lowering, x: Entity, cls: Entity) -> Entity:
+    classes = low.static(cls, "the class of isinstance")
+    match x:
+        case Const(value=value):
+            return Const(isinstance(value, classes))
+        case Scalar(value=value):
+            assert isinstance(value.type, ScalarType)
+            zero = value.type.dtype.type(0)
+            return Const(isinstance(zero.item() if value.type.weak else zero, classes))
+        case Array():
+            return Const(isinstance(np.zeros(0), classes))
+        case Tup(cls=kind):
+            return Const(isinstance(kind(), classes))
+        case Closure():
+            return Const(isinstance(len_, classes))
+    raise refuse(f"isinstance of {describe(x)}", low.loc)
+
+
+@builtin(callable, 1, 1)
+def callable_(low: Lowering, x: Entity) -> Entity:
+    return Const(isinstance(x, Closure) or (isinstance(x, Const) and builtins.callable(x.value)))

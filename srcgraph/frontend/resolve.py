@@ -1,0 +1,156 @@
+"""What users write, by the Python object it is: NumPy names to records, `math` names to rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from srcgraph.ir.builder import Builder
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import COMPOSITES, OPS, Composite, Op
+from srcgraph.ir.types import FLOAT, INT
+
+
+@cache
+def _by_object() -> dict[Any, Op | Composite]:
+    return {f: record for table in (OPS, COMPOSITES) for record in table.values() for f in record.python}
+
+
+@cache
+def methods() -> dict[str, Composite]:
+    """Array methods by name."""
+    return {r.method: r for r in COMPOSITES.values() if r.method}
+
+
+def record_of(function: Any) -> Op | Composite | None:
+    """The record of a NumPy (or builtin) function, or None."""
+    try:
+        return _by_object().get(function)
+    except TypeError:  # not hashable
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class MathRule:
+    """A function of `math`: floats in, a float (or int, or bool) out, Python's errors.
+
+    Parameters
+    ----------
+    op : callable
+        Builds the result from float operands.
+    fine : callable or None
+        Builds the condition under which Python does not raise ValueError.
+    overflows : bool
+        Whether an infinite result of finite operands raises OverflowError.
+    result : numpy.dtype
+        Of the Python number returned.
+    """
+
+    op: Callable[..., Value]
+    fine: Callable[..., Value] | None = None
+    overflows: bool = False
+    result: np.dtype = FLOAT
+    numpy_name: str = ""
+
+    def build(self, b: Builder, values: Sequence[Value]) -> Value:
+        x = [b.cast(v, FLOAT, weak=True) for v in values]
+        if self.fine is not None:
+            b.call_named("check_that", self.fine(*x), error="ValueError", message="math domain error")
+        out = self.op(*x)
+        if self.overflows:
+            finite = OPS["isfinite"](x[0])
+            for other in x[1:]:
+                finite = OPS["logical_and"](finite, OPS["isfinite"](other))
+            bad = OPS["logical_and"](OPS["isinf"](out), finite)
+            b.call_named("check_that", OPS["logical_not"](bad), error="OverflowError", message="math range error")
+        return b.cast(out, self.result, weak=True)
+
+
+def _not(test: Callable[..., Value]) -> Callable[..., Value]:
+    """The opposite of a test that NaN fails: NaN is in every domain."""
+    return lambda *x: OPS["logical_not"](test(*x))
+
+
+def _rule(
+    name: str, fails: Callable[..., Value] | None = None, overflows: bool = False, numpy_name: str = ""
+) -> MathRule:
+    return MathRule(lambda *x: OPS[name](*x), _not(fails) if fails else None, overflows, numpy_name=numpy_name)
+
+
+def _outside_one(x: Value) -> Value:
+    return OPS["greater"](OPS["absolute"](x), 1.0)
+
+
+def _less(bound: float) -> Callable[[Value], Value]:
+    return lambda x: OPS["less"](x, bound)
+
+
+def _at_most(bound: float) -> Callable[[Value], Value]:
+    return lambda x: OPS["less_equal"](x, bound)
+
+
+def _infinite(x: Value) -> Value:
+    return OPS["isinf"](x)
+
+
+def _rounded(name: str) -> MathRule:
+    return MathRule(lambda x: OPS[name](x), lambda x: OPS["isfinite"](x), result=INT)
+
+
+def _log(x: Value, base: Value | None = None) -> Value:
+    return OPS["log"](x) if base is None else OPS["div"](OPS["log"](x), OPS["log"](base))
+
+
+def _log_fails(x: Value, base: Value | None = None) -> Value:
+    bad = OPS["less_equal"](x, 0.0)
+    return bad if base is None else OPS["logical_or"](bad, OPS["less_equal"](base, 0.0))
+
+
+def _test(name: str) -> MathRule:
+    return MathRule(lambda x: OPS[name](x), result=np.dtype(bool))
+
+
+MATH: dict[Any, MathRule] = {
+    math.sin: _rule("sin", _infinite),
+    math.cos: _rule("cos", _infinite),
+    math.tan: _rule("tan", _infinite),
+    math.asin: _rule("arcsin", _outside_one, numpy_name="arcsin"),
+    math.acos: _rule("arccos", _outside_one, numpy_name="arccos"),
+    math.atan: _rule("arctan", numpy_name="arctan"),
+    math.atan2: _rule("arctan2", numpy_name="arctan2"),
+    math.sinh: _rule("sinh", overflows=True),
+    math.cosh: _rule("cosh", overflows=True),
+    math.tanh: _rule("tanh"),
+    math.asinh: _rule("arcsinh", numpy_name="arcsinh"),
+    math.acosh: _rule("arccosh", _less(1.0), numpy_name="arccosh"),
+    math.atanh: _rule("arctanh", lambda x: OPS["greater_equal"](OPS["absolute"](x), 1.0), numpy_name="arctanh"),
+    math.exp: _rule("exp", overflows=True),
+    math.exp2: _rule("exp2", overflows=True),
+    math.expm1: _rule("expm1", overflows=True),
+    math.log: MathRule(_log, _not(_log_fails)),
+    math.log2: _rule("log2", _at_most(0.0)),
+    math.log10: _rule("log10", _at_most(0.0)),
+    math.log1p: _rule("log1p", _at_most(-1.0)),
+    math.sqrt: _rule("sqrt", _less(0.0)),
+    math.cbrt: _rule("cbrt"),
+    math.pow: _rule("power", overflows=True, numpy_name="power"),
+    math.hypot: _rule("hypot", overflows=True),
+    math.fabs: _rule("fabs"),
+    math.fmod: _rule("fmod", lambda x, y: OPS["logical_or"](OPS["isinf"](x), OPS["equal"](y, 0.0))),
+    math.copysign: _rule("copysign"),
+    math.degrees: _rule("rad2deg", numpy_name="degrees"),
+    math.radians: _rule("deg2rad", numpy_name="radians"),
+    math.erf: _rule("erf"),
+    math.erfc: _rule("erfc"),
+    math.floor: _rounded("floor"),
+    math.ceil: _rounded("ceil"),
+    math.trunc: _rounded("trunc"),
+    math.isnan: _test("isnan"),
+    math.isinf: _test("isinf"),
+    math.isfinite: _test("isfinite"),
+}

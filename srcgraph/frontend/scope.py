@@ -1,0 +1,181 @@
+"""Names per block: what is assigned, what is read, and what is still needed afterwards.
+
+Liveness is computed on tail-form functions, so control flow is nested blocks; it decides which
+names an `if` or a loop must hand on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import gast
+
+Names = frozenset[str]
+NOTHING: Names = frozenset()
+
+
+@dataclass(slots=True)
+class Scope:
+    """What is known about the names of one function.
+
+    Attributes
+    ----------
+    local : frozenset of str
+        Parameters and assigned names.
+    captured : frozenset of str
+        Local names that nested functions read; always live, since a call may come later.
+    after : dict
+        By ``id`` of an `if` or loop: the names live after it.
+    header : dict
+        By ``id`` of a loop: the names live where an iteration starts, or live after the loop.
+    """
+
+    local: Names = NOTHING
+    captured: Names = NOTHING
+    after: dict[int, Names] = field(default_factory=dict)
+    header: dict[int, Names] = field(default_factory=dict)
+
+
+def analyse(function: Any) -> Scope:
+    """Compute the scope of a function in tail form, or of a lambda."""
+    params = frozenset(parameter_names(function))
+    if isinstance(function, gast.Lambda):
+        return Scope(local=params)
+    scope = Scope(local=params | assigned(function.body))
+    scope.captured = frozenset().union(*(free_names(n) for s in function.body for n in nested_functions(s))) & (
+        scope.local
+    )
+    _Liveness(scope).block(function.body, scope.captured, NOTHING)
+    return scope
+
+
+def parameter_names(function: Any) -> list[str]:
+    args = function.args
+    extra = [a for a in (args.vararg, args.kwarg) if a is not None]
+    return [a.id for a in [*args.posonlyargs, *args.args, *args.kwonlyargs, *extra]]
+
+
+def nested_functions(node: Any) -> Iterable[Any]:
+    """The functions and lambdas directly inside a statement, not those inside them."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, gast.FunctionDef | gast.Lambda):
+            yield current
+        else:
+            stack.extend(gast.iter_child_nodes(current))
+
+
+def free_names(function: Any) -> Names:
+    """The names a nested function reads from outside."""
+    body = [function.body] if isinstance(function, gast.Lambda) else function.body
+    own = frozenset(parameter_names(function)) | (NOTHING if isinstance(function, gast.Lambda) else assigned(body))
+    defaults = [*function.args.defaults, *(d for d in function.args.kw_defaults if d is not None)]
+    inside = frozenset().union(*(reads(s) for s in body))
+    return (inside - own) | frozenset().union(*(reads(d) for d in defaults))
+
+
+def assigned(block: Sequence[Any]) -> Names:
+    """Names that a block binds, nested functions' own names excluded."""
+    found: set[str] = set()
+    stack = list(block)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, gast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, gast.Lambda):
+            continue
+        else:
+            if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Store):
+                found.add(node.id)
+            stack.extend(gast.iter_child_nodes(node))
+    return frozenset(found)
+
+
+def reads(node: Any) -> Names:
+    """Names an expression or statement reads, including what nested functions read from here."""
+    found: set[str] = set()
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, gast.FunctionDef | gast.Lambda):
+            found |= free_names(current)
+        elif isinstance(current, gast.Name):
+            if not isinstance(current.ctx, gast.Store):
+                found.add(current.id)
+        elif isinstance(current, gast.AnnAssign):
+            stack += [c for c in (current.target, current.value) if c is not None]
+        else:
+            if isinstance(current, gast.AugAssign) and isinstance(current.target, gast.Name):
+                found.add(current.target.id)
+            stack.extend(gast.iter_child_nodes(current))
+    return frozenset(found)
+
+
+class _Liveness:
+    """A backward walk; loops are repeated until their header's names stop growing."""
+
+    def __init__(self, scope: Scope):
+        self.scope = scope
+
+    def block(self, statements: Sequence[Any], after: Names, loop: Names) -> Names:
+        """Names live before ``statements``; ``loop`` are those live where break and continue go."""
+        live = after
+        for node in reversed(statements):
+            live = self.statement(node, live, loop) | self.scope.captured
+        return live
+
+    def statement(self, node: Any, live: Names, loop: Names) -> Names:
+        match node:
+            case gast.If():
+                self.scope.after[id(node)] = live
+                then = self.block(node.body, live, loop)
+                return then | self.block(node.orelse, live, loop) | reads(node.test)
+            case gast.While():
+                return self.loop(node, live, reads(node.test), NOTHING)
+            case gast.For():
+                return self.loop(node, live, NOTHING, assigned([node.target])) | reads(node.iter)
+            case gast.Return():
+                return reads(node) | self.scope.captured
+            case gast.Raise():
+                return NOTHING
+            case gast.Break() | gast.Continue():
+                return loop
+        return (live - _killed(node)) | reads(node)
+
+    def loop(self, node: Any, after: Names, test: Names, target: Names) -> Names:
+        self.scope.after[id(node)] = after
+        header = after | test
+        while True:
+            before = self.block(node.body, header, header)
+            grown = header | (before - target)
+            if grown == header:
+                break
+            header = grown
+        self.scope.header[id(node)] = header
+        return header
+
+
+def _killed(node: Any) -> Names:
+    """Names a simple statement binds on every path through it."""
+    match node:
+        case gast.Assign(targets=targets):
+            return frozenset().union(*(_bound_names(t) for t in targets))
+        case gast.AnnAssign(target=target, value=value) if value is not None:
+            return _bound_names(target)
+        case gast.FunctionDef(name=name):
+            return frozenset((name,))
+    return NOTHING
+
+
+def _bound_names(target: Any) -> Names:
+    match target:
+        case gast.Name(id=name):
+            return frozenset((name,))
+        case gast.Tuple(elts=elts) | gast.List(elts=elts):
+            return frozenset().union(*map(_bound_names, elts))
+        case gast.Starred(value=value):
+            return _bound_names(value)
+    return NOTHING

@@ -1,0 +1,209 @@
+"""What the functions of one specialisation share: their graphs, what they read from outside, problems."""
+
+from __future__ import annotations
+
+import builtins
+import types
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import gast
+
+from srcgraph.errors import ArgumentError, Problem
+from srcgraph.frontend.entities import Cell, Closure, Const, Entity, Unusable
+from srcgraph.frontend.exits import to_tail_form
+from srcgraph.frontend.fence import check_fence
+from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.source import Source, read_source
+from srcgraph.infer.signature import ArrayArg, Leaves, Skeleton, TupleArg, skeleton_of
+from srcgraph.ir.graph import Graph, Value
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FunctionCode:
+    """A function ready to be lowered: its tail-form tree and where its free names are found."""
+
+    node: Any
+    file: str
+    name: str
+    internal: frozenset[str]
+    globals: dict[str, Any]
+    cells: dict[str, Any]
+    identity: Any
+
+
+def prepare(function: types.FunctionType, text: str | None = None) -> FunctionCode:
+    """Find, check and desugar a function's source, once per function.
+
+    Raises
+    ------
+    SourceError, UnsupportedError
+        It has no source, or uses what is not supported.
+    """
+    source = read_source(function, text)
+    check_fence(source)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    return _prepared(source, function.__globals__, cells, function.__code__)
+
+
+def prepare_nested(node: Any, outer: FunctionCode) -> FunctionCode:
+    """A function defined inside another; its tree has passed the fence with the outer one's."""
+    name = node.name if isinstance(node, gast.FunctionDef) else "lambda_"
+    return _prepared(Source(node, outer.file, name), outer.globals, outer.cells, node)
+
+
+def _prepared(source: Source, globals_: dict[str, Any], cells: dict[str, Any], identity: Any) -> FunctionCode:
+    node, internal = source.node, frozenset()
+    if isinstance(node, gast.FunctionDef):
+        node, internal = to_tail_form(node)
+    name = source.name if source.name.isidentifier() else "function"
+    return FunctionCode(node, source.file, name, internal, globals_, cells, identity)
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A number or array read from a global or a closure's cell: an input the user does not write."""
+
+    name: str
+    container: Any
+
+    def read(self) -> Any:
+        """Its value now."""
+        return read_outside(self.container, self.name)
+
+
+def read_outside(container: Any, name: str) -> Any:
+    """What a global or a closure cell holds now."""
+    if isinstance(container, types.CellType):
+        return container.cell_contents
+    return container[name] if name in container else getattr(builtins, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Something read from outside and compiled in: the code is valid while it is the same object."""
+
+    name: str
+    container: Any
+    seen: Any
+
+    def holds(self) -> bool:
+        now = read_outside(self.container, self.name)
+        return now is self.seen or (
+            type(now) is type(self.seen) and isinstance(now, str | int | float) and now == self.seen
+        )
+
+
+@dataclass(eq=False, slots=True)
+class Session:
+    """Shared by all functions lowered for one signature of one entry function.
+
+    Attributes
+    ----------
+    graphs : dict
+        Finished graphs by name.
+    summaries : dict
+        By callee and skeletons: what a call returns and changes.
+    static : frozenset
+        Globals (name, container id) whose numbers are compiled in.
+    """
+
+    lower_callee: Callable[..., Any]
+    static: frozenset[Any] = frozenset()
+    graphs: dict[str, Graph] = field(default_factory=dict)
+    summaries: dict[Any, Any] = field(default_factory=dict)
+    active: list[Any] = field(default_factory=list)
+    codes: dict[Any, FunctionCode] = field(default_factory=dict)
+    guards: dict[Any, Guard] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    initial: dict[Cell, Value] = field(default_factory=dict)
+    dry: int = 0
+
+    @contextmanager
+    def trial(self):
+        """Lower without keeping problems: a loop's body before its header is known."""
+        kept = len(self.problems)
+        self.dry += 1
+        try:
+            yield
+        finally:
+            self.dry -= 1
+            del self.problems[kept:]
+
+    def code_of(self, function: types.FunctionType) -> FunctionCode:
+        key = function
+        if key not in self.codes:
+            self.codes[key] = prepare(function)
+        return self.codes[key]
+
+    def nested_code(self, closure: Closure) -> FunctionCode:
+        if closure.node not in self.codes:
+            self.codes[closure.node] = prepare_nested(closure.node, closure.code)
+        return self.codes[closure.node]
+
+    def graph_name(self, hint: str) -> str:
+        name, k = hint, 1
+        while name in self.graphs or name in self.active_names:
+            k += 1
+            name = f"{hint}_{k}"
+        return name
+
+    @property
+    def active_names(self) -> list[str]:
+        return [name for _, name in self.active]
+
+    # -- what is read from outside --------------------------------------------------------------
+
+    def outside(self, low: Lowering, name: str) -> Entity:
+        """What a free name means: a closure cell's content, a global or a builtin."""
+        cells = low.code.cells
+        if name in cells:
+            try:
+                cells[name].cell_contents
+            except ValueError:
+                raise refuse(f"the captured variable {name!r} is not assigned yet", low.loc) from None
+            return self.outside_at(low, name, cells[name])
+        if name in low.code.globals or hasattr(builtins, name):
+            return self.outside_at(low, name, low.code.globals)
+        raise refuse(f"name {name!r} is not defined", low.loc, kind=ArgumentError)
+
+    def outside_at(self, low: Lowering, name: str, container: Any) -> Entity:
+        """What ``name`` means in a given namespace or cell; numbers and arrays become inputs."""
+        key = (name, id(container))
+        if key not in low.hidden:
+            low.hidden[key] = self._outside_entity(low, name, container, read_outside(container, name))
+        return low.hidden[key]
+
+    def _outside_entity(self, low: Lowering, name: str, container: Any, value: Any) -> Entity:
+        leaves = Leaves()
+        static = (name, id(container)) in self.static
+        try:
+            skeleton = skeleton_of(value, name, leaves, static)
+        except ArgumentError as error:
+            return Unusable(f"global {name!r} cannot be used: {error.problems[0].message}", error.problems[0].hint)
+        if not leaves.values:
+            self.guards[(name, id(container))] = Guard(name, container, value)
+            return Const(value)
+        return self._hidden_parameter(low, name, container, skeleton)
+
+    def _hidden_parameter(self, low: Lowering, name: str, container: Any, skeleton: Skeleton) -> Entity:
+        own = _renamed(skeleton, name, 1000 * (len(low.hidden_order) + 1))
+        entity = low.parameter(own, name, ("global", name, id(container)))
+        low.hidden_order.append((Hidden(name, container), entity))
+        return entity
+
+
+def _renamed(skeleton: Skeleton, name: str, offset: int) -> Skeleton:
+    """A global's skeleton with sizes and cells of its own."""
+    match skeleton:
+        case ArrayArg():
+            shape = tuple(f"{name}_{d}" if isinstance(d, str) else d for d in skeleton.shape)
+            return ArrayArg(skeleton.dtype, shape, skeleton.cell + offset)
+        case TupleArg():
+            return TupleArg(tuple(_renamed(s, name, offset) for s in skeleton.items), skeleton.cls)
+    return skeleton

@@ -1,0 +1,165 @@
+"""The source of a running function: found, parsed, and checked to be what is running.
+
+The whole file (or notebook cell) is parsed, so every node has its true line and column; the
+function is the node whose compiled code is the live function's.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import types
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import gast
+
+from srcgraph.errors import Loc, Problem, SourceError, short_path
+
+FunctionNode = gast.FunctionDef | gast.Lambda
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Source:
+    """A function's syntax tree and the file its positions refer to."""
+
+    node: Any
+    file: str
+    name: str
+
+    def loc(self, node: Any) -> Loc:
+        """The place of a node of the tree."""
+        return node_loc(node, self.file)
+
+
+def node_loc(node: Any, file: str) -> Loc:
+    return Loc(file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+
+
+def read_source(function: types.FunctionType, text: str | None = None) -> Source:
+    """Find the syntax tree of a live function.
+
+    Parameters
+    ----------
+    function : function
+        A Python function or lambda.
+    text : str, optional
+        Its source, where none can be found (functions made by ``exec`` or typed on a pipe).
+
+    Raises
+    ------
+    SourceError
+        There is no source, or it is no longer what is running.
+    """
+    code = function.__code__
+    if text is not None:
+        return _from_text(function, text)
+    tree, compiled = _parsed(code.co_filename, "".join(_lines(function)))
+    node = _find(tree, code)
+    if node is None:
+        raise _changed(code)
+    live = _find_code(compiled, code)
+    if live is None or (_shape(live) != _shape(code) and not _rewritten(node)):
+        raise _changed(code)
+    return Source(node, code.co_filename, function.__name__)
+
+
+def _from_text(function: types.FunctionType, text: str) -> Source:
+    name = f"<source of {function.__name__}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    tree, _ = _parsed(name, text)
+    wanted = function.__name__
+    for node in gast.walk(tree):
+        if isinstance(node, gast.FunctionDef) and node.name == wanted:
+            return Source(node, name, wanted)
+    raise SourceError(f"the source given does not define {wanted!r}")
+
+
+def _lines(function: types.FunctionType) -> list[str]:
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if lines:
+        return lines
+    raise SourceError(
+        Problem(
+            f"no source for {function.__qualname__!r}: {short_path(code.co_filename)} cannot be read",
+            hint="functions typed at a pipe or made by exec need compile(function, source=text)",
+        )
+    )
+
+
+def _changed(code: types.CodeType) -> SourceError:
+    return SourceError(
+        Problem(
+            f"the source of {code.co_name!r} is no longer what is running",
+            Loc(code.co_filename, code.co_firstlineno),
+            hint="the file was edited after it was imported; import it again",
+        )
+    )
+
+
+@lru_cache(maxsize=64)
+def _parsed(file: str, text: str) -> tuple[gast.Module, types.CodeType]:
+    try:
+        return gast.parse(text, filename=file), compile(text, file, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise SourceError(f"{short_path(file)} does not parse: {error}") from error
+
+
+def _find(tree: gast.Module, code: types.CodeType) -> Any:
+    """The node compiled to ``code``: by first line, and for lambdas by the columns of the code."""
+    if code.co_name == "<lambda>":
+        return _find_lambda(tree, code)
+    for node in gast.walk(tree):
+        if isinstance(node, gast.FunctionDef) and node.name == code.co_name:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first == code.co_firstlineno:
+                return node
+    return None
+
+
+def _find_lambda(tree: gast.Module, code: types.CodeType) -> Any:
+    spans = [p for p in code.co_positions() if None not in p and p[2] != p[3]]
+    found = [n for n in gast.walk(tree) if isinstance(n, gast.Lambda) and n.lineno == code.co_firstlineno]
+    for node in found:
+        body = node.body
+        inside = [
+            (body.lineno, body.col_offset) <= (line, col) and (end, end_col) <= (body.end_lineno, body.end_col_offset)
+            for line, end, col, end_col in spans
+        ]
+        if spans and all(inside):
+            return node
+    return found[0] if len(found) == 1 else None
+
+
+def _find_code(module: types.CodeType, code: types.CodeType) -> types.CodeType | None:
+    stack, found = [module], []
+    while stack:
+        current = stack.pop()
+        inner = [c for c in current.co_consts if isinstance(c, types.CodeType)]
+        stack += inner
+        found += [c for c in inner if (c.co_name, c.co_firstlineno) == (code.co_name, code.co_firstlineno)]
+    same = [c for c in found if list(c.co_positions()) == list(code.co_positions())]
+    return (same or found or [None])[0]
+
+
+def _shape(code: types.CodeType) -> Any:
+    consts = [c for c in code.co_consts if not isinstance(c, types.CodeType)]
+    return code.co_code, [(type(c), repr(c)) for c in consts], code.co_names, code.co_varnames
+
+
+def _rewritten(node: Any) -> bool:
+    """Whether tools such as pytest compile this function from a rewritten tree: it asserts."""
+    return any(isinstance(n, gast.Assert) for n in gast.walk(node))
+
+
+def signature_of(function: Any) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def expression_text(node: Any) -> str:
+    """A gast expression as Python text."""
+    return ast.unparse(gast.gast_to_ast(node))

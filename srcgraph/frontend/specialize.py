@@ -1,0 +1,379 @@
+"""One graph per function and signature: lowering an entry, and the functions it calls.
+
+A callee is described by the skeletons of its arguments. What it returns is described by a template
+over the call's outputs; arrays it changes come back as extra outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from srcgraph.errors import InferenceError, raise_all
+from srcgraph.frontend.closures import ClosureKey, captured_names
+from srcgraph.frontend.entities import (
+    ALREADY,
+    Array,
+    Cell,
+    Closure,
+    Const,
+    Entity,
+    Scalar,
+    Tup,
+    Unusable,
+)
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.lower import Lowering, NeedStatic
+from srcgraph.frontend.memory import new_array, read, ref_type, refuse, select, write
+from srcgraph.frontend.session import FunctionCode, Guard, Hidden, Session
+from srcgraph.infer.signature import ArrayArg, FunctionArg, ScalarArg, Sizes, Skeleton, StaticArg, TupleArg
+from srcgraph.ir.dims import Dim
+from srcgraph.ir.graph import Graph, Program, Value
+from srcgraph.ir.op import building
+from srcgraph.ir.rebuild import substitute_type
+from srcgraph.ir.types import ArrayType, ScalarType, Type, without_value
+from srcgraph.ir.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """A number: the output of that number."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewArray:
+    """A new array: the output, or a view of it whose integers are outputs."""
+
+    index: int
+    view: View | None = None
+    operands: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentView:
+    """An argument's array itself, or a view of it whose integers are outputs.
+
+    ``param`` is the position of the array among the graph's parameters.
+    """
+
+    param: int
+    view: View | None = None
+    operands: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Something known when compiling."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TupleOf:
+    items: tuple[Template, ...]
+    cls: type = tuple
+
+
+Template: TypeAlias = Out | NewArray | ArgumentView | Fixed | TupleOf
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Summary:
+    """What calling a lowered function means to the caller.
+
+    Attributes
+    ----------
+    changed : tuple of (parameter position, output number)
+        The arrays it changes.
+    hidden : tuple of Hidden
+        Globals it reads, whose leaves follow the arguments'.
+    """
+
+    name: str
+    graph: Graph
+    template: Template
+    changed: tuple[tuple[int, int], ...]
+    hidden: tuple[Hidden, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Lowered:
+    """A lowered entry function."""
+
+    program: Program
+    summary: Summary
+    guards: tuple[Guard, ...]
+    parameters: tuple[str, ...] = ()
+
+
+def lower_entry(code: FunctionCode, args: dict[str, Skeleton], static: frozenset[Any] = frozenset()) -> Lowered:
+    """Lower a function for a signature.
+
+    Parameters
+    ----------
+    code : FunctionCode
+    args : dict
+        Skeleton of each parameter, in order.
+    static : frozenset
+        Globals whose numbers are compiled in.
+
+    Raises
+    ------
+    SrcgraphError
+        Lists every problem found, each with its line.
+    NeedStatic
+        A number has to be made part of the signature.
+    """
+    session = Session(lower_callee, static)
+    summary = _lower(session, code, args, {}, code.name)
+    raise_all(session.problems)
+    graphs = {**session.graphs, summary.name: summary.graph}
+    return Lowered(Program(graphs, summary.name), summary, tuple(session.guards.values()), tuple(args))
+
+
+def _lower(
+    session: Session, code: FunctionCode, args: dict[str, Skeleton], captured: dict[str, Skeleton], name: str
+) -> Summary:
+    low = Lowering(session, code, name)
+    with building(low.builder):
+        for key, skeleton in args.items():
+            low.assign(key, low.parameter(skeleton, key, ("argument", key)))
+        for key, skeleton in captured.items():
+            low.outer[key] = low.parameter(skeleton, key, None)
+        result = low.body()
+        outputs: list[Value] = []
+        template = _template(low, result, outputs)
+        changed = _changed(low, outputs)
+        graph = low.builder.finish(outputs)
+    return Summary(name, graph, template, changed, tuple(h for h, _ in low.hidden_order))
+
+
+def _template(low: Lowering, entity: Entity, outputs: list[Value]) -> Template:
+    """Describe a returned entity over the outputs, appending to them."""
+    cells: dict[Cell, int] = {}
+
+    def output(value: Value) -> int:
+        for k, known in enumerate(outputs):
+            if known is value:
+                return k
+        outputs.append(value)
+        return len(outputs) - 1
+
+    def describe_part(e: Entity) -> Template:
+        match e:
+            case Const(value=value) if not e.is_number:
+                return Fixed(value)
+            case Const() | Scalar():
+                return Out(output(low.value(e)))
+            case Tup(items=items, cls=cls):
+                return TupleOf(tuple(describe_part(i) for i in items), cls)
+            case Array(cell=cell, view=view, operands=operands):
+                param = _param_of(low, cell)
+                held = read(low, Array(cell))
+                if param is not None:
+                    return ArgumentView(param, view, tuple(output(v) for v in operands))
+                if cell not in cells:
+                    outputs.append(held)
+                    cells[cell] = len(outputs) - 1
+                return NewArray(cells[cell], view, tuple(output(v) for v in operands))
+            case Unusable(why=why):
+                if why != ALREADY:
+                    low.report(low.unusable(e).problem)
+                return Fixed(None)
+        low.report(refuse(f"returning {describe(e)} is not supported", low.loc, kind=InferenceError).problem)
+        return Fixed(None)
+
+    return describe_part(entity)
+
+
+def _param_of(low: Lowering, cell: Cell) -> int | None:
+    return next((k for k, (_, c) in enumerate(low.params) if c is cell), None)
+
+
+def _changed(low: Lowering, outputs: list[Value]) -> tuple[tuple[int, int], ...]:
+    out = []
+    seen: set[Cell] = set()
+    for position, (value, cell) in enumerate(low.params):
+        if cell is None or cell in seen:
+            continue
+        seen.add(cell)
+        now = low.state.store.get(cell)
+        if isinstance(now, Unusable):
+            low.report(refuse(now.why, low.loc, now.hint).problem)
+        elif now is not value and now is not None:
+            outputs.append(now)
+            out.append((position, len(outputs) - 1))
+    return tuple(out)
+
+
+# -- calls ----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Arguments:
+    """Turns a call's entities into skeletons and the values to pass."""
+
+    low: Lowering
+    literal: bool = True
+    values: list[Value] = field(default_factory=list)
+    refs: list[Array | None] = field(default_factory=list)
+    sizes: Sizes = field(default_factory=Sizes)
+    names: dict[Dim, str] = field(default_factory=dict)
+    known: list[Array] = field(default_factory=list)
+
+    def skeleton(self, entity: Entity) -> Skeleton:
+        match entity:
+            case Const(value=value):
+                return StaticArg(value)
+            case Scalar(value=value):
+                assert isinstance(value.type, ScalarType)
+                self.add(value, None)
+                return ScalarArg(value.type.dtype, value.type.weak)
+            case Array():
+                return self.array(entity)
+            case Tup(items=items, cls=cls):
+                return TupleArg(tuple(map(self.skeleton, items)), cls)
+            case Closure():
+                return self.closure(entity)
+            case Unusable():
+                raise self.low.unusable(entity)
+        raise refuse(f"{describe(entity)} cannot be passed to a function", self.low.loc)
+
+    def add(self, value: Value, ref: Array | None) -> None:
+        self.values.append(value)
+        self.refs.append(ref)
+
+    def array(self, ref: Array) -> ArrayArg:
+        type = ref_type(self.low, ref)
+        if ref not in self.known:
+            self.known.append(ref)
+        self.add(read(self.low, ref), ref)
+        shape = tuple(d.const if d.const is not None else self.size(d) for d in type.shape)
+        return ArrayArg(type.dtype, shape, self.known.index(ref))
+
+    def size(self, dim: Dim) -> str:
+        if dim not in self.names:
+            self.names[dim] = self.sizes.new()
+        return self.names[dim]
+
+    def closure(self, closure: Closure) -> FunctionArg:
+        captured = captured_names(self.low, closure)
+        parts = [*closure.defaults, *(e for _, e in closure.kw_defaults), *captured.values()]
+        key = ClosureKey(closure, tuple(captured))
+        return FunctionArg(key, tuple(map(self.skeleton, parts)))
+
+    def not_one(self) -> frozenset[str]:
+        return frozenset(name for dim, name in self.names.items() if self.low.builder.not_one(dim))
+
+
+def lower_callee(low: Lowering, code: FunctionCode, args: dict[str, Entity], captured: dict[str, Entity]) -> Entity:
+    """Call another function of the program, lowering it the first time for these skeletons."""
+    session = low.session
+    given = _Arguments(low)
+    skeletons = {k: given.skeleton(e) for k, e in args.items()}
+    inner = {k: given.skeleton(e) for k, e in captured.items()}
+    not_one = given.not_one()
+    key = (code, tuple(skeletons.items()), tuple(inner.items()), not_one)
+    if any(code is active for active, _ in session.active):
+        raise refuse(f"{code.name} calls itself; recursion is not supported yet", low.loc, "write a loop")
+    if key not in session.summaries:
+        name = session.graph_name(code.name)
+        session.active.append((code, name))
+        try:
+            summary = _lower(session, code, skeletons, inner, name)
+        except NeedStatic as need:
+            raise _at_call(low, need, args) from None
+        finally:
+            session.active.pop()
+        session.graphs[name] = summary.graph
+        session.summaries[key] = summary
+    return _call(low, session.summaries[key], given)
+
+
+def _call(low: Lowering, summary: Summary, given: _Arguments) -> Entity:
+    session = low.session
+    for hidden in summary.hidden:
+        given.skeleton(session.outside_at(low, hidden.name, hidden.container))
+    symbols = {name: dim for dim, name in given.names.items()}
+    _bind_symbols(summary.graph, given.values, symbols)
+    types = [_at_caller(low, v.type, symbols) for v in summary.graph.results]
+    outs = low.builder.call_graph(summary.name, given.values, types, [v.name for v in summary.graph.results])
+    _refuse_overlap(low, summary, given)
+    for position, k in summary.changed:
+        ref = given.refs[position]
+        assert ref is not None
+        write(low, ref, outs[k])
+    return _instantiate(low, summary.template, outs, given, {})
+
+
+def _at_call(low: Lowering, need: NeedStatic, args: dict[str, Entity]) -> Exception:
+    """A number a callee must know when compiling, as a demand on where the caller has it from."""
+    if need.origin[0] == "global":
+        return need
+    entity = args.get(need.origin[1])
+    if isinstance(entity, Scalar) and entity.value in low.static_origin:
+        return NeedStatic(low.static_origin[entity.value], need.refusal)
+    return need.refusal
+
+
+def _bind_symbols(graph: Graph, values: Sequence[Value], symbols: dict[str, Dim]) -> None:
+    """What the callee's symbols are to the caller, from the arguments' types."""
+    for param, value in zip(graph.params, values, strict=True):
+        if isinstance(param.type, ArrayType):
+            for d, own in zip(param.type.shape, value.type.shape, strict=True):
+                if d.symbol:
+                    symbols[d.symbol] = own
+        elif isinstance(param.type, ScalarType) and param.type.value is not None and param.type.value.symbol:
+            if value.type.value is not None:
+                symbols[param.type.value.symbol] = value.type.value
+
+
+def _at_caller(low: Lowering, type: Type, symbols: dict[str, Dim]) -> Type:
+    """A result's type with the callee's own symbols replaced by new ones."""
+    match type:
+        case ScalarType():
+            known = type.value is not None and type.value.symbols() <= set(symbols)
+            return substitute_type(type, symbols) if known else without_value(type)
+        case ArrayType():
+            unknown = {s for d in type.shape for s in d.symbols()} - set(symbols)
+            env = {**symbols, **{s: low.builder.new_size(s) for s in unknown}}
+            return substitute_type(type, env)
+    return type
+
+
+def _refuse_overlap(low: Lowering, summary: Summary, given: _Arguments) -> None:
+    """Different parts of one array passed together, one of them changed."""
+    for position, _ in summary.changed:
+        ref = given.refs[position]
+        for other in given.refs:
+            if ref is None or other is None or other == ref:
+                continue
+            if other.cell is ref.cell or other.cell in ref.cell.shares:
+                raise refuse(
+                    f"{summary.name} changes one argument that may share memory with another",
+                    low.loc,
+                    "pass a copy of one of them",
+                )
+
+
+def _instantiate(
+    low: Lowering, template: Template, outs: Sequence[Value], given: _Arguments, cells: dict[int, Array]
+) -> Entity:
+    match template:
+        case Out(index=k):
+            return Scalar(outs[k])
+        case Fixed(value=value):
+            return Const(value)
+        case TupleOf(items=items, cls=cls):
+            return Tup(tuple(_instantiate(low, t, outs, given, cells) for t in items), cls)
+        case NewArray(index=k, view=view, operands=operands):
+            if k not in cells:
+                cells[k] = new_array(low, outs[k])
+            return cells[k] if view is None else select(low, cells[k], view, [outs[o] for o in operands])
+        case ArgumentView(param=param, view=view, operands=operands):
+            ref = given.refs[param]
+            assert ref is not None
+            return ref if view is None else select(low, ref, view, [outs[o] for o in operands])

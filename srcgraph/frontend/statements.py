@@ -1,0 +1,379 @@
+"""Statements: assignment, stores, branches. Loops are in `loops`."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import gast
+import numpy as np
+
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import expressions, loops
+from srcgraph.frontend.entities import (
+    NONE,
+    UNBOUND,
+    Array,
+    Closure,
+    Const,
+    Entity,
+    Scalar,
+    State,
+    Tup,
+    Unusable,
+)
+from srcgraph.frontend.join import Joiner, describe
+from srcgraph.frontend.memory import Dead, ref_type, refuse, write
+from srcgraph.frontend.scope import assigned
+from srcgraph.ir.builder import Region
+from srcgraph.ir.graph import Apply, Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.ops.vector import literal
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+def block(low: Lowering, statements: Sequence[Any]) -> None:
+    """Lower statements in order; stops where the path certainly ends."""
+    for node in statements:
+        if low.state.dead:
+            return
+        with low.at(node), low.recovering(sorted(assigned([node]))):
+            try:
+                statement(low, node)
+            except Dead:
+                low.state.dead = True
+
+
+def statement(low: Lowering, node: Any) -> None:
+    match node:
+        case gast.Assign(targets=targets, value=value):
+            hint = targets[0].id if isinstance(targets[0], gast.Name) else ""
+            entity = expressions.lower(low, value, hint)
+            for target in targets:
+                assign(low, target, entity)
+        case gast.AnnAssign(target=target, value=value):
+            if value is not None:
+                hint = target.id if isinstance(target, gast.Name) else ""
+                assign(low, target, expressions.lower(low, value, hint))
+        case gast.AugAssign():
+            augmented(low, node)
+        case gast.Expr(value=value):
+            if not isinstance(value, gast.Constant):
+                expressions.lower(low, value)
+        case gast.If():
+            if_(low, node)
+        case gast.For():
+            loops.for_(low, node)
+        case gast.While():
+            loops.while_(low, node)
+        case gast.Return(value=value):
+            low.assign("<return>", NONE if value is None else expressions.lower(low, value))
+        case gast.Break():
+            low.assign("<stop>", Const(True))
+        case gast.FunctionDef():
+            low.assign(node.name, function_entity(low, node))
+        case gast.Assert():
+            assert_(low, node)
+        case gast.Raise():
+            raise_(low, node)
+        case gast.Pass() | gast.Continue():
+            pass
+        case _:
+            raise refuse(f"{type(node).__name__} is not supported", low.loc)
+
+
+def function_entity(low: Lowering, node: Any) -> Closure:
+    """A nested function or lambda; defaults are evaluated now, free names when it is called."""
+    args = node.args
+    defaults = tuple(expressions.lower(low, d) for d in args.defaults)
+    kw_defaults = tuple(
+        (a.id, expressions.lower(low, d))
+        for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        if d is not None
+    )
+    name = node.name if isinstance(node, gast.FunctionDef) else "<lambda>"
+    return Closure(node, name, defaults, kw_defaults, low.code)
+
+
+# -- assignment ---------------------------------------------------------------------------------
+
+
+def assign(low: Lowering, target: Any, entity: Entity) -> None:
+    match target:
+        case gast.Name(id=name):
+            low.assign(name, entity)
+        case gast.Tuple(elts=elts) | gast.List(elts=elts):
+            unpack(low, elts, entity)
+        case gast.Subscript():
+            store(low, target, entity)
+        case gast.Starred(value=value):
+            assign(low, value, entity)
+        case gast.Attribute(attr=attr):
+            raise refuse(f"assigning to the attribute {attr!r} is not supported", low.loc)
+        case _:
+            raise refuse(f"cannot assign to {type(target).__name__}", low.loc)
+
+
+def unpack(low: Lowering, targets: Sequence[Any], entity: Entity) -> None:
+    items = expressions.items_of(low, entity)
+    star = next((k for k, t in enumerate(targets) if isinstance(t, gast.Starred)), None)
+    if star is not None:
+        tail = len(targets) - star - 1
+        if len(items) < len(targets) - 1:
+            raise refuse(f"not enough values to unpack: {len(items)}", low.loc, kind=InferenceError)
+        middle = Tup(tuple(items[star : len(items) - tail]), list)
+        items = [*items[:star], middle, *items[len(items) - tail :]]
+    if len(items) != len(targets):
+        raise refuse(f"{len(items)} values for {len(targets)} names", low.loc, kind=InferenceError)
+    for target, item in zip(targets, items, strict=True):
+        assign(low, target, item)
+
+
+def store(low: Lowering, target: Any, entity: Entity) -> None:
+    """``base[index] = entity``."""
+    base = array_of(low, expressions.lower(low, target.value), target.value)
+    place = expressions.subscript_place(low, base, target.slice)
+    value = low.value(entity, "the value stored")
+    dtype = ref_type(low, base).dtype
+    if value.type.dtype.kind == "c" and dtype.kind != "c":
+        raise refuse("cannot store a complex number in a real array", low.loc, kind=InferenceError)
+    value = low.builder.cast(value, dtype, False)
+    if isinstance(place, Array):
+        write(low, place, value)
+    else:
+        place.store(low, value)
+
+
+def array_of(low: Lowering, entity: Entity, node: Any) -> Array:
+    if isinstance(entity, Array):
+        return entity
+    if isinstance(entity, Unusable):
+        raise low.unusable(entity)
+    raise refuse(
+        f"cannot store into {describe(entity)}", low.loc, "only arrays can be stored into", kind=InferenceError
+    )
+
+
+OPERATORS = {
+    gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "div", gast.FloorDiv: "floordiv",
+    gast.Mod: "mod", gast.Pow: "power", gast.MatMult: "matmul", gast.LShift: "left_shift",
+    gast.RShift: "right_shift", gast.BitAnd: "bit_and", gast.BitOr: "bit_or", gast.BitXor: "bit_xor",
+}  # fmt: skip
+
+
+def augmented(low: Lowering, node: gast.AugAssign) -> None:
+    """``target op= value``: rebinds a number, changes an array in place."""
+    op = OPERATORS[type(node.op)]
+    if isinstance(node.target, gast.Name):
+        before = low.lookup(node.target.id)
+        operand = expressions.lower(low, node.value)
+        if isinstance(before, Array):
+            in_place(low, before, op, operand)
+        else:
+            low.assign(node.target.id, expressions.binary(low, op, before, operand, node.target.id))
+        return
+    if not isinstance(node.target, gast.Subscript):
+        raise refuse("this target of an augmented assignment is not supported", low.loc)
+    base = array_of(low, expressions.lower(low, node.target.value), node.target.value)
+    place = expressions.subscript_place(low, base, node.target.slice)
+    operand = expressions.lower(low, node.value)
+    if isinstance(place, Array):
+        in_place(low, place, op, operand)
+    else:
+        place.update(low, op, operand)
+
+
+def in_place(low: Lowering, ref: Array, op: str, operand: Entity) -> None:
+    """Change what ``ref`` stands for; the result is cast back to its dtype as NumPy does."""
+    kind = ref_type(low, ref)
+    if op in ("add", "sub"):
+        value = low.value(operand)
+        if kind.dtype.kind in "fiu" and OPS[op].infer.loop([kind, value.type])[1] == kind.dtype:
+            value = low.builder.cast(value, kind.dtype, False)
+            write(low, ref, OPS["neg"](value) if op == "sub" else value, accumulate=True)
+            return
+    value = low.value(expressions.binary(low, op, _current(low, ref), operand))
+    if kind.ndim:
+        _same_kind(low, value.type.dtype, kind.dtype)
+    write(low, ref, low.builder.cast(value, kind.dtype, False))
+
+
+def _current(low: Lowering, ref: Array) -> Entity:
+    kind = ref_type(low, ref)
+    return ref if kind.ndim else Scalar(low.value(ref))
+
+
+def _same_kind(low: Lowering, have: Any, want: Any) -> None:
+    if not np.can_cast(have, want, "same_kind"):
+        raise refuse(
+            f"cannot change an array of {want} in place to {have}",
+            low.loc,
+            "write x = x + y instead of x += y, or make the array a float one",
+            kind=InferenceError,
+        )
+
+
+# -- branches -----------------------------------------------------------------------------------
+
+
+def if_(low: Lowering, node: gast.If) -> None:
+    with low.at(node.test):
+        test = low.truth(expressions.lower(low, node.test))
+        known = test if isinstance(test, bool) else literal(low.builder, test)
+    if known is not None:
+        block(low, node.body if known else node.orelse)
+        return
+    assert isinstance(test, Value)
+    before = low.state
+    sides = []
+    for statements, holds in ((node.body, True), (node.orelse, False)):
+        region, state = low.builder.new_region(), before.copy()
+
+        def run(statements: Sequence[Any] = statements, holds: bool = holds) -> None:
+            low.builder.learn_condition(test, holds)
+            block(low, statements)
+
+        low.inside(region, state, run)
+        sides.append((region, state))
+    live = low.scope.after.get(id(node), frozenset())
+    merge(low, test, sides[0], sides[1], live, node)
+
+
+def merge(
+    low: Lowering,
+    test: Value,
+    then: tuple[Region, State],
+    orelse: tuple[Region, State],
+    live: frozenset[str],
+    node: Any,
+    value_name: str = "",
+) -> None:
+    """Append the `If` and continue in the joined state."""
+    if _only_raises(then) or _only_raises(orelse):
+        _merge_check(low, test, then, orelse)
+        return
+    before = low.state
+    joiner = Joiner(low, then, orelse, before)
+    makers = {}
+    dead = [s.dead for _, s in (then, orelse)]
+    if all(dead):
+        low.builder.if_(test, (then[0], ()), (orelse[0], ()))
+        low.state.dead = True
+        return
+    for name in _changed_names(before, then[1], orelse[1], live):
+        x, y = (s.names.get(name, UNBOUND) for _, s in (then, orelse))
+        x, y = _fill_dead(low, (x, y), (then, orelse), dead)
+        with low.at(node):
+            makers[name] = joiner.join(x, y, value_name if name == "<value>" else name)
+    stores = _changed_cells(low, before, then[1], orelse[1], joiner, dead)
+    outs = low.builder.if_(
+        test,
+        (then[0], [p[0] for p in joiner.pairs]),
+        (orelse[0], [p[1] for p in joiner.pairs]),
+        [p[2] for p in joiner.pairs],
+    )
+    for side, (_, state) in enumerate((then, orelse)):
+        if not dead[side]:
+            _keep_new_cells(before, state, low.state)
+    for cell, held in stores.items():
+        low.state.store[cell] = outs[held] if isinstance(held, int) else held
+    for name, make in makers.items():
+        low.state.names[name] = make(outs)
+
+
+def _changed_names(before: State, then: State, orelse: State, live: frozenset[str]) -> list[str]:
+    wanted = live | {"<return>", "<stop>", "<value>"}
+    names = [n for n in {**then.names, **orelse.names} if n in wanted]
+    absent = object()
+
+    def changed(name: str) -> bool:
+        old = before.names.get(name, absent)
+        return any(not s.dead and s.names.get(name, absent) != old for s in (then, orelse))
+
+    return [n for n in names if changed(n)]
+
+
+def _fill_dead(low: Lowering, pair: tuple[Entity, Entity], sides: Any, dead: list[bool]) -> tuple[Entity, Entity]:
+    """On a path that ends, a name stands for anything: something of the other path's kind."""
+    x, y = pair
+    if dead[0] and x != y:
+        x = low.inside(*sides[0], lambda: low.undefined(y, sides[1]))
+    if dead[1] and x != y:
+        y = low.inside(*sides[1], lambda: low.undefined(x, sides[0]))
+    return x, y
+
+
+def _changed_cells(low: Lowering, before: State, then: State, orelse: State, joiner: Joiner, dead: list[bool]) -> dict:
+    stores: dict[Any, Any] = {}
+    for cell, held in before.store.items():
+        x = held if dead[0] else then.store[cell]
+        y = held if dead[1] else orelse.store[cell]
+        if x is y and x is held:
+            continue
+        if isinstance(x, Unusable) or isinstance(y, Unusable):
+            stores[cell] = x if isinstance(x, Unusable) else y
+        else:
+            stores[cell] = joiner.output(x, y, cell.name)
+    return stores
+
+
+def _keep_new_cells(before: State, state: State, after: State) -> None:
+    """Cells made in a branch stay known, so that references inside tuples and the like stay valid."""
+    for cell, held in state.store.items():
+        if cell not in before.store and cell not in after.store:
+            after.store[cell] = Unusable("this array was made on one path only") if isinstance(held, Value) else held
+
+
+def _only_raises(side: tuple[Region, State]) -> bool:
+    region, state = side
+    nodes = [n for n in region.nodes if not (isinstance(n, Apply) and n.op.name == "const")]
+    return state.dead and len(nodes) == 1 and isinstance(nodes[0], Apply) and nodes[0].op.name == "check_that"
+
+
+def _merge_check(low: Lowering, test: Value, then: tuple[Region, State], orelse: tuple[Region, State]) -> None:
+    """``if bad: raise``: a check, and the other branch goes on in line."""
+    b = low.builder
+    raising, other = (then, orelse) if _only_raises(then) else (orelse, then)
+    check = next(n for n in raising[0].nodes if isinstance(n, Apply) and n.op.name == "check_that")
+    fine = OPS["logical_not"](test) if raising is then else test
+    with b.at(origin=check.origin):
+        b.call(check.op, (fine,), dict(check.attrs))
+    b.learn_condition(fine, True)
+    b.splice(other[0])
+    low.state.become(other[1])
+
+
+def assert_(low: Lowering, node: gast.Assert) -> None:
+    test = low.truth(expressions.lower(low, node.test))
+    low.builder.call_named("check_that", test, error="AssertionError", message=message_text(low, node.msg))
+    if test is False:
+        raise Dead
+    if isinstance(test, Value):
+        low.builder.learn_condition(test, True)
+
+
+def raise_(low: Lowering, node: gast.Raise) -> None:
+    """``raise Error("message")`` of a builtin exception."""
+    error = node.exc
+    args = []
+    if isinstance(error, gast.Call):
+        error, args = error.func, error.args
+    cls = getattr(builtins, error.id, None) if isinstance(error, gast.Name) else None
+    if not (isinstance(cls, type) and issubclass(cls, Exception)):
+        raise refuse("only builtin exceptions can be raised", low.loc, 'for example: raise ValueError("message")')
+    low.builder.call_named(
+        "check_that", False, error=cls.__name__, message=message_text(low, args[0] if args else None)
+    )
+    raise Dead
+
+
+def message_text(low: Lowering, node: Any) -> str:
+    """The message of a raise or an assert: a constant string."""
+    if node is None:
+        return ""
+    if isinstance(node, gast.Constant) and isinstance(node.value, str):
+        return node.value
+    raise refuse("the message must be a constant string", low.loc)

@@ -1,0 +1,219 @@
+"""What a call is specialised on: the skeleton of its arguments.
+
+A skeleton says everything about an argument that changes the graph: dtypes, numbers of axes, which
+axes have length 1, Python's numbers or NumPy's, tuples' structure, which arguments are the same
+array, and whatever is known when compiling (None, strings, functions).
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from srcgraph.errors import ArgumentError, Problem
+from srcgraph.ir.dims import Dim, as_dim, symbol
+from srcgraph.ir.types import NAME_OF, WEAK_NAME, ArrayType, ScalarType
+
+LETTERS = ("n", "m", "p", "q", "r")
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarArg:
+    """A number: Python's own (``weak``) or NumPy's."""
+
+    dtype: np.dtype
+    weak: bool
+
+    @property
+    def type(self) -> ScalarType:
+        return ScalarType(self.dtype, self.weak)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayArg:
+    """An array. Sizes are numbers where they are part of the signature, else symbols' names.
+
+    Arguments with the same ``cell`` are the same array.
+    """
+
+    dtype: np.dtype
+    shape: tuple[int | str, ...]
+    cell: int
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        return tuple(symbol(d) if isinstance(d, str) else as_dim(d) for d in self.shape)
+
+    @property
+    def type(self) -> ArrayType:
+        return ArrayType(self.dtype, self.dims)
+
+
+@dataclass(frozen=True, slots=True)
+class TupleArg:
+    """A tuple of arguments."""
+
+    items: tuple[Skeleton, ...]
+    cls: type = tuple
+
+
+class StaticArg:
+    """Something known when compiling; numbers and strings compare by value, the rest by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def _key(self) -> Any:
+        by_value = isinstance(self.value, str | bool | int | float | complex | slice | np.dtype)
+        return (type(self.value), repr(self.value)) if by_value else id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StaticArg) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"StaticArg({self.value!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionArg:
+    """A nested function: its code, and the skeletons of its defaults and of what it captures."""
+
+    code: Any
+    parts: tuple[Skeleton, ...]
+
+
+Skeleton: TypeAlias = ScalarArg | ArrayArg | TupleArg | StaticArg | FunctionArg
+
+
+class Sizes:
+    """Hands out names for sizes: n, m, p, q, r, then n1, n2, ..."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def new(self) -> str:
+        k = self.count
+        self.count += 1
+        return LETTERS[k] if k < len(LETTERS) else f"n{k - len(LETTERS) + 1}"
+
+
+@dataclass(slots=True)
+class Leaves:
+    """The arrays and numbers of a call in order, and what has been seen of them."""
+
+    values: list[Any] = field(default_factory=list)
+    sizes: Sizes = field(default_factory=Sizes)
+    cells: list[tuple[np.ndarray, ArrayArg]] = field(default_factory=list)
+    distinct: bool = False
+    """Whether an array passed twice counts as two arrays."""
+
+    def array(self, value: np.ndarray) -> ArrayArg:
+        """Describe an array; one with the memory of an earlier one is the same array."""
+        self.values.append(value)
+        for other, arg in self.cells:
+            if not self.distinct and (value is other or _same_memory(value, other)):
+                return arg
+        shape = tuple(1 if d == 1 else self.sizes.new() for d in value.shape)
+        arg = ArrayArg(value.dtype, shape, len(self.cells))
+        self.cells.append((value, arg))
+        return arg
+
+
+def _same_memory(x: np.ndarray, y: np.ndarray) -> bool:
+    x_at, y_at = x.__array_interface__["data"][0], y.__array_interface__["data"][0]
+    return (x_at, x.shape, x.strides, x.dtype) == (y_at, y.shape, y.strides, y.dtype) and x.size > 0
+
+
+_STATIC = (str, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type(Ellipsis), slice, np.dtype)
+
+
+def skeleton_of(value: Any, name: str, leaves: Leaves, static: bool = False) -> Skeleton:
+    """Describe one argument and append its numbers and arrays to ``leaves``.
+
+    Parameters
+    ----------
+    value : object
+        The argument.
+    name : str
+        Its name, for messages.
+    leaves : Leaves
+        Collects what has to be passed at run time.
+    static : bool
+        Whether numbers are to be known when compiling.
+
+    Raises
+    ------
+    ArgumentError
+        The argument is of a type that cannot be used; the message names it.
+    """
+    if isinstance(value, np.ndarray):
+        return _array_arg(value, name, leaves)
+    if type(value) in (bool, int, float, complex):
+        if static:
+            return StaticArg(value)
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            raise _refuse(name, f"{value} does not fit in 64 bits", "pass a float")
+        leaves.values.append(value)
+        return ScalarArg(np.dtype(type(value)), weak=True)
+    if isinstance(value, np.generic):
+        return _numpy_scalar(value, name, leaves, static)
+    if isinstance(value, tuple) and type(value) is tuple:
+        items = tuple(skeleton_of(v, f"{name}[{k}]", leaves, static) for k, v in enumerate(value))
+        return TupleArg(items)
+    if value is None or isinstance(value, _STATIC) or callable(value):
+        return StaticArg(value)
+    hint = "pass np.array(...) of it" if isinstance(value, list) else ""
+    raise _refuse(name, f"a {type(value).__name__} is not supported", hint)
+
+
+def _numpy_scalar(value: np.generic, name: str, leaves: Leaves, static: bool) -> Skeleton:
+    if value.dtype not in NAME_OF:
+        raise _refuse(name, f"a NumPy scalar of dtype {value.dtype} is not supported")
+    if static:
+        return StaticArg(value.item())
+    leaves.values.append(value)
+    return ScalarArg(value.dtype, weak=False)
+
+
+def _array_arg(value: np.ndarray, name: str, leaves: Leaves) -> ArrayArg:
+    if type(value) not in (np.ndarray, np.memmap):
+        raise _refuse(name, f"a {type(value).__name__} is not supported", "pass a plain array: np.asarray(...)")
+    if value.dtype not in NAME_OF:
+        native = value.dtype.newbyteorder("=")
+        hint = f"convert it: {name}.astype(np.{native.name})" if native in NAME_OF else "convert it to float64"
+        raise _refuse(name, f"an array of dtype {value.dtype} is not supported", hint)
+    if not value.flags.aligned:
+        raise _refuse(name, "an array that is not aligned in memory is not supported", "pass a copy")
+    return leaves.array(value)
+
+
+def _refuse(name: str, why: str, hint: str = "") -> ArgumentError:
+    return ArgumentError(Problem(f"argument {name!r}: {why}", hint=hint))
+
+
+def describe_signature(skeletons: Sequence[Skeleton]) -> str:
+    """The signature in words, for messages and reports."""
+    return ", ".join(map(describe, skeletons))
+
+
+def describe(skeleton: Skeleton) -> str:
+    match skeleton:
+        case ScalarArg():
+            return WEAK_NAME[skeleton.dtype] if skeleton.weak else NAME_OF[skeleton.dtype]
+        case ArrayArg():
+            return str(skeleton.type)
+        case TupleArg():
+            return f"({', '.join(map(describe, skeleton.items))})"
+        case StaticArg():
+            return repr(skeleton.value)
+        case FunctionArg():
+            return "function"

@@ -1,0 +1,627 @@
+"""The one way to make nodes: types them, names them, stamps their place, merges equal ones.
+
+A `Builder` holds a stack of open regions. Nodes in an inner region may read values of the outer
+ones; `finish` turns the result into a closed graph. Equal pure nodes visible from a region are one
+node, so common subexpressions cannot arise; integers known to be equal are one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from srcgraph.errors import InternalError, Loc
+from srcgraph.ir.closure import close
+from srcgraph.ir.dims import UNKNOWN, Dim, DimCall, as_dim, prove_nonnegative, symbol
+from srcgraph.ir.graph import NOWHERE, Apply, Call, For, Graph, If, Node, Origin, Value, While
+from srcgraph.ir.op import OPS, Op, building
+from srcgraph.ir.promote import Elementwise
+from srcgraph.ir.types import (
+    INT,
+    PY_INT,
+    PYTHON_TYPE,
+    WEAK_NAME,
+    ArrayType,
+    ListType,
+    ScalarType,
+    Type,
+    type_symbols,
+    without_value,
+)
+from srcgraph.ir.view import whole
+
+
+@dataclass(eq=False, slots=True)
+class Region:
+    """Nodes under construction, and what is known and named inside them."""
+
+    params: tuple[Value, ...] = ()
+    nodes: list[Node] = field(default_factory=list)
+    merged: dict[Any, tuple[Value, ...]] = field(default_factory=dict)
+    integers: dict[Any, Value] = field(default_factory=dict)
+    sizes: dict[str, tuple[Value, int]] = field(default_factory=dict)
+    known: list[Dim] = field(default_factory=list)
+    born: set[str] = field(default_factory=set)
+
+    def graph(self, name: str, results: Sequence[Value]) -> Graph:
+        return Graph(name, self.params, tuple(self.nodes), tuple(results))
+
+
+class Builder:
+    """Builds one graph, innermost region last.
+
+    Parameters
+    ----------
+    name : str
+        Of the graph.
+    """
+
+    def __init__(self, name: str = "graph"):
+        self.name = name
+        self.regions = [Region()]
+        self.origin = NOWHERE
+        self.sizes_not_one: set[str] = set()
+        self.foreign: dict[str, Value] = {}
+        """Integers of regions not open here that may be read all the same: the forward sweep's."""
+        self._symbols: dict[str, int] = {}
+        self._definitions: dict[Value, Apply] = {}
+
+    # -- parameters and the finished graph ------------------------------------------------------
+
+    def param(self, name: str, type: Type) -> Value:
+        """Add a parameter. An integer without a known value gets a symbol of its own."""
+        value = self.fresh(name, type)
+        self.region.params += (value,)
+        self._enter(value)
+        return value
+
+    def finish(self, results: Sequence[Value]) -> Graph:
+        """Return the closed graph."""
+        return close(self.open_graph(results))
+
+    def open_graph(self, results: Sequence[Value]) -> Graph:
+        if len(self.regions) != 1:
+            raise InternalError("a graph was finished inside an open region")
+        return self.region.graph(self.name, results)
+
+    @property
+    def region(self) -> Region:
+        return self.regions[-1]
+
+    @contextmanager
+    def at(self, loc: Loc | None = None, by: str | None = None, origin: Origin | None = None) -> Iterator[None]:
+        """Stamp nodes built inside with this place, or with what derives them."""
+        before = self.origin
+        if origin is None:
+            origin = Origin(loc or before.loc, before.by if by is None else by)
+        self.origin = origin
+        try:
+            with building(self):
+                yield
+        finally:
+            self.origin = before
+
+    # -- symbols and sizes ----------------------------------------------------------------------
+
+    def new_symbol(self, hint: str) -> Dim:
+        hint = hint if hint.isidentifier() else "k"
+        count = self._symbols.get(hint, 0)
+        self._symbols[hint] = count + 1
+        name = hint if count == 0 else f"{hint}_{count}"
+        if count and name in self._symbols:
+            return self.new_symbol(hint)
+        self._symbols.setdefault(name, 1)
+        self.region.born.add(name)
+        return symbol(name)
+
+    def reserve(self, names: frozenset[str]) -> None:
+        """Keep ``names`` from being given to new symbols."""
+        for name in names:
+            self._symbols.setdefault(name, 1)
+
+    def fresh(self, name: str, type: Type) -> Value:
+        """A value that no node defines yet, its unknown integer given a symbol."""
+        return Value(name, self._with_symbol(type, name or "k"))
+
+    def _with_symbol(self, type: Type, hint: str) -> Type:
+        if isinstance(type, ScalarType) and type.dtype == INT and type.value is None:
+            return replace(type, value=self.new_symbol(hint))
+        if isinstance(type, ArrayType) and UNKNOWN in type.shape:
+            shape = tuple(self.new_size(f"{hint}_len") if d == UNKNOWN else d for d in type.shape)
+            return replace(type, shape=shape)
+        return type
+
+    def unknown_sizes(self, type: Type, hint: str = "n") -> Type:
+        """The type with every fact about size and value replaced by new symbols."""
+        if isinstance(type, ArrayType):
+            shape = tuple(d if d == 1 else self.new_size(hint) for d in type.shape)
+            return replace(type, shape=shape)
+        return without_value(type)
+
+    def new_size(self, hint: str = "n") -> Dim:
+        size = self.new_symbol(hint)
+        self.region.known.append(size)
+        return size
+
+    def _enter(self, value: Value) -> None:
+        """Make the sizes and integers that ``value`` gives available in the current region."""
+        type = value.type
+        if isinstance(type, ScalarType) and type.value is not None:
+            self.region.integers.setdefault((type.value, type.weak), value)
+        elif isinstance(type, ArrayType):
+            for axis, size in enumerate(type.shape):
+                if size.symbol and not self._size_source(size.symbol):
+                    self.region.sizes[size.symbol] = (value, axis)
+                    if not self.proves(size):
+                        self.region.known.append(size)
+
+    def _size_source(self, name: str) -> tuple[Value, int] | None:
+        return next((r.sizes[name] for r in reversed(self.regions) if name in r.sizes), None)
+
+    def _integer(self, dim: Dim, weak: bool) -> Value | None:
+        found = (r.integers.get((dim, weak)) for r in reversed(self.regions))
+        return next((v for v in found if v is not None), None)
+
+    def proves(self, dim: Dim) -> bool:
+        """Whether ``dim >= 0`` is known to hold in the current region."""
+        return prove_nonnegative(dim, [k for r in self.regions for k in r.known])
+
+    def learn(self, *dims: Dim) -> None:
+        """Record that each of ``dims`` is nonnegative from here on in this region."""
+        self.region.known.extend(dims)
+
+    def dim_value(self, dim: Dim | int) -> Value:
+        """Return a Python integer equal to ``dim``, computing it if no value in scope is."""
+        dim = as_dim(dim)
+        if dim.const is not None:
+            return self.const(dim.const)
+        found = self._integer(dim, weak=True)
+        if found is not None:
+            return found
+        if dim.symbol:
+            return self._symbol_value(dim.symbol)
+        positive = [t for t in dim.terms if t[1] > 0]
+        negative = [t for t in dim.terms if t[1] < 0]
+        total = None
+        for monomial, coefficient in positive + negative:
+            term = self._monomial_value(monomial, abs(coefficient))
+            if total is None:
+                total = term if coefficient > 0 else self.call(OPS["neg"], (term,))
+            else:
+                total = self.call(OPS["add" if coefficient > 0 else "sub"], (total, term))
+        assert total is not None
+        return total
+
+    def _symbol_value(self, name: str) -> Value:
+        source = self._size_source(name)
+        if source is not None:
+            return self.apply(OPS["dim"], (source[0],), {"axis": source[1]})
+        strong = self._integer(symbol(name), weak=False) or self.foreign.get(name)
+        if strong is None:
+            raise InternalError(f"no value in scope gives the size {name!r}")
+        return self.cast(strong, INT, weak=True)
+
+    def _monomial_value(self, monomial: tuple, coefficient: int) -> Value:
+        total = None if coefficient == 1 and monomial else self.const(coefficient)
+        for atom in monomial:
+            if isinstance(atom, DimCall):
+                name = {"max": "maximum", "min": "minimum", "floordiv": "floordiv", "mod": "mod"}[atom.fn]
+                factor = self._integer(Dim({(atom,): 1}), True)
+                factor = factor or self.call(OPS[name], tuple(self.dim_value(a) for a in atom.args))
+            else:
+                factor = self.dim_value(symbol(atom))
+            total = factor if total is None else self.call(OPS["mul"], (total, factor))
+        assert total is not None
+        return total
+
+    # -- nodes ----------------------------------------------------------------------------------
+
+    def const(self, value: Any, name: str = "") -> Value:
+        """A literal: a Python number (weak), or a NumPy scalar."""
+        return self.apply(OPS["const"], (), {"value": value}, name=name)
+
+    def value(self, x: Any) -> Value:
+        """``x`` as a graph value."""
+        return x if isinstance(x, Value) else self.const(x)
+
+    def call(self, op: Op, args: Sequence[Any], attrs: dict[str, Any] | None = None, name: str = "") -> Any:
+        """Use ``op`` as a user would: numbers are literals, elementwise operands promote and broadcast."""
+        values = [self.value(a) for a in args]
+        if isinstance(op.infer, Elementwise):
+            values = self._aligned(op.infer, values)
+        return self.apply(op, tuple(values), attrs or {}, name=name)
+
+    def call_named(self, name: str, *args: Any, **attrs: Any) -> Any:
+        """Use the op of that name."""
+        return self.call(OPS[name], args, attrs)
+
+    def apply(self, op: Op, inputs: tuple[Value, ...], attrs: dict[str, Any], name: str = "") -> Any:
+        """Append one node, or return the equal one that is there already."""
+        simpler = op.simplify(self, inputs, attrs) if op.simplify else None
+        if simpler is not None:
+            return simpler
+        key = None if op.fresh or op.kind in ("effect", "list") else _merge_key(op, inputs, attrs)
+        found = self._merged(key)
+        if found is None:
+            found = self._append(op, inputs, attrs, name, key)
+        return found[0] if len(found) == 1 else found
+
+    def _merged(self, key: Any) -> tuple[Value, ...] | None:
+        if key is None:
+            return None
+        return next((r.merged[key] for r in reversed(self.regions) if key in r.merged), None)
+
+    def _append(self, op: Op, inputs: tuple[Value, ...], attrs: dict, name: str, key: Any) -> tuple[Value, ...]:
+        types = op.infer(*(v.type for v in inputs), **attrs)
+        types = types if isinstance(types, tuple) else (types,)
+        known = self._known_integer(op, types)
+        if known is not None:
+            return (known,)
+        names = (name,) if len(types) == 1 else ("",) * (len(types) - 1) + (name,)
+        outputs = tuple(Value(n, self._with_symbol(t, n or op.name)) for n, t in zip(names, types, strict=True))
+        folded = self._folded(op, inputs, attrs, outputs[0])
+        if folded is not None:
+            return (folded,)
+        node = Apply(op, inputs, outputs, attrs, self.origin)
+        self.region.nodes.append(node)
+        for output in outputs:
+            self._definitions[output] = node
+            self._enter(output)
+        if key is not None:
+            self.region.merged[key] = outputs
+        if op.learn:
+            self.learn(*op.learn(outputs[0], *inputs))
+        return outputs
+
+    def definition(self, value: Value) -> Apply | None:
+        """The node built here that defines ``value``."""
+        return self._definitions.get(value)
+
+    def define(self, value: Value, node: Apply) -> None:
+        """Record the node that defines a value built elsewhere."""
+        self._definitions[value] = node
+
+    def note(self, value: Value, node: Apply | None) -> None:
+        """Enter a value built elsewhere into the current region."""
+        self._enter(value)
+        if node is not None:
+            self.define(value, node)
+
+    def _folded(self, op: Op, inputs: tuple[Value, ...], attrs: dict, out: Value) -> Value | None:
+        """The literal an elementwise op of literals computes."""
+        if op.kind != "elementwise" or not inputs:
+            return None
+        nodes = [self.definition(v) for v in inputs]
+        numbers = [n.attrs["value"] for n in nodes if n is not None and n.op.name == "const"]
+        if len(numbers) != len(inputs):
+            return None
+        with np.errstate(all="ignore"):
+            number = out.type.dtype.type(op.numpy(*numbers, **attrs))
+        return self.const(PYTHON_TYPE[out.type.dtype](number) if out.type.weak else number)
+
+    def _known_integer(self, op: Op, types: tuple[Type, ...]) -> Value | None:
+        """A value in scope that is known to be the integer a pure node would compute."""
+        if op.ordered or op.name == "const" or len(types) != 1:
+            return None
+        type = types[0]
+        if not isinstance(type, ScalarType) or type.value is None or type.dtype != INT:
+            return None
+        if type.value.const is not None:
+            return self.const(type.value.const if type.weak else np.int64(type.value.const))
+        return self._integer(type.value, type.weak)
+
+    def cast(self, x: Value, dtype: np.dtype, weak: bool = False, name: str = "") -> Value:
+        """``x`` with another dtype, or a Python number as NumPy's or the other way round."""
+        return self.apply(OPS["cast"], (x,), {"dtype": dtype, "weak": weak}, name=name)
+
+    def _aligned(self, rule: Elementwise, values: list[Value]) -> list[Value]:
+        """Operands of one dtype signature and of shapes that provably broadcast."""
+        values = [self.scalar(v) if v.type == ArrayType(v.type.dtype, ()) else v for v in values]
+        dtypes, _ = rule.loop([v.type for v in values])
+        values = [self._as_operand(v, t) for v, t in zip(values, dtypes, strict=True)]
+        return self.broadcast(self._unstretched(values))
+
+    def _unstretched(self, values: list[Value]) -> list[Value]:
+        """Numbers in place of arrays filled with one, where another operand has the shape anyway."""
+        out = list(values)
+        for k, value in enumerate(values):
+            node = self.definition(value)
+            if node is None or node.op.name != "broadcast_to" or node.inputs[0].type.ndim:
+                continue
+            if any(j != k and v.type.shape == value.type.shape for j, v in enumerate(out)):
+                out[k] = node.inputs[0]
+        return out
+
+    def _as_operand(self, value: Value, dtype: np.dtype) -> Value:
+        if value.type.dtype == dtype:
+            return value
+        weak = isinstance(value.type, ScalarType) and value.type.weak and dtype in WEAK_NAME
+        return self.cast(value, dtype, weak)
+
+    def scalar(self, x: Value) -> Value:
+        """The one element of a 0-d array."""
+        return self.apply(OPS["getitem"], (x,), {"view": whole(0)})
+
+    def broadcast(self, values: list[Value]) -> list[Value]:
+        """Make shapes provably broadcast, inserting run-time checks where sizes are not known equal."""
+        ndim = max((v.type.ndim for v in values), default=0)
+        shapes = {v.type.shape for v in values if v.type.shape}
+        if ndim == 0 or len(shapes) <= 1:
+            return values
+        target = [self._common_size([s[k] for s in shapes_of(values) if len(s) >= -k]) for k in range(-ndim, 0)]
+        return [self.fit(v, target[ndim - v.type.ndim :]) for v in values]
+
+    def _common_size(self, sizes: list[Dim]) -> Dim:
+        """The size all of ``sizes`` broadcast to, checked at run time where it is not certain."""
+        distinct = [d for d in dict.fromkeys(sizes) if d != 1]
+        if not distinct:
+            return as_dim(1)
+        size = distinct[0]
+        for other in distinct[1:]:
+            size = self.joint_size(size, other)
+        return size
+
+    def joint_size(self, x: Dim, y: Dim) -> Dim:
+        """The size two axes broadcast to, checked at run time."""
+        certain = "first" if self.not_one(x) else "second" if self.not_one(y) else ""
+        name = "same_size" if self.not_one(x) and self.not_one(y) else "broadcast_size"
+        attrs = {"of": certain} if name == "broadcast_size" else {}
+        return self.apply(OPS[name], (self.dim_value(x), self.dim_value(y)), attrs).type.value
+
+    def learn_condition(self, cond: Value, holds: bool) -> None:
+        """Record what a comparison of integers says, where it is known to hold or not to."""
+        node = self.definition(cond)
+        if node is None:
+            return
+        name = node.op.name
+        if name == "logical_not":
+            self.learn_condition(node.inputs[0], not holds)
+        elif name == ("logical_and" if holds else "logical_or"):
+            for operand in node.inputs:
+                self.learn_condition(operand, holds)
+        elif name in _COMPARISONS:
+            x, y = (getattr(v.type, "value", None) for v in node.inputs)
+            if x is not None and y is not None:
+                self.learn(*_COMPARISONS[name if holds else _OPPOSITE[name]](x, y))
+
+    def not_one(self, dim: Dim) -> bool:
+        """Whether a size is known not to be 1, so that it cannot be stretched."""
+        if dim.const is not None:
+            return dim.const != 1
+        return dim.symbol in self.sizes_not_one or self.proves(dim - 2)
+
+    def fit(self, value: Value, target: Sequence[Dim]) -> Value:
+        """``value`` with its axes retyped, or stretched, to ``target`` where they are not 1."""
+        shape = value.type.shape
+        if all(d in (t, 1) for d, t in zip(shape, target, strict=True)):
+            return value
+        same = [t if d != 1 and self.not_one(d) else d for d, t in zip(shape, target, strict=True)]
+        value = self.retype(value, same)
+        full = [t if d != 1 else d for d, t in zip(shape, target, strict=True)]
+        if full != same:
+            value = self.apply(OPS["broadcast_to"], (value, *map(self.dim_value, full)), {})
+        return value
+
+    def retype(self, value: Value, shape: Sequence[Dim]) -> Value:
+        """``value`` with its axes known to have these sizes."""
+        if tuple(shape) == value.type.shape:
+            return value
+        return self.apply(OPS["with_shape"], (value, *map(self.dim_value, shape)), {})
+
+    # -- control flow ---------------------------------------------------------------------------
+
+    def new_region(self) -> Region:
+        return Region()
+
+    @contextmanager
+    def inside(self, region: Region) -> Iterator[Region]:
+        """Append to ``region`` (a new one, or one left before)."""
+        self.regions.append(region)
+        try:
+            with building(self):
+                yield region
+        finally:
+            self.regions.pop()
+
+    def splice(self, region: Region) -> None:
+        """Append what ``region`` holds to the current region, as if it had been built there."""
+        here = self.region
+        here.nodes.extend(region.nodes)
+        here.known.extend(region.known)
+        here.born |= region.born
+        for mine, other in (
+            (here.merged, region.merged),
+            (here.integers, region.integers),
+            (here.sizes, region.sizes),
+        ):
+            for key, found in other.items():
+                mine.setdefault(key, found)
+
+    def enter_params(self, region: Region, params: Sequence[Value]) -> None:
+        """Give ``region``, which is innermost, its parameters."""
+        region.params = tuple(params)
+        for value in params:
+            self._enter(value)
+
+    def leave_type(self, type: Type, region: Region, hint: str = "") -> Type:
+        """``type`` as seen from outside ``region``: facts about what was born inside are forgotten."""
+        return self._outward(type, region.born, hint)
+
+    def _outward(self, type: Type, born: set[str], hint: str) -> Type:
+        match type:
+            case ScalarType():
+                if type.value is not None and not type.value.symbols().isdisjoint(born):
+                    type = replace(type, value=None)
+                return self._with_symbol(type, hint or "k")
+            case ArrayType():
+                shape = tuple(
+                    d if d.symbols().isdisjoint(born) else self.new_size(f"{hint}_len" if hint else "n")
+                    for d in type.shape
+                )
+                return replace(type, shape=shape)
+            case ListType():
+                item = type.item
+                if type_symbols(item).isdisjoint(born):
+                    return type
+                return ListType(self._outward(item, born, hint))
+
+    def if_(
+        self,
+        cond: Value,
+        then: tuple[Region, Sequence[Value]],
+        orelse: tuple[Region, Sequence[Value]],
+        names: Sequence[str] = (),
+    ) -> tuple[Value, ...]:
+        """Append an `If`; both branches' results must be of the same kinds."""
+        born = then[0].born | orelse[0].born
+        found: list[Value | None] = [self._same_either_way(cond, x, y) for x, y in zip(then[1], orelse[1], strict=True)]
+        rest = [k for k, v in enumerate(found) if v is None]
+        outputs = []
+        for k in rest:
+            x, y = then[1][k], orelse[1][k]
+            name = names[k] if names else x.name
+            outputs.append(Value(name, self._joined(x.type, y.type, born, name)))
+        results = [tuple(side[1][k] for k in rest) for side in (then, orelse)]
+        graphs = (then[0].graph("then", results[0]), orelse[0].graph("orelse", results[1]))
+        if outputs or any(g.nodes for g in graphs):
+            self._add(If(cond, (), *graphs, tuple(outputs), self.origin))
+        made = iter(outputs)
+        return tuple(next(made) if v is None else v for v in found)
+
+    def _same_either_way(self, cond: Value, x: Value, y: Value) -> Value | None:
+        """What an output of an `if` is without the `if`: one value on both sides, or the condition."""
+        if x is y:
+            return x
+        nodes = [self.definition(v) for v in (x, y)]
+        if not all(n is not None and n.op.name == "const" for n in nodes):
+            return None
+        a, b = (n.attrs["value"] for n in nodes if n is not None)
+        if type(a) is type(b) and repr(a) == repr(b):
+            return self.const(a)
+        if a is True and b is False:
+            return self.cast(cond, cond.type.dtype, weak=True)
+        if a is False and b is True:
+            return self.call_named("logical_not", self.cast(cond, cond.type.dtype, weak=True))
+        return None
+
+    def _joined(self, x: Type, y: Type, born: set[str], hint: str) -> Type:
+        if isinstance(x, ArrayType) and isinstance(y, ArrayType):
+            shape = tuple(
+                a if a == b else self.new_size(f"{hint}_len" if hint else "n")
+                for a, b in zip(x.shape, y.shape, strict=True)
+            )
+            return self._outward(replace(x, shape=shape), born, hint)
+        if isinstance(x, ScalarType) and x != y:
+            return self._with_symbol(without_value(x), hint or "k")
+        return self._outward(x, born, hint)
+
+    def for_(
+        self,
+        bounds: tuple[Value, Value, Value],
+        inits: Sequence[Value],
+        region: Region,
+        results: Sequence[Value],
+        stop: Value | None = None,
+        names: Sequence[str] = (),
+    ) -> tuple[Value, ...]:
+        """Append a `For`; ``region`` has the index and the carry as parameters."""
+        outputs = self._loop_outputs(region, region.params[1:], names)
+        body = region.graph("body", (*results, *([stop] if stop is not None else [])))
+        node = For(*bounds, tuple(inits), (), body, outputs, stop is not None, self.origin)
+        return self._add(node)
+
+    def while_(
+        self,
+        inits: Sequence[Value],
+        cond: tuple[Region, Value],
+        region: Region,
+        results: Sequence[Value],
+        stop: Value | None = None,
+        names: Sequence[str] = (),
+    ) -> tuple[Value, ...]:
+        """Append a `While`; both regions have the carry as parameters."""
+        outputs = self._loop_outputs(region, region.params, names)
+        test = cond[0].graph("cond", (cond[1],))
+        body = region.graph("body", (*results, *([stop] if stop is not None else [])))
+        return self._add(While(tuple(inits), (), test, body, outputs, stop is not None, self.origin))
+
+    def _loop_outputs(self, region: Region, params: Sequence[Value], names: Sequence[str]) -> tuple[Value, ...]:
+        return tuple(
+            Value(names[k] if names else p.name, self.leave_type(p.type, region, p.name)) for k, p in enumerate(params)
+        )
+
+    def call_graph(self, callee: str, inputs: Sequence[Value], types: Sequence[Type], names: Sequence[str]):
+        """Append a `Call` with results of these types."""
+        outputs = tuple(self.fresh(n, t) for n, t in zip(names, types, strict=True))
+        return self._add(Call(callee, tuple(inputs), outputs, self.origin))
+
+    def _add(self, node: Node) -> tuple[Value, ...]:
+        self.region.nodes.append(node)
+        for output in node.outputs:
+            self._enter(output)
+        return node.outputs
+
+    def for_region(self, bounds: tuple[Value, Value, Value], name: str = "i") -> tuple[Region, Value]:
+        """A new region for the body of a `For`, its index, and what is known about the index."""
+        region = Region()
+        with self.inside(region):
+            index = self.fresh(name, PY_INT)
+            self.learn(*_index_facts(index.type.value, bounds, self))
+        return region, index
+
+
+_COMPARISONS = {
+    "less": lambda x, y: [y - x - 1],
+    "less_equal": lambda x, y: [y - x],
+    "greater": lambda x, y: [x - y - 1],
+    "greater_equal": lambda x, y: [x - y],
+    "equal": lambda x, y: [x - y, y - x],
+    "not_equal": lambda x, y: [],
+}
+_OPPOSITE = {
+    "less": "greater_equal",
+    "less_equal": "greater",
+    "greater": "less_equal",
+    "greater_equal": "less",
+    "equal": "not_equal",
+    "not_equal": "equal",
+}
+
+
+def _index_facts(i: Dim, bounds: tuple[Value, Value, Value], builder: Builder) -> list[Dim]:
+    """``start <= i < stop`` (or the reverse), with clamps of the stop undone: the body runs at all."""
+    start, stop, step = (v.type.value for v in bounds)
+    sign = step.const if step.const is not None else 0
+    if sign == 0 or start is None or stop is None:
+        return []
+    if sign < 0:
+        return [start - i, i - stop - 1]
+    facts = [i - start]
+    if builder.proves(start):
+        stop = _unclamped(stop)
+    return [*facts, stop - 1 - i]
+
+
+def _unclamped(dim: Dim) -> Dim:
+    if len(dim.terms) == 1 and dim.terms[0][1] == 1:
+        monomial = dim.terms[0][0]
+        if len(monomial) == 1 and isinstance(monomial[0], DimCall) and monomial[0].fn == "max":
+            clamped, floor = monomial[0].args
+            if floor == 0:
+                return clamped
+    return dim
+
+
+def _merge_key(op: Op, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> Any:
+    ids = [id(v) for v in inputs]
+    if op.commutative:
+        ids.sort()
+    return (op.name, *ids, *((k, type(v).__name__, repr(v)) for k, v in sorted(attrs.items())))
+
+
+def shapes_of(values: Sequence[Value]) -> list[tuple[Dim, ...]]:
+    return [v.type.shape for v in values]

@@ -1,0 +1,316 @@
+"""Sizes and integers as exact symbolic expressions, and what can be proved about them.
+
+A `Dim` is a polynomial with integer coefficients over atoms: symbols such as ``n`` and calls such
+as ``max(n - 2, 0)`` or ``n // 2``. Equal expressions are equal objects, so "do these two axes have
+the same length" is ``==``. `prove_nonnegative` answers inequalities from a list of known ones.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import TypeAlias
+
+from srcgraph.errors import InternalError
+
+
+@dataclass(frozen=True)
+class DimCall:
+    """An opaque integer function of dims: max, min, floordiv or mod."""
+
+    fn: str
+    args: tuple[Dim, ...]
+
+    @cached_property
+    def text(self) -> str:
+        if self.fn in _INFIX:
+            left, right = (f"({a})" if len(a.terms) > 1 else str(a) for a in self.args)
+            return f"({left} {_INFIX[self.fn]} {right})"
+        return f"{self.fn}({', '.join(map(str, self.args))})"
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DimCall) and self.text == other.text
+
+
+Atom: TypeAlias = "str | DimCall"
+_INFIX = {"floordiv": "//", "mod": "%"}
+_FUNCTIONS = {
+    "max": max,
+    "min": min,
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+}
+
+
+def _atom_text(atom: Atom) -> str:
+    return atom if isinstance(atom, str) else atom.text
+
+
+class Dim:
+    """An integer polynomial; immutable, equal and hashed by value."""
+
+    __slots__ = ("_hash", "terms")
+
+    def __init__(self, terms: Mapping[tuple[Atom, ...], int]):
+        kept = ((m, c) for m, c in terms.items() if c)
+        self.terms = tuple(sorted(kept, key=lambda t: (-len(t[0]), [_atom_text(a) for a in t[0]])))
+        self._hash = hash(self.terms)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int):
+            return self.const == other
+        return isinstance(other, Dim) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def const(self) -> int | None:
+        """The value, if the expression is a constant."""
+        if not self.terms:
+            return 0
+        (monomial, coefficient), *rest = self.terms
+        return coefficient if not monomial and not rest else None
+
+    @property
+    def symbol(self) -> str | None:
+        """The name, if the expression is one bare symbol."""
+        if len(self.terms) == 1 and self.terms[0][1] == 1:
+            monomial = self.terms[0][0]
+            if len(monomial) == 1 and isinstance(monomial[0], str):
+                return monomial[0]
+        return None
+
+    def __add__(self, other: Dim | int) -> Dim:
+        return Dim(_added(self, as_dim(other), 1))
+
+    def __sub__(self, other: Dim | int) -> Dim:
+        return Dim(_added(self, as_dim(other), -1))
+
+    def __neg__(self) -> Dim:
+        return Dim({m: -c for m, c in self.terms})
+
+    def __mul__(self, other: Dim | int) -> Dim:
+        out: dict[tuple[Atom, ...], int] = {}
+        for m1, c1 in self.terms:
+            for m2, c2 in as_dim(other).terms:
+                monomial = tuple(sorted(m1 + m2, key=_atom_text))
+                out[monomial] = out.get(monomial, 0) + c1 * c2
+        return Dim(out)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __rsub__(self, other: int) -> Dim:
+        return as_dim(other) - self
+
+    def symbols(self) -> frozenset[str]:
+        found: set[str] = set()
+        for monomial, _ in self.terms:
+            for atom in monomial:
+                if isinstance(atom, str):
+                    found.add(atom)
+                else:
+                    found.update(*(a.symbols() for a in atom.args))
+        return frozenset(found)
+
+    def __repr__(self) -> str:
+        return f"Dim({self})"
+
+    def __str__(self) -> str:
+        if not self.terms:
+            return "0"
+        text = ""
+        for monomial, coefficient in self.terms:
+            parts = [_atom_text(a) for a in monomial]
+            if abs(coefficient) != 1 or not parts:
+                parts.insert(0, str(abs(coefficient)))
+            sign = "-" if coefficient < 0 else "+"
+            body = " * ".join(parts)
+            text = f"{text} {sign} {body}" if text else ("-" + body if sign == "-" else body)
+        return text
+
+
+def _added(x: Dim, y: Dim, sign: int) -> dict[tuple[Atom, ...], int]:
+    out = dict(x.terms)
+    for monomial, coefficient in y.terms:
+        out[monomial] = out.get(monomial, 0) + sign * coefficient
+    return out
+
+
+def as_dim(value: Dim | int) -> Dim:
+    return value if isinstance(value, Dim) else Dim({(): value})
+
+
+def symbol(name: str) -> Dim:
+    return Dim({(name,): 1})
+
+
+UNKNOWN = symbol("_")
+"""Stands for a size nobody knows in a type rule's answer; the builder gives each a symbol of its own."""
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    return reduce(lambda a, b: a * b, dims, as_dim(1))
+
+
+def floordiv(x: Dim, y: Dim | int) -> Dim:
+    """``x // y`` for a positive constant ``y``, exact where every coefficient divides."""
+    y = as_dim(y)
+    if y.const and all(c % y.const == 0 for _, c in x.terms):
+        return Dim({m: c // y.const for m, c in x.terms})
+    return _call("floordiv", x, y)
+
+
+def modulo(x: Dim, y: Dim | int) -> Dim:
+    """``x % y``."""
+    return _call("mod", x, as_dim(y))
+
+
+def maximum(x: Dim, y: Dim | int) -> Dim:
+    y = as_dim(y)
+    difference = (x - y).const
+    if difference is not None:
+        return x if difference >= 0 else y
+    if _is_clamp(x) and y == 0:
+        return x
+    return _call("max", x, y)
+
+
+def minimum(x: Dim, y: Dim | int) -> Dim:
+    y = as_dim(y)
+    difference = (x - y).const
+    if difference is not None:
+        return x if difference <= 0 else y
+    return _call("min", x, y)
+
+
+def _is_clamp(x: Dim) -> bool:
+    """Whether ``x`` is already ``max(_, 0)``."""
+    atom = x.terms[0][0] if len(x.terms) == 1 and x.terms[0][1] == 1 else ()
+    return len(atom) == 1 and isinstance(atom[0], DimCall) and atom[0].fn == "max" and atom[0].args[1] == 0
+
+
+def _call(fn: str, *args: Dim) -> Dim:
+    consts = [a.const for a in args]
+    if all(c is not None for c in consts) and not (fn in _INFIX and consts[1] == 0):
+        return as_dim(_FUNCTIONS[fn](*consts))
+    return Dim({(DimCall(fn, args),): 1})
+
+
+def substitute(dim: Dim, env: Mapping[str, Dim]) -> Dim:
+    """Replace symbols by expressions, all at once."""
+    if not env or dim.symbols().isdisjoint(env):
+        return dim
+    total = as_dim(0)
+    for monomial, coefficient in dim.terms:
+        total = total + product(_substitute_atom(a, env) for a in monomial) * coefficient
+    return total
+
+
+def _substitute_atom(atom: Atom, env: Mapping[str, Dim]) -> Dim:
+    if isinstance(atom, str):
+        return env.get(atom, symbol(atom))
+    args = tuple(substitute(a, env) for a in atom.args)
+    match atom.fn:
+        case "max":
+            return maximum(*args)
+        case "min":
+            return minimum(*args)
+        case "floordiv":
+            return floordiv(*args)
+    return _call(atom.fn, *args)
+
+
+def evaluate(dim: Dim, env: Mapping[str, int]) -> int:
+    """The number ``dim`` stands for when its symbols have these values."""
+    total = 0
+    for monomial, coefficient in dim.terms:
+        for atom in monomial:
+            if isinstance(atom, str):
+                coefficient *= env[atom]
+            else:
+                coefficient *= _FUNCTIONS[atom.fn](*(evaluate(a, env) for a in atom.args))
+        total += coefficient
+    return total
+
+
+def parse_dim(node: ast.expr) -> Dim:
+    """Read a dim back from the Python expression that ``str`` wrote."""
+    match node:
+        case ast.Constant(value=int(value)):
+            return as_dim(value)
+        case ast.Name(id=name):
+            return symbol(name)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -parse_dim(operand)
+        case ast.BinOp(left=left, op=op, right=right):
+            x, y = parse_dim(left), parse_dim(right)
+            match op:
+                case ast.Add():
+                    return x + y
+                case ast.Sub():
+                    return x - y
+                case ast.Mult():
+                    return x * y
+                case ast.FloorDiv():
+                    return floordiv(x, y)
+                case ast.Mod():
+                    return modulo(x, y)
+        case ast.Call(func=ast.Name(id=("max" | "min") as fn), args=[left, right]):
+            return (maximum if fn == "max" else minimum)(parse_dim(left), parse_dim(right))
+    raise InternalError(f"not a size expression: {ast.unparse(node)}")
+
+
+def prove_nonnegative(dim: Dim, known: Iterable[Dim], depth: int = 4) -> bool:
+    """Whether ``dim >= 0`` follows from ``d >= 0`` for each ``d`` in ``known``.
+
+    Subtracts known nonnegative expressions until only nonnegative terms are left: a small, sound
+    and incomplete search, enough for index arithmetic. A clamp ``max(a, b)`` is at least ``a`` and
+    at least ``b``; ``min(a, b)`` is at most both.
+    """
+    known = list(known)
+    return _prove(dim, known, frozenset(k.symbol for k in known if k.symbol), depth)
+
+
+def _prove(dim: Dim, known: list[Dim], positive: frozenset[str], depth: int) -> bool:
+    if all(c >= 0 and all(_atom_nonnegative(a, known, positive, depth) for a in m) for m, c in dim.terms):
+        return True
+    if depth == 0:
+        return False
+    own = {m: c for m, c in dim.terms if m}
+    for fact in (*known, *_clamp_facts(dim)):
+        shares = any(c * own.get(m, 0) > 0 for m, c in fact.terms)
+        if shares and _prove(dim - fact, known, positive, depth - 1):
+            return True
+    return False
+
+
+def _atom_nonnegative(atom: Atom, known: list[Dim], positive: frozenset[str], depth: int) -> bool:
+    if isinstance(atom, str):
+        return atom in positive
+    if depth == 0:
+        return False
+    proved = (_prove(a, known, positive, depth - 1) for a in atom.args)
+    match atom.fn:
+        case "max":
+            return any(proved)
+        case "min":
+            return all(proved)
+        case "mod":
+            return _prove(atom.args[1] - 1, known, positive, depth - 1)
+    return all(proved)
+
+
+def _clamp_facts(dim: Dim) -> Iterable[Dim]:
+    for monomial, _ in dim.terms:
+        for atom in monomial:
+            if isinstance(atom, DimCall) and atom.fn in ("max", "min"):
+                this = Dim({(atom,): 1})
+                for arg in atom.args:
+                    yield this - arg if atom.fn == "max" else arg - this

@@ -1,0 +1,197 @@
+"""The graph: frozen data, identity equality, no methods that transform.
+
+A `Graph` has parameters, nodes in program order and results, and reads nothing from outside.
+Control-flow nodes own closed graphs; what those read from outside is listed in ``captures``, and
+their parameters are the carry followed by the captures (for `For`: index, carry, captures).
+
+While a graph is being built or differentiated it may be *open*: ``captures`` empty and inner graphs
+reading outer values directly. `srcgraph.ir.closure` converts between the two forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from srcgraph.errors import Loc
+from srcgraph.ir.types import Type
+
+if TYPE_CHECKING:
+    from srcgraph.ir.op import Op
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Value:
+    """One SSA result. ``name`` is a hint, the user's where there is one; it need not be unique."""
+
+    name: str
+    type: Type
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.type}>"
+
+    def __add__(self, other: Value | float) -> Value:
+        return _operators["add"](self, other)
+
+    def __radd__(self, other: float) -> Value:
+        return _operators["add"](other, self)
+
+    def __sub__(self, other: Value | float) -> Value:
+        return _operators["sub"](self, other)
+
+    def __rsub__(self, other: float) -> Value:
+        return _operators["sub"](other, self)
+
+    def __mul__(self, other: Value | float) -> Value:
+        return _operators["mul"](self, other)
+
+    def __rmul__(self, other: float) -> Value:
+        return _operators["mul"](other, self)
+
+    def __truediv__(self, other: Value | float) -> Value:
+        return _operators["div"](self, other)
+
+    def __rtruediv__(self, other: float) -> Value:
+        return _operators["div"](other, self)
+
+    def __neg__(self) -> Value:
+        return _operators["neg"](self)
+
+
+_operators: dict[str, Callable[..., Value]] = {}
+
+
+def set_operator(name: str, function: Callable[..., Value]) -> None:
+    """Say which op a Python operator on values builds."""
+    _operators[name] = function
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Origin:
+    """Where a node comes from: the user's place, and what derived it ('' for the user's own code)."""
+
+    loc: Loc | None = None
+    by: str = ""
+
+
+NOWHERE = Origin()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Apply:
+    """One use of an op."""
+
+    op: Op
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    origin: Origin = NOWHERE
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Graph:
+    """A function: parameters, nodes in program order, results."""
+
+    name: str
+    params: tuple[Value, ...]
+    nodes: tuple[Node, ...]
+    results: tuple[Value, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class If:
+    """Run one of two graphs; both take the captures and return values of one kind."""
+
+    cond: Value
+    captures: tuple[Value, ...]
+    then: Graph
+    orelse: Graph
+    outputs: tuple[Value, ...]
+    origin: Origin = NOWHERE
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class While:
+    """Repeat ``body`` while ``cond`` holds.
+
+    ``cond`` maps (carry, captures) to one bool; ``body`` maps them to the next carry and, if
+    ``stops``, one more bool that ends the loop when true (a ``break``).
+    """
+
+    carry: tuple[Value, ...]
+    captures: tuple[Value, ...]
+    cond: Graph
+    body: Graph
+    outputs: tuple[Value, ...]
+    stops: bool = False
+    origin: Origin = NOWHERE
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class For:
+    """Run ``body`` for each index of ``range(start, stop, step)``; step is not zero.
+
+    ``body`` maps (index, carry, captures) to the next carry and, if ``stops``, one more bool that
+    ends the loop when true.
+    """
+
+    start: Value
+    stop: Value
+    step: Value
+    carry: tuple[Value, ...]
+    captures: tuple[Value, ...]
+    body: Graph
+    outputs: tuple[Value, ...]
+    stops: bool = False
+    origin: Origin = NOWHERE
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Call:
+    """Call another graph of the program by name."""
+
+    callee: str
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    origin: Origin = NOWHERE
+
+
+Node: TypeAlias = Apply | If | While | For | Call
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Program:
+    """Named graphs; ``entry`` names the one to run. A table, since recursion refers to itself."""
+
+    graphs: Mapping[str, Graph]
+    entry: str
+
+    @property
+    def main(self) -> Graph:
+        return self.graphs[self.entry]
+
+
+def node_inputs(node: Node) -> tuple[Value, ...]:
+    """Every value a node reads directly, captures included."""
+    match node:
+        case Apply() | Call():
+            return node.inputs
+        case If():
+            return (node.cond, *node.captures)
+        case While():
+            return (*node.carry, *node.captures)
+        case For():
+            return (node.start, node.stop, node.step, *node.carry, *node.captures)
+
+
+def node_graphs(node: Node) -> tuple[Graph, ...]:
+    """The graphs a node owns."""
+    match node:
+        case If():
+            return (node.then, node.orelse)
+        case While():
+            return (node.cond, node.body)
+        case For():
+            return (node.body,)
+    return ()

@@ -1,0 +1,115 @@
+"""Run a graph node by node with NumPy: its reference meaning, and the oracle of every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, assert_never
+
+import numpy as np
+
+from srcgraph.errors import InternalError
+from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Program, Value, While
+from srcgraph.ir.types import PYTHON_TYPE, ArrayType, ListType, ScalarType, Type
+
+RECURSION_LIMIT = 10_000
+
+
+def interpret(graph: Graph | Program, args: Sequence[Any]) -> list[Any]:
+    """Run a closed graph on ``args`` and return its results.
+
+    Arrays are never modified: a store makes a new array.
+
+    Raises
+    ------
+    InternalError
+        An op's result is not of the type its rule promised.
+    """
+    program = graph if isinstance(graph, Program) else Program({graph.name: graph}, graph.name)
+    return _Run(program.graphs).graph(program.main, args)
+
+
+class _Run:
+    def __init__(self, graphs: Mapping[str, Graph]):
+        self.graphs = graphs
+        self.depth = 0
+
+    def graph(self, graph: Graph, args: Sequence[Any]) -> list[Any]:
+        env: dict[Value, Any] = {}
+        if len(args) != len(graph.params):
+            raise InternalError(f"{graph.name} takes {len(graph.params)} values, got {len(args)}")
+        for param, arg in zip(graph.params, args, strict=True):
+            env[param] = conform(arg, param.type)
+        for node in graph.nodes:
+            outputs = self.node(node, env)
+            for value, out in zip(node.outputs, outputs, strict=True):
+                env[value] = conform(out, value.type)
+        return [env[r] for r in graph.results]
+
+    def node(self, node: Node, env: dict[Value, Any]) -> Sequence[Any]:
+        match node:
+            case Apply():
+                with np.errstate(all="ignore"):
+                    out = node.op.numpy(*(env[v] for v in node.inputs), **node.attrs)
+                return out if len(node.outputs) > 1 else (out,)
+            case If():
+                branch = node.then if env[node.cond] else node.orelse
+                return self.graph(branch, [env[v] for v in node.captures])
+            case While():
+                return self.while_(node, env)
+            case For():
+                return self.for_(node, env)
+            case Call():
+                return self.call(node, env)
+            case _:
+                assert_never(node)
+
+    def while_(self, node: While, env: dict[Value, Any]) -> list[Any]:
+        carry, captures = [env[v] for v in node.carry], [env[v] for v in node.captures]
+        while self.graph(node.cond, carry + captures)[0]:
+            carry = self.graph(node.body, carry + captures)
+            if node.stops and carry.pop():
+                break
+        return carry
+
+    def for_(self, node: For, env: dict[Value, Any]) -> list[Any]:
+        carry, captures = [env[v] for v in node.carry], [env[v] for v in node.captures]
+        for i in range(env[node.start], env[node.stop], env[node.step]):
+            carry = self.graph(node.body, [i, *carry, *captures])
+            if node.stops and carry.pop():
+                break
+        return carry
+
+    def call(self, node: Call, env: dict[Value, Any]) -> list[Any]:
+        self.depth += 1
+        if self.depth > RECURSION_LIMIT:
+            raise RecursionError("maximum recursion depth exceeded")
+        out = self.graph(self.graphs[node.callee], [env[v] for v in node.inputs])
+        self.depth -= 1
+        return out
+
+
+def conform(x: Any, type: Type) -> Any:
+    """``x`` as a value of ``type``: Python numbers for weak scalars, NumPy's for the others.
+
+    Raises
+    ------
+    InternalError
+        The dtype, or the number of axes, is another.
+    """
+    match type:
+        case ListType():
+            return x
+        case ArrayType():
+            if not isinstance(x, np.ndarray) or x.dtype != type.dtype or x.ndim != type.ndim:
+                raise InternalError(f"expected {type}, got {describe(x)}")
+            return x
+        case ScalarType():
+            if np.ndim(x) or np.asarray(x).dtype != type.dtype:
+                raise InternalError(f"expected {type}, got {describe(x)}")
+            return PYTHON_TYPE[type.dtype](x) if type.weak else type.dtype.type(x)
+
+
+def describe(x: Any) -> str:
+    if isinstance(x, np.ndarray):
+        return f"an array of {x.dtype} with shape {x.shape}"
+    return f"{x!r} ({type(x).__name__})"

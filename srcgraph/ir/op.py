@@ -1,0 +1,239 @@
+"""What a primitive operation is: one frozen record that says everything about it.
+
+`Op` is a node kind of the graph. `Composite` is a function users write that expands into ops; its
+derivative and text follow from the expansion. Both are called like functions inside a builder, so
+derivative rules and expansions are ordinary graph code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from srcgraph.errors import InternalError
+from srcgraph.ir.graph import set_operator
+
+if TYPE_CHECKING:
+    from srcgraph.ir.builder import Builder
+
+Kind = Literal[
+    "elementwise",  # one scalar expression per element, operands broadcast
+    "structural",  # an element of the result is an element of an operand: views, fills, shapes
+    "update",  # a new array value that differs in a region: setitem, add_at
+    "reduction",  # combines elements along axes
+    "library",  # needs its operands in memory: matmul, sort
+    "check",  # passes its first operand through or raises; ordered, never dropped
+    "effect",  # print and the like; ordered, never dropped, never merged
+    "list",  # growing lists, which are also the tapes of the reverse sweep
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NoDerivative:
+    """Stands where a derivative rule would; ``why`` reaches the user."""
+
+    why: str
+
+
+ZERO = NoDerivative("")
+"""The derivative is zero wherever it exists (``floor``, ``sign``, comparisons)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Arguments to test an op with: type texts (``"f64[3, 4]"``) or literal values, and attributes."""
+
+    args: tuple[Any, ...]
+    attrs: Mapping[str, Any]
+    domain: tuple[float, float] = (-2.0, 2.0)
+
+
+def sample(*args: Any, domain: tuple[float, float] = (-2.0, 2.0), **attrs: Any) -> Sample:
+    return Sample(args, attrs, domain)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """How a reduction combines: the start value per dtype and the scalar op's name."""
+
+    identity: Callable[[Any], Any]
+    combine: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """When a check op raises, what, and what it passes on when it does not.
+
+    ``fails`` and ``passes`` are scalar expressions of the operands ``x`` and ``y``; ``message`` is a
+    format string of the operands, filled in when the error is shown.
+    """
+
+    fails: str
+    error: str
+    message: str
+    passes: str = "x"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Op:
+    """A primitive operation.
+
+    Parameters
+    ----------
+    name, doc : str
+        The name in graph text; one line that says what it computes.
+    infer : callable
+        ``infer(*input types, **attrs)`` gives the result type, or a tuple of them.
+    numpy : callable
+        ``numpy(*inputs, **attrs)``: the meaning, run by `srcgraph.ir.interp`.
+    python : tuple of callables
+        What users write for it.
+    kind : str
+        How the code generator treats it.
+    jvp : callable or NoDerivative
+        ``jvp(tangents, out, *inputs, **attrs)`` gives the tangent of ``out``; absent tangents are None.
+    vjp : callable or NoDerivative
+        ``vjp(ct, out, *inputs, **attrs)`` gives one cotangent per input, None where there is none.
+    vjp_into : callable or None
+        ``vjp_into(running, ct, out, *inputs, **attrs)`` adds this node's contribution to the running
+        cotangent of the first input in place of making a whole array for it.
+    emit : mapping
+        Target name to the scalar expression (operands ``x``, ``y``, ``z``), or the library call.
+    at : callable or None
+        For structural ops: the element of the result at an index, see `srcgraph.codegen.expr`.
+    check : Check or None
+        For check ops: the condition, the error and the result.
+    simplify : callable or None
+        ``simplify(builder, inputs, attrs)`` may return an existing or simpler value instead of a node.
+    learn : callable or None
+        ``learn(out, *inputs)``: expressions of sizes known to be nonnegative once the node has run.
+    unchecked : callable or None
+        For check ops: graph code that gives the same result without raising.
+    commutative, linear, heavy : bool
+        Operands may swap; the derivative needs no primal value; never recomputed in the reverse sweep.
+    samples : tuple of Sample
+        What the generated tests run it on.
+    """
+
+    name: str
+    doc: str
+    infer: Callable[..., Any]
+    numpy: Callable[..., Any]
+    python: tuple[Any, ...] = ()
+    method: str = ""
+    kind: Kind = "elementwise"
+    jvp: Callable[..., Any] | NoDerivative = ZERO
+    vjp: Callable[..., Any] | NoDerivative = ZERO
+    vjp_into: Callable[..., Any] | None = None
+    emit: Mapping[str, str] = field(default_factory=dict)
+    at: Callable[..., Any] | None = None
+    reduction: Reduction | None = None
+    check: Check | None = None
+    simplify: Callable[..., Any] | None = None
+    learn: Callable[..., Any] | None = None
+    unchecked: Callable[..., Any] | None = None
+    commutative: bool = False
+    linear: bool = False
+    heavy: bool = False
+    fresh: bool = False
+    samples: tuple[Sample, ...] = ()
+
+    def __call__(self, *args: Any, **attrs: Any) -> Any:
+        return current_builder().call(self, args, attrs)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    @property
+    def ordered(self) -> bool:
+        """Whether nodes of this op keep their order and are never dropped."""
+        return self.kind in ("check", "effect")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Composite:
+    """A function users write that is built from ops.
+
+    Parameters
+    ----------
+    expand : callable
+        Graph code with the signature users call; ``static`` names the parameters that must be
+        known when compiling (axes, flags, dtypes).
+    method : str
+        The array method that means the same, or ''.
+    """
+
+    name: str
+    doc: str
+    expand: Callable[..., Any]
+    numpy: Callable[..., Any]
+    python: tuple[Any, ...] = ()
+    method: str = ""
+    static: frozenset[str] = frozenset()
+    samples: tuple[Sample, ...] = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.expand(*args, **kwargs)
+
+
+class Table(dict[str, Any]):
+    """Records by name; adding a name twice is a defect."""
+
+    def add(self, record: Any) -> Any:
+        if record.name in self:
+            raise InternalError(f"two records are named {record.name!r}")
+        self[record.name] = record
+        return record
+
+
+OPS = Table()
+COMPOSITES = Table()
+
+_current: ContextVar[Builder] = ContextVar("builder")
+
+
+def current_builder() -> Builder:
+    """The builder that op calls append to."""
+    try:
+        return _current.get()
+    except LookupError:
+        raise InternalError("an op was called outside a builder") from None
+
+
+@contextmanager
+def building(builder: Builder) -> Iterator[Builder]:
+    """Make ``builder`` the one that op calls append to."""
+    token = _current.set(builder)
+    try:
+        yield builder
+    finally:
+        _current.reset(token)
+
+
+def define(**fields: Any) -> Op:
+    """Create an op and enter it in the table."""
+    return OPS.add(Op(**fields))
+
+
+def composite(name: str, *, python: Any = (), static: str = "", **fields: Any) -> Callable[[Callable], Composite]:
+    """Turn a function of graph code into a `Composite` and enter it in the table.
+
+    The docstring's first line becomes the record's; ``numpy`` defaults to the first of ``python``.
+    """
+    names = python if isinstance(python, tuple) else (python,)
+
+    def decorate(expand: Callable) -> Composite:
+        fields.setdefault("numpy", names[0] if names else None)
+        doc = (expand.__doc__ or "").strip().split("\n")[0]
+        return COMPOSITES.add(Composite(name, doc, expand, python=names, static=frozenset(static.split()), **fields))
+
+    return decorate
+
+
+def install_operators(table: Mapping[str, Callable[..., Any]]) -> None:
+    """Give graph values Python's operators, so that rules read as formulas."""
+    for name, function in table.items():
+        set_operator(name, function)

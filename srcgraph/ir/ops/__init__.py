@@ -1,0 +1,50 @@
+"""All primitive ops, by theme. What comes in: nothing. What goes out: records in `srcgraph.ir.op.OPS`.
+
+vector       literals, casts, + - * / and negation: what derivative rules are made of
+elementwise  exp, sin, power, floor, maximum, ...: one scalar expression per element
+compare      comparisons, logic, where
+checks       everything that can raise, as nodes of their own
+index        getitem, setitem, add_at: parts of arrays, by `srcgraph.ir.view.View`
+shape        full, arange, reshape, broadcast_to and the like
+reduce       sum, max, all, ... along axes
+linalg       matrix products
+tape         growing lists, which are the tapes of reverse mode
+creation     np.zeros, np.linspace and the like, built from the ops above
+reductions   np.sum, np.mean and the like, with any axis and keepdims
+sequences    np.concatenate, np.cumsum, np.argmax and the like: joining, scanning, selecting
+numerics     np.where, np.clip, np.dot, np.linalg.norm and the like
+_rules       derivative rules made from partials; short ways to write records
+_loops       loops in graph code
+"""
+
+from srcgraph.ir.ops import (
+    checks,
+    compare,
+    creation,
+    elementwise,
+    index,
+    linalg,
+    numerics,
+    reduce,
+    reductions,
+    sequences,
+    shape,
+    tape,
+    vector,
+)
+
+__all__ = [
+    "checks",
+    "compare",
+    "creation",
+    "elementwise",
+    "index",
+    "linalg",
+    "numerics",
+    "reduce",
+    "reductions",
+    "sequences",
+    "shape",
+    "tape",
+    "vector",
+]

@@ -1,0 +1,103 @@
+"""What op records share: derivative rules made from partials, and short ways to write common kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from srcgraph.ir.dims import Dim
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS, Op, current_builder, define
+from srcgraph.ir.promote import Elementwise, resolve, ufunc
+from srcgraph.ir.types import BOOL, INT, PY_INT, TensorType, is_float
+
+Partials = Callable[..., Sequence[Any]]
+
+
+def from_partials(partials: Partials) -> dict[str, Any]:
+    """Write both derivative rules from one formula.
+
+    ``partials(out, *inputs)`` gives one factor per input: a value, a number, or None for zero.
+    """
+
+    def jvp(tangents: Sequence[Value | None], out: Value, *inputs: Value, **attrs: Any) -> Value | None:
+        factors = partials(out, *inputs, **attrs)
+        terms = [times(t, p) for t, p in zip(tangents, factors, strict=True) if t is not None and p is not None]
+        return total(terms)
+
+    def vjp(ct: Value, out: Value, *inputs: Value, **attrs: Any) -> tuple[Value | None, ...]:
+        factors = partials(out, *inputs, **attrs)
+        return tuple(
+            times(ct, p) if p is not None and is_float(v.type) else None for p, v in zip(factors, inputs, strict=True)
+        )
+
+    return {"jvp": jvp, "vjp": vjp}
+
+
+def times(x: Value, factor: Value | float) -> Value:
+    """``x * factor``, plain where the factor is 1 or -1; literals come first, as people write them."""
+    if isinstance(factor, Value):
+        node = current_builder().definition(factor)
+        literal = node is not None and node.op.name == "const"
+        return OPS["mul"](factor, x) if literal else OPS["mul"](x, factor)
+    if factor == 1:
+        return x
+    return -x if factor == -1 else OPS["mul"](factor, x)
+
+
+def total(terms: Sequence[Value]) -> Value | None:
+    """The sum of ``terms``, None if there are none."""
+    if not terms:
+        return None
+    out = terms[0]
+    for term in terms[1:]:
+        out = OPS["add"](out, term)
+    return out
+
+
+def linear(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """The jvp of an op that is linear in its first operand only: the op itself on the tangent."""
+
+    def jvp(tangents: Sequence[Value | None], out: Value, *inputs: Value, **attrs: Any) -> Value | None:
+        return None if tangents[0] is None else rule(tangents[0], *inputs[1:], **attrs)
+
+    return jvp
+
+
+def arithmetic(function: np.ufunc, exact: Callable[..., Dim] | None = None) -> Elementwise:
+    """A ufunc's rule with Python's meaning of ``True + True``: Python bools count as integers.
+
+    ``exact`` computes what an integer result equals from what its operands equal.
+    """
+
+    def loop(types: Sequence[TensorType]):
+        if all(getattr(t, "weak", False) and t.dtype == BOOL for t in types):
+            return (INT,) * function.nin, resolve(function, [PY_INT] * function.nin)[1]
+        return resolve(function, types)
+
+    return Elementwise(loop, exact)
+
+
+def unary(
+    function: np.ufunc, partial: Callable[[Value, Value], Any] | None, emit: str, *, doc: str, **fields: Any
+) -> Op:
+    """An elementwise function of one operand, named as in NumPy.
+
+    ``partial(out, x)`` is its derivative; None means zero everywhere.
+    """
+    rules = from_partials(lambda out, x: (partial(out, x),)) if partial else {}
+    fields.setdefault("name", function.__name__)
+    fields.setdefault("infer", ufunc(function))
+    fields.setdefault("python", (function,))
+    return define(doc=doc, numpy=function, emit={"cpu": emit}, **rules, **fields)
+
+
+def binary(function: np.ufunc, partials: Partials | None, emit: str, *, doc: str, **fields: Any) -> Op:
+    """An elementwise function of two operands, named as in NumPy unless ``name`` is given."""
+    rules = from_partials(partials) if partials else {}
+    fields.setdefault("name", function.__name__)
+    fields.setdefault("infer", ufunc(function))
+    fields.setdefault("python", (function,))
+    return define(doc=doc, numpy=function, emit={"cpu": emit}, **rules, **fields)

@@ -1,0 +1,204 @@
+"""Every possible raise: ordered nodes that pass a value on, or raise what Python or NumPy would.
+
+A check goes away only when it is proved (here, when built, from what the builder knows) and is
+hoisted only by a pass that proves the loop reaches it. Derivatives look through checks.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from srcgraph.ir.dims import Dim
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import Check, define
+from srcgraph.ir.ops.compare import equal, where
+from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.types import PY_BOOL, ScalarType, Type
+
+
+def exception(name: str) -> type[Exception]:
+    """The exception class a check names: a builtin."""
+    found = getattr(builtins, name)
+    assert issubclass(found, Exception)
+    return found
+
+
+def _wrapped(i: int, n: int, *, axis: int) -> int:
+    if not -n <= i < n:
+        raise IndexError(f"index {i} is out of bounds for axis {axis} with size {n}")
+    return int(i + n if i < 0 else i)
+
+
+def _index_type(i: ScalarType, n: ScalarType, *, axis: int) -> ScalarType:
+    known = None
+    if i.value is not None and n.value is not None and i.value.const is not None:
+        known = i.value if i.value.const >= 0 else i.value + n.value
+    return ScalarType(np.dtype(np.int64), True, known)
+
+
+def _proved_index(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    """An index proved to be in range needs no check; one proved not negative a smaller one."""
+    i, n = inputs
+    index, size = i.type.value, n.type.value
+    if index is None or size is None:
+        return None
+    if builder.proves(index):
+        if builder.proves(size - 1 - index):
+            return builder.cast(i, np.dtype(np.int64), weak=True)
+        return builder.apply(check_upper, (builder.cast(i, np.dtype(np.int64), weak=True), n), attrs)
+    if builder.proves(-index - 1) and builder.proves(index + size):
+        return builder.dim_value(index + size)
+    return None
+
+
+def _in_range(out: Value, i: Value, n: Value) -> list[Dim]:
+    return [out.type.value, n.type.value - 1 - out.type.value]
+
+
+wrap_index = define(
+    name="wrap_index",
+    doc="``i + n`` for a negative ``i``, else ``i``: an index counted from the front.",
+    infer=lambda i, n: ScalarType(np.dtype(np.int64), True),
+    numpy=lambda i, n: int(i + n if i < 0 else i),
+    emit={"cpu": "x + y if x < 0 else x"},
+)
+check_index = define(
+    name="check_index",
+    doc="An index counted from the front; raises IndexError outside ``-n <= i < n``.",
+    infer=_index_type,
+    numpy=_wrapped,
+    kind="check",
+    check=Check("x < -y or x >= y", "IndexError", "index {x} is out of bounds for axis {axis} with size {y}",
+                "x + y if x < 0 else x"),
+    simplify=_proved_index,
+    learn=_in_range,
+    unchecked=lambda i, n, *, axis: wrap_index(i, n),
+)  # fmt: skip
+check_upper = define(
+    name="check_upper",
+    doc="A nonnegative index; raises IndexError from ``n`` on.",
+    infer=lambda i, n, *, axis: i,
+    numpy=_wrapped,
+    kind="check",
+    check=Check("x >= y", "IndexError", "index {x} is out of bounds for axis {axis} with size {y}"),
+    simplify=lambda builder, inputs, attrs: (
+        inputs[0] if builder.proves(inputs[1].type.value - 1 - inputs[0].type.value) else None
+    ),
+    learn=_in_range,
+    unchecked=lambda i, n, *, axis: i,
+)
+
+
+def _same(x: int, y: int) -> int:
+    if x != y:
+        raise ValueError(f"operands could not be broadcast together: lengths {x} and {y}")
+    return x
+
+
+def _stretched(x: int, y: int, *, of: str) -> int:
+    if x != y and x != 1 and y != 1:
+        raise ValueError(f"operands could not be broadcast together: lengths {x} and {y}")
+    return y if x == 1 else x
+
+
+def _stretched_type(x: ScalarType, y: ScalarType, *, of: str) -> ScalarType:
+    known = {"first": x.value, "second": y.value}.get(of)
+    return ScalarType(np.dtype(np.int64), True, known)
+
+
+_MISMATCH = "operands could not be broadcast together: lengths {x} and {y}"
+same_size = define(
+    name="same_size",
+    doc="``x``; raises ValueError unless it equals ``y``.",
+    infer=lambda x, y: x,
+    numpy=_same,
+    kind="check",
+    check=Check("x != y", "ValueError", _MISMATCH),
+    simplify=lambda builder, inputs, attrs: inputs[0] if inputs[0].type.value == inputs[1].type.value else None,
+    learn=lambda out, x, y: [x.type.value - y.type.value, y.type.value - x.type.value],
+    unchecked=lambda x, y: x,
+)
+broadcast_size = define(
+    name="broadcast_size",
+    doc="The length two axes broadcast to; raises ValueError unless they are equal or one of them is 1.",
+    infer=_stretched_type,
+    numpy=_stretched,
+    kind="check",
+    check=Check("x != y and x != 1 and y != 1", "ValueError", _MISMATCH, "y if x == 1 else x"),
+    simplify=lambda builder, inputs, attrs: inputs[0] if inputs[0].type.value == inputs[1].type.value else None,
+    learn=lambda out, x, y: [out.type.value],
+    unchecked=lambda x, y, *, of: where(equal(x, 1), y, x),
+)
+
+
+def _fits_meaning(x: int, y: int, **attrs: Any) -> int:
+    if x not in (1, y):
+        raise ValueError(f"could not broadcast input array from length {x} into length {y}")
+    return x
+
+
+check_fits = define(
+    name="check_fits",
+    doc="``x``; raises ValueError unless an axis of length ``x`` can be stored into one of length ``y``.",
+    infer=lambda x, y: x,
+    numpy=_fits_meaning,
+    kind="check",
+    check=Check("x != 1 and x != y", "ValueError", "could not broadcast input array from length {x} into length {y}"),
+    simplify=lambda builder, inputs, attrs: inputs[0] if inputs[0].type.value in (inputs[1].type.value, 1) else None,
+    unchecked=lambda x, y: x,
+)
+
+
+def _nonzero_meaning(x: Any, *, message: str) -> Any:
+    if x == 0:
+        raise ZeroDivisionError(message)
+    return x
+
+
+def _proved_nonzero(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    (x,) = inputs
+    number = literal(builder, x)
+    known = getattr(x.type, "value", None)
+    proved = known is not None and (builder.proves(known - 1) or builder.proves(-known - 1))
+    return x if proved or (number is not None and number != 0) else None
+
+
+check_nonzero = define(
+    name="check_nonzero",
+    doc="A Python number; raises ZeroDivisionError when it is zero.",
+    infer=lambda x, *, message: x,
+    numpy=_nonzero_meaning,
+    kind="check",
+    check=Check("x == 0", "ZeroDivisionError", "{message}"),
+    simplify=_proved_nonzero,
+    unchecked=lambda x, *, message: x,
+)
+
+
+def _that_meaning(ok: bool, *, error: str, message: str) -> bool:
+    if not ok:
+        raise exception(error)(message)
+    return True
+
+
+def _proved_that(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    return inputs[0] if literal(builder, inputs[0]) else None
+
+
+def _ok_type(ok: Type, *, error: str, message: str) -> Type:
+    return PY_BOOL
+
+
+check_that = define(
+    name="check_that",
+    doc="True; raises ``error`` with ``message`` unless ``x`` holds.",
+    infer=_ok_type,
+    numpy=_that_meaning,
+    kind="check",
+    check=Check("not x", "{error}", "{message}"),
+    simplify=_proved_that,
+    unchecked=lambda ok, **attrs: ok,
+)

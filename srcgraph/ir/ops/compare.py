@@ -1,0 +1,156 @@
+"""Comparisons, logic and selection. Nothing here has a derivative but `where`."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import Op, define, sample
+from srcgraph.ir.ops._rules import binary, unary
+from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.promote import Elementwise, common_dtype
+from srcgraph.ir.types import BOOL, is_float
+
+
+def _comparison(function: np.ufunc, symbol: str, python: Any, doc: str, holds: Any = None) -> Op:
+    """A comparison; ``holds(difference)`` decides it where the operands' difference is a constant."""
+
+    def simplify(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+        x, y = (getattr(v.type, "value", None) for v in inputs)
+        if x is None or y is None or not all(getattr(v.type, "weak", False) for v in inputs):
+            return None
+        difference = (x - y).const
+        return None if difference is None else builder.const(bool(holds(difference)))
+
+    return binary(
+        function,
+        None,
+        f"x {symbol} y",
+        doc=doc,
+        python=(function, python),
+        simplify=simplify,
+        samples=(sample("f64[3, 4]", "f64[4]"), sample("int", "float"), sample("f32[3]", "float")),
+    )
+
+
+less = _comparison(np.less, "<", operator.lt, "``x < y``.", lambda d: d < 0)
+less_equal = _comparison(np.less_equal, "<=", operator.le, "``x <= y``.", lambda d: d <= 0)
+greater = _comparison(np.greater, ">", operator.gt, "``x > y``.", lambda d: d > 0)
+greater_equal = _comparison(np.greater_equal, ">=", operator.ge, "``x >= y``.", lambda d: d >= 0)
+equal = _comparison(np.equal, "==", operator.eq, "``x == y``.", lambda d: d == 0)
+not_equal = _comparison(np.not_equal, "!=", operator.ne, "``x != y``.", lambda d: d != 0)
+
+
+def _as_bools(types: Any) -> Any:
+    return (BOOL,) * len(types), BOOL
+
+
+def _decided(absorbing: bool) -> Any:
+    """`and`/`or` with a literal operand."""
+
+    def simplify(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+        for x, y in (inputs, inputs[::-1]):
+            known = literal(builder, x)
+            if known is not None and y.type.ndim == 0 and x.type == y.type:
+                return x if bool(known) is absorbing else y
+        return inputs[0] if inputs[0] is inputs[1] else None
+
+    return simplify
+
+
+def _not_twice(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    node = builder.definition(inputs[0])
+    return node.inputs[0] if node is not None and node.op is logical_not else None
+
+
+_BOOLS = (sample("b1[3, 4]", "b1[4]"), sample("bool", "bool"))
+logical_and = binary(
+    np.logical_and,
+    None,
+    "x and y",
+    doc="Truth of ``x and y``, elementwise.",
+    infer=Elementwise(_as_bools),
+    simplify=_decided(False),
+    commutative=True,
+    samples=_BOOLS,
+)
+logical_or = binary(
+    np.logical_or,
+    None,
+    "x or y",
+    doc="Truth of ``x or y``, elementwise.",
+    infer=Elementwise(_as_bools),
+    simplify=_decided(True),
+    commutative=True,
+    samples=_BOOLS,
+)
+logical_xor = binary(
+    np.logical_xor,
+    None,
+    "x != y",
+    doc="Truth of exactly one of ``x`` and ``y``, elementwise.",
+    infer=Elementwise(_as_bools),
+    commutative=True,
+    samples=_BOOLS,
+)
+logical_not = unary(
+    np.logical_not,
+    None,
+    "not x",
+    doc="Truth of ``not x``, elementwise.",
+    python=(np.logical_not, operator.not_),
+    infer=Elementwise(_as_bools),
+    simplify=_not_twice,
+    samples=(sample("b1[3]"), sample("bool")),
+)
+isnan = unary(np.isnan, None, "math.isnan(x)", doc="Whether ``x`` is not a number.", samples=(sample("f64[3]"),))
+isfinite = unary(
+    np.isfinite, None, "math.isfinite(x)", doc="Whether ``x`` is neither infinite nor NaN.", samples=(sample("f64[3]"),)
+)
+isinf = unary(np.isinf, None, "math.isinf(x)", doc="Whether ``x`` is infinite.", samples=(sample("f64[3]"),))
+
+
+def _where_loop(types: Any) -> Any:
+    out = common_dtype(types[1:])
+    return (BOOL, out, out), out
+
+
+def _where_meaning(condition: Any, x: Any, y: Any) -> Any:
+    return np.where(condition, x, y)[()]
+
+
+def _where_jvp(tangents: Any, out: Value, c: Value, x: Value, y: Value) -> Value | None:
+    _, tx, ty = tangents
+    if tx is None and ty is None:
+        return None
+    return where(c, 0.0 if tx is None else tx, 0.0 if ty is None else ty)
+
+
+def _where_vjp(ct: Value, out: Value, c: Value, x: Value, y: Value) -> tuple[Value | None, ...]:
+    if not is_float(out.type):
+        return (None, None, None)
+    return (None, where(c, ct, 0.0), where(c, 0.0, ct))
+
+
+def _chosen(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    c, x, y = inputs
+    known = literal(builder, c)
+    if known is not None and x.type == y.type:
+        return x if known else y
+    return x if x is y and x.type.ndim >= c.type.ndim else None
+
+
+where = define(
+    name="where",
+    doc="``x`` where ``condition`` holds, else ``y``; see numpy.where.",
+    infer=Elementwise(_where_loop),
+    numpy=_where_meaning,
+    jvp=_where_jvp,
+    vjp=_where_vjp,
+    emit={"cpu": "y if x else z"},
+    simplify=_chosen,
+    samples=(sample("b1[3]", "f64[3]", "f64"), sample("b1[3, 1]", "f64[4]", "f32[3, 4]")),
+)

@@ -1,0 +1,326 @@
+"""Elementwise mathematics: one record per function, named as in NumPy."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from srcgraph.ir import dims
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import define, sample
+from srcgraph.ir.ops._rules import arithmetic, binary, from_partials, unary
+from srcgraph.ir.ops.compare import equal, greater, less, where
+from srcgraph.ir.ops.vector import div, literal
+from srcgraph.ir.promote import ufunc
+from srcgraph.ir.types import ScalarType, TensorType
+
+_ANY = (sample("f64[3]"), sample("f32"))
+_POSITIVE = (sample("f64[3]", domain=(0.2, 3.0)), sample("f32", domain=(0.2, 3.0)))
+_UNIT = (sample("f64[3]", domain=(-0.9, 0.9)), sample("f32", domain=(-0.9, 0.9)))
+
+# -- exponentials and logarithms ----------------------------------------------------------------
+
+exp = unary(np.exp, lambda out, x: out, "np.exp(x)", doc="``e**x``.", samples=_ANY)
+exp2 = unary(np.exp2, lambda out, x: out * math.log(2.0), "np.exp2(x)", doc="``2**x``.", samples=_ANY)
+expm1 = unary(np.expm1, lambda out, x: out + 1.0, "np.expm1(x)", doc="``e**x - 1``, accurate near 0.", samples=_ANY)
+log = unary(np.log, lambda out, x: 1.0 / x, "np.log(x)", doc="Natural logarithm.", samples=_POSITIVE)
+log2 = unary(
+    np.log2, lambda out, x: (1.0 / math.log(2.0)) / x, "np.log2(x)", doc="Base-2 logarithm.", samples=_POSITIVE
+)
+log10 = unary(
+    np.log10, lambda out, x: (1.0 / math.log(10.0)) / x, "np.log10(x)", doc="Base-10 logarithm.", samples=_POSITIVE
+)
+log1p = unary(
+    np.log1p, lambda out, x: 1.0 / (1.0 + x), "np.log1p(x)", doc="``log(1 + x)``, accurate near 0.", samples=_POSITIVE
+)
+
+# -- special functions --------------------------------------------------------------------------
+
+erf = unary(
+    special.erf,
+    lambda out, x: (2.0 / math.sqrt(math.pi)) * exp(-(x * x)),
+    "math.erf(x)",
+    doc="Error function.",
+    samples=_ANY,
+)
+erfc = unary(
+    special.erfc,
+    lambda out, x: (-2.0 / math.sqrt(math.pi)) * exp(-(x * x)),
+    "math.erfc(x)",
+    doc="Complementary error function, ``1 - erf(x)``.",
+    samples=_ANY,
+)
+
+# -- trigonometry -------------------------------------------------------------------------------
+
+sin = unary(np.sin, lambda out, x: cos(x), "np.sin(x)", doc="Sine, in radians.", samples=_ANY)
+cos = unary(np.cos, lambda out, x: -sin(x), "np.cos(x)", doc="Cosine, in radians.", samples=_ANY)
+tan = unary(np.tan, lambda out, x: 1.0 + out * out, "np.tan(x)", doc="Tangent, in radians.", samples=_UNIT)
+arcsin = unary(
+    np.arcsin, lambda out, x: 1.0 / sqrt(1.0 - x * x), "np.arcsin(x)", doc="Inverse sine, in radians.", samples=_UNIT
+)
+arccos = unary(
+    np.arccos, lambda out, x: -1.0 / sqrt(1.0 - x * x), "np.arccos(x)", doc="Inverse cosine, in radians.", samples=_UNIT
+)
+arctan = unary(
+    np.arctan, lambda out, x: 1.0 / (1.0 + x * x), "np.arctan(x)", doc="Inverse tangent, in radians.", samples=_ANY
+)
+sinh = unary(np.sinh, lambda out, x: cosh(x), "np.sinh(x)", doc="Hyperbolic sine.", samples=_ANY)
+cosh = unary(np.cosh, lambda out, x: sinh(x), "np.cosh(x)", doc="Hyperbolic cosine.", samples=_ANY)
+tanh = unary(np.tanh, lambda out, x: 1.0 - out * out, "np.tanh(x)", doc="Hyperbolic tangent.", samples=_ANY)
+arcsinh = unary(
+    np.arcsinh,
+    lambda out, x: 1.0 / sqrt(x * x + 1.0),
+    "np.arcsinh(x)",
+    doc="Inverse hyperbolic sine.",
+    samples=_ANY,
+)
+arccosh = unary(
+    np.arccosh,
+    lambda out, x: 1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0)),
+    "np.arccosh(x)",
+    doc="Inverse hyperbolic cosine.",
+    samples=(sample("f64[3]", domain=(1.2, 3.0)),),
+)
+arctanh = unary(
+    np.arctanh,
+    lambda out, x: 1.0 / ((1.0 - x) * (1.0 + x)),
+    "np.arctanh(x)",
+    doc="Inverse hyperbolic tangent.",
+    samples=_UNIT,
+)
+deg2rad = unary(
+    np.deg2rad,
+    lambda out, x: math.pi / 180.0,
+    "np.deg2rad(x)",
+    doc="Degrees to radians.",
+    python=(np.deg2rad, np.radians),
+    linear=True,
+    samples=_ANY,
+)
+rad2deg = unary(
+    np.rad2deg,
+    lambda out, x: 180.0 / math.pi,
+    "np.rad2deg(x)",
+    doc="Radians to degrees.",
+    python=(np.rad2deg, np.degrees),
+    linear=True,
+    samples=_ANY,
+)
+
+# -- powers and roots ---------------------------------------------------------------------------
+
+sqrt = unary(np.sqrt, lambda out, x: 0.5 / out, "np.sqrt(x)", doc="Square root.", samples=_POSITIVE)
+root = unary(
+    np.sqrt,
+    lambda out, x: _or_zero(x.type.dtype.type(0.5), out),
+    "np.sqrt(x)",
+    doc="Square root whose derivative at 0 is 0: that of a norm or a standard deviation there.",
+    name="root",
+    python=(),
+    samples=_POSITIVE,
+)
+cbrt = unary(np.cbrt, lambda out, x: 1.0 / (3.0 * out * out), "np.cbrt(x)", doc="Cube root.", samples=_POSITIVE)
+square = unary(np.square, lambda out, x: 2.0 * x, "x * x", doc="``x * x``.", samples=_ANY)
+reciprocal = unary(
+    np.reciprocal, lambda out, x: -(out * out), "1 / x", doc="``1 / x``.", samples=_POSITIVE
+)  # integers: NumPy truncates, so only floats may be written so
+
+
+def _power_partials(out: Value, x: Value, y: Value) -> tuple[Any, Any]:
+    """``y x**(y - 1)``, 0 where y is 0; ``x**y log x``, 0 where x is not positive."""
+    by_x = where(equal(y, 0.0), 0.0, y * power(x, y - 1.0))
+    positive = greater(x, 0.0)
+    return by_x, where(positive, out * log(where(positive, x, 1.0)), 0.0)
+
+
+def _ipow_partials(out: Value, x: Value, *, n: int) -> tuple[Any]:
+    if n == 0:
+        return (None,)
+    return (float(n) * ipow(x, n=n - 1),) if n != 2 else (2.0 * x,)
+
+
+def _small_power(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    """A literal whole exponent is part of the op: no logarithm, and text as the user wrote it."""
+    x, y = inputs
+    n = literal(builder, y)
+    if n is None or n != int(n) or abs(n) > 16 or (x.type.dtype.kind != "f" and n < 0):
+        return None
+    if x.type.dtype != y.type.dtype or x.type.dtype.kind == "b":
+        return None
+    return builder.apply(ipow, (x,), {"n": int(n)})
+
+
+def _ipow_type(x: TensorType, *, n: int) -> TensorType:
+    if isinstance(x, ScalarType) and x.value is not None:
+        return ScalarType(x.dtype, x.weak, dims.product([x.value] * n))
+    return x
+
+
+ipow = define(
+    name="ipow",
+    doc="``x**n`` for a whole number ``n`` known when compiling.",
+    infer=_ipow_type,
+    numpy=lambda x, *, n: np.power(x, np.asarray(n).astype(np.asarray(x).dtype)),
+    emit={"cpu": "x ** n"},
+    simplify=lambda builder, inputs, attrs: inputs[0] if attrs["n"] == 1 else None,
+    samples=(sample("f64[3]", n=3), sample("f64", n=-2, domain=(0.5, 2.0))),
+    **from_partials(_ipow_partials),
+)
+power = binary(
+    np.power,
+    _power_partials,
+    "x ** y",
+    doc="``x**y``.",
+    infer=arithmetic(np.power),
+    python=(np.power, operator.pow),
+    simplify=_small_power,
+    samples=(sample("f64[3]", "f64[3]", domain=(0.3, 2.0)), sample("f64[3]", "float", domain=(0.3, 2.0))),
+)
+float_power = binary(np.float_power, _power_partials, "x ** y", doc="``x**y`` in float64.", samples=power.samples)
+hypot = binary(
+    np.hypot,
+    lambda out, x, y: (_or_zero(x, out), _or_zero(y, out)),
+    "np.hypot(x, y)",
+    doc="``sqrt(x**2 + y**2)`` without overflow; derivative 0 at the origin.",
+    commutative=True,
+    samples=(sample("f64[3, 4]", "f64[4]"),),
+)
+
+
+def _or_zero(x: Any, y: Value) -> Value:
+    """``x / y``, 0 where ``y`` is 0."""
+    zero = equal(y, 0.0)
+    return where(zero, 0.0, div(x, where(zero, 1.0, y)))
+
+
+arctan2 = binary(
+    np.arctan2,
+    lambda out, y, x: (_or_zero(x, x * x + y * y), -_or_zero(y, x * x + y * y)),
+    "np.arctan2(x, y)",
+    doc="Angle of the point (second, first operand); derivative 0 at the origin.",
+    samples=(sample("f64[3]", "f64[3]"),),
+)
+
+# -- sign, rounding, remainders -----------------------------------------------------------------
+
+sign = unary(np.sign, None, "np.sign(x)", doc="-1, 0 or 1 with the sign of ``x``.", samples=_ANY)
+absolute = unary(
+    np.absolute,
+    lambda out, x: sign(x),
+    "abs(x)",
+    doc="Absolute value; derivative 0 at 0.",
+    python=(np.absolute, abs, operator.abs),
+    infer=arithmetic(np.absolute),
+    samples=(*_ANY, sample("int")),
+)
+fabs = unary(
+    np.fabs, lambda out, x: sign(x), "np.fabs(x)", doc="Absolute value as a float; derivative 0 at 0.", samples=_ANY
+)
+floor = unary(np.floor, None, "np.floor(x)", doc="Largest integer not above ``x``, as a float.", samples=_ANY)
+ceil = unary(np.ceil, None, "np.ceil(x)", doc="Smallest integer not below ``x``, as a float.", samples=_ANY)
+trunc = unary(np.trunc, None, "np.trunc(x)", doc="``x`` without its fraction.", python=(np.trunc, np.fix), samples=_ANY)
+rint = unary(np.rint, None, "np.rint(x)", doc="Nearest integer, halves to even.", samples=_ANY)
+floordiv = binary(
+    np.floor_divide,
+    None,
+    "x // y",
+    doc="``floor(x / y)``; Python's check for zero is a node of its own.",
+    name="floordiv",
+    infer=arithmetic(np.floor_divide, lambda x, y: dims.floordiv(x, y) if y != 0 else x),
+    python=(np.floor_divide, operator.floordiv),
+    samples=(sample("f64[3]", "f64[3]", domain=(0.5, 3.0)), sample("int", "int", domain=(1, 9))),
+)
+mod = binary(
+    np.remainder,
+    lambda out, x, y: (1, -floordiv(x, y)),
+    "x % y",
+    doc="``x - floor(x / y) * y``, with the sign of ``y``.",
+    name="mod",
+    infer=arithmetic(np.remainder, lambda x, y: dims.modulo(x, y)),
+    python=(np.remainder, operator.mod),
+    samples=(sample("f64[3]", "f64[3]", domain=(0.5, 3.0)), sample("int", "int", domain=(1, 9))),
+)
+fmod = binary(
+    np.fmod,
+    lambda out, x, y: (1, -trunc(x / y)),
+    "np.fmod(x, y)",
+    doc="``x - trunc(x / y) * y``, with the sign of ``x``.",
+    python=(np.fmod,),
+    samples=(sample("f64[3]", "f64[3]", domain=(0.5, 3.0)),),
+)
+copysign = binary(
+    np.copysign,
+    lambda out, x, y: (where(equal(sign(x), 0.0), 0.0, sign(x) * copysign(1.0, y)), None),
+    "np.copysign(x, y)",
+    doc="``abs(x)`` with the sign of ``y``.",
+    samples=(sample("f64[3]", "f64[3]"),),
+)
+
+# -- extremes -----------------------------------------------------------------------------------
+
+
+def _half_at_tie(wins: Value, ties: Value) -> Value:
+    return where(wins, 1.0, where(ties, 0.5, 0.0))
+
+
+def _extreme(function: np.ufunc, wins: Any, doc: str, exact: Any = None) -> Any:
+    return binary(
+        function,
+        lambda out, x, y: (_half_at_tie(wins(x, y), equal(x, y)), _half_at_tie(wins(y, x), equal(x, y))),
+        f"np.{function.__name__}(x, y)",
+        doc=doc,
+        infer=arithmetic(function, exact) if exact else ufunc(function),
+        commutative=True,
+        samples=(sample("f64[3, 4]", "f64[4]"), sample("f64[3]", "float")),
+    )
+
+
+maximum = _extreme(np.maximum, greater, "The larger of two, NaN if either is; ties share the derivative.", dims.maximum)
+minimum = _extreme(np.minimum, less, "The smaller of two, NaN if either is; ties share the derivative.", dims.minimum)
+fmax = _extreme(np.fmax, greater, "The larger of two, ignoring NaN; ties share the derivative.")
+fmin = _extreme(np.fmin, less, "The smaller of two, ignoring NaN; ties share the derivative.")
+
+# -- integers -----------------------------------------------------------------------------------
+
+_INTS = (sample("i64[3]", "i64[3]", domain=(0, 5)), sample("int", "int", domain=(0, 5)))
+bit_and = binary(
+    np.bitwise_and,
+    None,
+    "x & y",
+    doc="Bitwise and.",
+    python=(np.bitwise_and, operator.and_),
+    commutative=True,
+    samples=_INTS,
+)
+bit_or = binary(
+    np.bitwise_or,
+    None,
+    "x | y",
+    doc="Bitwise or.",
+    python=(np.bitwise_or, operator.or_),
+    commutative=True,
+    samples=_INTS,
+)
+bit_xor = binary(
+    np.bitwise_xor,
+    None,
+    "x ^ y",
+    doc="Bitwise exclusive or.",
+    python=(np.bitwise_xor, operator.xor),
+    commutative=True,
+    samples=_INTS,
+)
+invert = unary(
+    np.invert, None, "~x", doc="Bitwise not.", python=(np.invert, operator.invert), samples=(sample("i64[3]"),)
+)
+left_shift = binary(
+    np.left_shift, None, "x << y", doc="Bits shifted left.", python=(np.left_shift, operator.lshift), samples=_INTS
+)
+right_shift = binary(
+    np.right_shift, None, "x >> y", doc="Bits shifted right.", python=(np.right_shift, operator.rshift), samples=_INTS
+)

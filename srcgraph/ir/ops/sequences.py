@@ -1,0 +1,378 @@
+"""NumPy functions that join, scan, search and select; most are plain loops in graph code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from srcgraph.errors import InferenceError
+from srcgraph.ir.dims import as_dim
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import composite, current_builder, sample
+from srcgraph.ir.ops._loops import chosen, counted, item, with_item
+from srcgraph.ir.ops.checks import check_index, same_size
+from srcgraph.ir.ops.compare import greater, less, less_equal, logical_and, logical_not, logical_or, where
+from srcgraph.ir.ops.elementwise import maximum, minimum
+from srcgraph.ir.ops.index import getitem, setitem
+from srcgraph.ir.ops.reductions import as_operand, normalized, sum_dtype
+from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, total_size, with_new_axes
+from srcgraph.ir.ops.vector import add, cast, mul, sub
+from srcgraph.ir.promote import common_dtype
+from srcgraph.ir.types import BOOL, INT, ArrayType
+from srcgraph.ir.view import View
+
+# -- joining ----------------------------------------------------------------------------------------
+
+
+@composite(
+    "concatenate",
+    python=np.concatenate,
+    static="axis",
+    samples=(sample(("f64[3]", "f64[2]")), sample(("f64[2, 3]", "f64[2, 1]"), axis=1)),
+)
+def concatenate(arrays: Any, axis: int = 0) -> Value:
+    """Arrays joined along an existing axis."""
+    parts = _arrays(arrays)
+    ndim = parts[0].type.ndim
+    if any(p.type.ndim != ndim for p in parts):
+        raise InferenceError("concatenate: all the input arrays must have the same number of axes")
+    (at,) = normalized(axis, ndim)
+    return _joined(parts, at)
+
+
+def _arrays(arrays: Any) -> list[Value]:
+    b = current_builder()
+    parts = [b.value(a) for a in (arrays if isinstance(arrays, tuple) else (arrays,))]
+    if not parts or not all(isinstance(p.type, ArrayType) and p.type.ndim for p in parts):
+        raise InferenceError("a tuple or list of arrays of at least one axis is needed")
+    dtype = common_dtype([p.type for p in parts])
+    return [b.cast(p, dtype) for p in parts]
+
+
+def _joined(parts: Sequence[Value], axis: int) -> Value:
+    b = current_builder()
+    shape = list(parts[0].type.shape)
+    starts = [as_dim(0)]
+    for part in parts:
+        starts.append(starts[-1] + part.type.shape[axis])
+        for k, (mine, own) in enumerate(zip(shape, part.type.shape, strict=True)):
+            if k != axis and mine != own:
+                same_size(b.dim_value(own), b.dim_value(mine))
+    shape[axis] = starts[-1]
+    out = empty(*map(b.dim_value, shape), dtype=parts[0].type.dtype)
+    axes = tuple(1 if k == axis else ":" for k in range(len(shape)))
+    view = View(axes, tuple(range(len(shape))))
+    for part, start in zip(parts, starts, strict=False):
+        fitted = b.retype(part, [part.type.shape[axis] if k == axis else d for k, d in enumerate(shape)])
+        out = setitem(out, fitted, b.dim_value(start), b.dim_value(part.type.shape[axis]), view=view)
+    return out
+
+
+@composite(
+    "stack",
+    python=np.stack,
+    static="axis",
+    samples=(sample(("f64[3]", "f64[3]")), sample(("f64[3]", "f64[3]"), axis=1)),
+)
+def stack(arrays: Any, axis: int = 0) -> Value:
+    """Arrays joined along a new axis."""
+    parts = _arrays(arrays)
+    (at,) = normalized(axis, parts[0].type.ndim + 1)
+    return _joined([with_new_axes(p, [at]) for p in parts], at)
+
+
+@composite("hstack", python=np.hstack, samples=(sample(("f64[3]", "f64[2]")), sample(("f64[2, 1]", "f64[2, 3]"))))
+def hstack(tup: Any) -> Value:
+    """Arrays joined column-wise."""
+    parts = _arrays(tup)
+    return _joined(parts, 0 if parts[0].type.ndim == 1 else 1)
+
+
+@composite("vstack", python=np.vstack, samples=(sample(("f64[3]", "f64[3]")), sample(("f64[2, 3]", "f64[1, 3]"))))
+def vstack(tup: Any) -> Value:
+    """Arrays joined row-wise."""
+    parts = _arrays(tup)
+    return _joined([with_new_axes(p, [0]) if p.type.ndim == 1 else p for p in parts], 0)
+
+
+@composite(
+    "column_stack", python=np.column_stack, samples=(sample(("f64[3]", "f64[3]")), sample(("f64[3]", "f64[3, 2]")))
+)
+def column_stack(tup: Any) -> Value:
+    """Arrays of one axis as columns of a matrix."""
+    parts = _arrays(tup)
+    return _joined([with_new_axes(p, [1]) if p.type.ndim == 1 else p for p in parts], 1)
+
+
+@composite("append", python=np.append, samples=(sample("f64[3]", "f64[2]"), sample("f64[3]", "f64")))
+def append(arr: Any, values: Any) -> Value:
+    """Elements of two arrays in one of one axis."""
+    b = current_builder()
+    parts = [flat(b.value(v)) for v in (arr, values)]
+    return concatenate(tuple(parts))
+
+
+def flat(x: Value) -> Value:
+    """The elements in C order, as an array of one axis."""
+    b = current_builder()
+    if not isinstance(x.type, ArrayType):
+        return full(b.cast(x, x.type.dtype, False), 1)
+    if x.type.ndim == 0:
+        return full(b.scalar(x), 1)
+    return x if x.type.ndim == 1 else reshape(x, b.dim_value(total_size(x)))
+
+
+# -- scans ------------------------------------------------------------------------------------------
+
+
+def _scan(x: Value, axis: Any, combine: Any) -> Value:
+    b = current_builder()
+    if axis is None:
+        x = flat(x)
+    (at,) = normalized(0 if axis is None else axis, x.type.ndim)
+    count = dims_of(x)[at]
+    kept = [d for k, d in enumerate(dims_of(x)) if k != at]
+    start = x.type.dtype.type(0 if combine is add else 1)
+    first = full(start, *kept) if kept else b.const(start)
+
+    def step(i: Value, running: Value, out: Value) -> Sequence[Value]:
+        running = combine(running, item(x, at, i))
+        return running, with_item(out, at, i, running)
+
+    return counted(count, [first, empty(*dims_of(x), dtype=x.type.dtype)], step)[1]
+
+
+_SCANS = (sample("f64[4]"), sample("f64[3, 4]", axis=0), sample("f64[3, 4]", axis=1), sample("f64[2, 3]"))
+
+
+@composite("cumsum", python=np.cumsum, method="cumsum", static="axis", samples=(*_SCANS, sample("i32[3]")))
+def cumsum(a: Any, axis: Any = None) -> Value:
+    """Running sums along an axis, or of the flattened array."""
+    x = as_operand(a)
+    return _scan(cast(x, dtype=sum_dtype(x, None), weak=False), axis, add)
+
+
+@composite("cumprod", python=np.cumprod, method="cumprod", static="axis", samples=_SCANS)
+def cumprod(a: Any, axis: Any = None) -> Value:
+    """Running products along an axis, or of the flattened array."""
+    x = as_operand(a)
+    return _scan(cast(x, dtype=sum_dtype(x, None), weak=False), axis, mul)
+
+
+@composite(
+    "diff",
+    python=np.diff,
+    static="n axis",
+    samples=(sample("f64[5]"), sample("f64[5]", n=2), sample("f64[3, 4]", axis=0)),
+)
+def diff(a: Any, n: int = 1, axis: int = -1) -> Value:
+    """Differences of neighbours along an axis, ``n`` times."""
+    b = current_builder()
+    x = as_operand(a)
+    (at,) = normalized(axis, x.type.ndim)
+    view = View(tuple(1 if k == at else ":" for k in range(x.type.ndim)), tuple(range(x.type.ndim)))
+    for _ in range(n):
+        size = sub(dims_of(x)[at], 1)
+        if not b.proves(size.type.value):
+            size = maximum(size, 0)
+        x = sub(getitem(x, 1, size, view=view), getitem(x, 0, size, view=view))
+    return x
+
+
+# -- searching --------------------------------------------------------------------------------------
+
+
+def _arg_extreme(a: Any, axis: Any, keepdims: bool, better: Any, what: str) -> Value:
+    b = current_builder()
+    x = as_operand(a)
+    if x.type.ndim == 0:
+        return b.const(np.int64(0))
+    ndim = x.type.ndim
+    if axis is None:
+        x = flat(x)
+    (at,) = normalized(0 if axis is None else axis, x.type.ndim)
+    count = dims_of(x)[at]
+    message = f"attempt to get {what} of an empty sequence"
+    b.call_named("check_that", greater(count, 0), error="ValueError", message=message)
+    kept = [d for k, d in enumerate(dims_of(x)) if k != at]
+    first = item(x, at, b.const(0))
+    where_ = full(np.int64(0), *kept) if kept else b.const(np.int64(0))
+
+    def step(i: Value, best: Value, index: Value) -> Sequence[Value]:
+        value = item(x, at, i)
+        wins = better(value, best)
+        if x.type.dtype.kind == "f":  # the first NaN wins, as in NumPy
+            nan = logical_and(b.call_named("isnan", value), logical_not(b.call_named("isnan", best)))
+            wins = logical_or(wins, nan)
+        return where(wins, value, best), where(wins, b.cast(i, INT, False), index)
+
+    out = counted(count, [first, where_], step)[1]
+    if not keepdims:
+        return out
+    return with_new_axes(out, list(range(ndim)) if axis is None else [at])
+
+
+_ARG = (sample("f64[5]"), sample("f64[3, 4]"), sample("f64[3, 4]", axis=0), sample("f64[3, 4]", axis=1, keepdims=True))
+
+
+@composite("argmax", python=np.argmax, method="argmax", static="axis keepdims", samples=_ARG)
+def argmax(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
+    """Index of the first largest element, along an axis or in the flattened array."""
+    return _arg_extreme(a, axis, keepdims, greater, "argmax")
+
+
+@composite("argmin", python=np.argmin, method="argmin", static="axis keepdims", samples=_ARG)
+def argmin(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
+    """Index of the first smallest element, along an axis or in the flattened array."""
+    return _arg_extreme(a, axis, keepdims, less, "argmin")
+
+
+@composite(
+    "count_nonzero", python=np.count_nonzero, static="axis", samples=(sample("b1[5]"), sample("f64[3, 4]", axis=0))
+)
+def count_nonzero(a: Any, axis: Any = None) -> Value:
+    """How many elements are not zero."""
+    b = current_builder()
+    x = as_operand(a)
+    hit = x if x.type.dtype == BOOL else b.call_named("not_equal", x, 0)
+    ones = cast(hit, dtype=INT, weak=False)
+    return b.call_named("sum", ones, axes=normalized(axis, ones.type.ndim)) if ones.type.ndim else ones
+
+
+# -- selecting --------------------------------------------------------------------------------------
+
+
+def take(x: Value, index: Value) -> Value:
+    """``x[index]`` with an array of integers for the first axis; each is checked."""
+    shape = dims_of(index)
+    if index.type.ndim != 1:
+        index = flat(index)
+    (count,) = dims_of(index)
+    rest = dims_of(x)[1:]
+    out = empty(count, *rest, dtype=x.type.dtype)
+
+    def step(i: Value, out: Value) -> Sequence[Value]:
+        return (with_item(out, 0, i, item(x, 0, place(x, index, i))),)
+
+    (out,) = counted(count, [out], step)
+    return out if len(shape) == 1 else reshape(out, *shape, *rest)
+
+
+def place(x: Value, index: Value, i: Value) -> Value:
+    """The checked index that ``index[i]`` is into the first axis of ``x``."""
+    b = current_builder()
+    at = b.cast(item(index, 0, i), INT, weak=True)
+    return check_index(at, dims_of(x)[0], axis=0)
+
+
+def put(x: Value, v: Value, index: Value) -> Value:
+    """``x`` after ``x[index] = v`` with an array of integers for the first axis; the last of equal ones wins."""
+    (count,) = dims_of(index)
+    v = broadcast_to(v, count, *dims_of(x)[1:]) if v.type.shape != (index.type.shape + x.type.shape[1:]) else v
+
+    def step(i: Value, out: Value) -> Sequence[Value]:
+        return (with_item(out, 0, place(x, index, i), item(v, 0, i)),)
+
+    (out,) = counted(count, [x], step)
+    return out
+
+
+def compress(x: Value, mask: Value) -> Value:
+    """``x[mask]`` with a mask of the shape of ``x``."""
+    b = current_builder()
+    x, mask = flat(x), flat(mask)
+    (count,) = dims_of(x)
+    found = b.cast(b.call_named("sum", cast(mask, dtype=INT, weak=False), axes=(0,)), INT, weak=True)
+    b.learn(found.type.value)
+    out = empty(found, dtype=x.type.dtype)
+
+    def step(i: Value, out: Value, k: Value) -> Sequence[Value]:
+        def taken() -> Sequence[Value]:
+            return with_item(out, 0, k, item(x, 0, i)), add(k, 1)
+
+        return chosen(item(mask, 0, i), taken, lambda: (out, k))
+
+    return counted(count, [out, b.const(0)], step)[0]
+
+
+@composite(
+    "take",
+    python=np.take,
+    static="axis",
+    samples=(sample("f64[4]", np.array([0, 3, 1, 1])), sample("f64[4, 2]", np.array([2, 0]), axis=0)),
+)
+def take_array(a: Any, indices: Any, axis: Any = None) -> Value:
+    """Elements at indices, of the flattened array or along the first axis."""
+    b = current_builder()
+    x, index = b.value(a), b.value(indices)
+    if axis is None:
+        x = flat(x)
+    elif normalized(axis, x.type.ndim) != (0,):
+        raise InferenceError("take: only axis 0 is supported; transpose first")
+    if not index.type.ndim:
+        at = check_index(b.cast(index, INT, weak=True), dims_of(x)[0], axis=0)
+        return item(x, 0, at)
+    return take(x, index)
+
+
+@composite(
+    "roll",
+    python=np.roll,
+    static="axis",
+    samples=(sample("f64[5]", 2), sample("f64[5]", -1), sample("f64[3, 4]", 1, axis=1)),
+)
+def roll(a: Any, shift: Any, axis: Any = None) -> Value:
+    """Elements shifted round, of the flattened array or along an axis."""
+    b = current_builder()
+    x = as_operand(a)
+    shape = dims_of(x)
+    moved = flat(x) if axis is None else x
+    (at,) = normalized(0 if axis is None else axis, moved.type.ndim)
+    count = dims_of(moved)[at]
+    by = b.call_named("mod", b.cast(b.value(shift), INT, weak=True), maximum(count, 1))
+    view = View(tuple(1 if k == at else ":" for k in range(moved.type.ndim)), tuple(range(moved.type.ndim)))
+    tail = minimum(by, count)
+    head = sub(count, tail)
+    out = empty(*dims_of(moved), dtype=x.type.dtype)
+    out = setitem(out, getitem(moved, 0, head, view=view), tail, head, view=view)
+    out = setitem(out, getitem(moved, head, tail, view=view), 0, tail, view=view)
+    return reshape(out, *shape) if axis is None and x.type.ndim != 1 else out
+
+
+@composite("broadcast", python=np.broadcast_to, samples=(sample("f64[3]", (2, 3)), sample("f64", (2,))))
+def broadcast(array: Any, shape: Any) -> Value:
+    """``array`` repeated to a shape (a new array here, a read-only view in NumPy)."""
+    b = current_builder()
+    x = b.value(array)
+    dims = [b.cast(b.value(d), INT, weak=True) for d in (shape if isinstance(shape, tuple) else (shape,))]
+    if x.type.ndim > len(dims):
+        raise InferenceError(f"cannot broadcast {x.type} to {len(dims)} axes")
+    own = x.type.shape
+    for size, wanted in zip(own, dims[len(dims) - len(own) :], strict=True):
+        if size not in (1, wanted.type.value):
+            b.call_named("check_fits", b.dim_value(size), wanted)
+    target = [d.type.value for d in dims[len(dims) - len(own) :]]
+    fitted = b.fit(x, target) if own else b.cast(x, x.type.dtype, False)
+    return broadcast_to(fitted, *dims)
+
+
+@composite(
+    "searchsorted",
+    python=np.searchsorted,
+    static="side",
+    samples=(sample(np.array([0.1, 0.5, 0.9]), "f64[4]"), sample(np.array([0.1, 0.5]), 0.3)),
+)
+def searchsorted(a: Any, v: Any, side: str = "left") -> Value:
+    """Where numbers would go in a sorted array of one axis."""
+    b = current_builder()
+    x, sought = as_operand(a), b.value(v)
+    if side not in ("left", "right"):
+        raise InferenceError("searchsorted: side must be 'left' or 'right'")
+    below = less if side == "left" else less_equal
+    if not sought.type.ndim:
+        return b.call_named("sum", cast(below(x, sought), dtype=INT, weak=False), axes=(0,))
+    column = with_new_axes(sought, [sought.type.ndim])
+    hits = cast(below(x, column), dtype=INT, weak=False)
+    return b.call_named("sum", hits, axes=(sought.type.ndim,))

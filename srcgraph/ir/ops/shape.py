@@ -1,0 +1,192 @@
+"""Ops that make or rearrange arrays without arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from srcgraph.ir.dims import Dim, product
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import ZERO, current_builder, define, sample
+from srcgraph.ir.ops._rules import linear
+from srcgraph.ir.ops.index import getitem, zeros_like
+from srcgraph.ir.types import ArrayType, ScalarType, Type, is_float
+from srcgraph.ir.view import View
+
+
+def sizes(dims: Sequence[Type]) -> tuple[Dim, ...]:
+    return tuple(d.value for d in dims)
+
+
+def dims_of(x: Value) -> tuple[Value, ...]:
+    """The sizes of ``x`` as integers, without reading ``x`` itself where another value knows them."""
+    return tuple(current_builder().dim_value(d) for d in x.type.shape)
+
+
+full = define(
+    name="full",
+    doc="An array of the given lengths with every element ``x``.",
+    infer=lambda x, *dims: ArrayType(x.dtype, sizes(dims)),
+    numpy=lambda x, *dims: np.full(dims, x),
+    kind="structural",
+    jvp=linear(lambda tx, *dims: full(tx, *dims)),
+    vjp=lambda ct, out, x, *dims: (sum_all(ct, x) if is_float(x.type) else None, *(None for _ in dims)),
+    fresh=True,
+    linear=True,
+    samples=(sample("f64", 3, 4), sample("float", 2)),
+)
+empty = define(
+    name="empty",
+    doc="An array of the given lengths whose elements have no meaning yet.",
+    infer=lambda *dims, dtype: ArrayType(dtype, sizes(dims)),
+    numpy=lambda *dims, dtype: np.zeros(dims, dtype),
+    kind="structural",
+    fresh=True,
+)
+
+
+def zeros_of(x: Value) -> Value:
+    """Zeros of the type of ``x``: an array, or a number."""
+    if isinstance(x.type, ScalarType):
+        zero = x.type.dtype.type(0)
+        return current_builder().const(zero.item() if x.type.weak else zero)
+    return zeros_like(x)
+
+
+def _arange_type(start: ScalarType, step: ScalarType, length: ScalarType) -> ArrayType:
+    return ArrayType(start.dtype, (length.value,))
+
+
+arange = define(
+    name="arange",
+    doc="``start + step * k`` for ``k`` from 0 to ``length - 1``.",
+    infer=_arange_type,
+    numpy=lambda start, step, length: start + np.arange(length).astype(np.asarray(start).dtype) * step,
+    kind="structural",
+    jvp=ZERO,
+    samples=(sample(np.float64(0.5), np.float64(0.25), 4), sample(np.int64(3), np.int64(-1), 3)),
+)
+copy = define(
+    name="copy",
+    doc="An array of its own with the elements of ``x``.",
+    infer=lambda x: x,
+    numpy=lambda x: x.copy(),
+    kind="structural",
+    jvp=linear(lambda tx: tx),
+    vjp=lambda ct, out, x: (ct,),
+    fresh=True,
+    linear=True,
+    samples=(sample("f64[3, 4]"),),
+)
+
+
+def _as_shape(ct: Value, x: Value) -> Value:
+    return with_shape(ct, *dims_of(x))
+
+
+with_shape = define(
+    name="with_shape",
+    doc="``x``, whose axes are known to have the given lengths.",
+    infer=lambda x, *dims: ArrayType(x.dtype, sizes(dims)),
+    numpy=lambda x, *dims: x,
+    kind="structural",
+    jvp=linear(lambda tx, *dims: with_shape(tx, *dims)),
+    vjp=lambda ct, out, x, *dims: (_as_shape(ct, x), *(None for _ in dims)),
+    linear=True,
+    samples=(sample("f64[3, 4]", 3, 4),),
+)
+broadcast_to = define(
+    name="broadcast_to",
+    doc="``x`` stretched to the given lengths: axes are added in front, axes of length 1 repeat.",
+    infer=lambda x, *dims: ArrayType(x.dtype, sizes(dims)),
+    numpy=lambda x, *dims: np.broadcast_to(x, dims).copy(),
+    kind="structural",
+    jvp=linear(lambda tx, *dims: broadcast_to(tx, *dims)),
+    vjp=lambda ct, out, x, *dims: (sum_to(ct, x), *(None for _ in dims)),
+    simplify=lambda builder, inputs, attrs: inputs[0] if inputs[0].type.shape == sizes([v.type for v in inputs[1:]]) else None,
+    linear=True,
+    samples=(sample("f64[3, 1]", 2, 3, 4), sample("f64", 3)),
+)  # fmt: skip
+
+
+def _reshape_type(x: ArrayType, *dims: ScalarType) -> ArrayType:
+    return ArrayType(x.dtype, sizes(dims))
+
+
+reshape = define(
+    name="reshape",
+    doc="The elements of ``x`` in C order as an array of the given lengths.",
+    infer=_reshape_type,
+    numpy=lambda x, *dims: np.reshape(x, dims).copy(),
+    kind="library",
+    jvp=linear(lambda tx, *dims: reshape(tx, *dims)),
+    vjp=lambda ct, out, x, *dims: (reshape(ct, *dims_of(x)), *(None for _ in dims)),
+    emit={"cpu": "reshape"},
+    linear=True,
+    samples=(sample("f64[3, 4]", 2, 6), sample("f64[6]", 3, 2)),
+)
+
+
+def sum_to(ct: Value, x: Value) -> Value:
+    """The transpose of broadcasting ``x`` to the shape of ``ct``: sums over the stretched axes."""
+    from_ndim, to_ndim = ct.type.ndim, x.type.ndim
+    lead = tuple(range(from_ndim - to_ndim))
+    shape = x.type.shape
+    ones = tuple(k + len(lead) for k, d in enumerate(shape) if d == 1 and ct.type.shape[k + len(lead)] != 1)
+    if lead or ones:
+        ct = _summed(ct, lead + ones)
+        ct = with_new_axes(ct, [k - len(lead) for k in ones])
+    for axis, size in enumerate(shape):
+        if ct.type.shape[axis] != size:
+            ct = _sum_if_stretched(ct, axis, size)
+    return ct
+
+
+def _summed(ct: Value, axes: tuple[int, ...]) -> Value:
+    return current_builder().call_named("sum", ct, axes=axes)
+
+
+def with_new_axes(ct: Value, axes: list[int]) -> Value:
+    """``ct`` with axes of length 1 at these positions of the result."""
+    if not axes:
+        return ct
+    ndim = ct.type.ndim + len(axes)
+    kept = iter(range(ct.type.ndim))
+    order = tuple(None if k in axes else next(kept) for k in range(ndim))
+    if ct.type.ndim == 0:
+        return full(ct, *(1 for _ in axes))
+    return getitem(ct, view=View((":",) * ct.type.ndim, order))
+
+
+def _sum_if_stretched(ct: Value, axis: int, size: Dim) -> Value:
+    """``ct`` summed along ``axis`` if the operand's length there turns out to be 1 and it was stretched."""
+    b = current_builder()
+    length, wanted = b.dim_value(ct.type.shape[axis]), b.dim_value(size)
+    same = b.call_named("equal", length, wanted)
+    then, orelse = b.new_region(), b.new_region()
+    shape = tuple(size if k == axis else d for k, d in enumerate(ct.type.shape))
+    with b.inside(then):
+        kept = with_shape(ct, *map(b.dim_value, shape))
+    with b.inside(orelse):
+        summed = with_new_axes(_summed(ct, (axis,)), [axis])
+        summed = with_shape(summed, *map(b.dim_value, shape))
+    return b.if_(same, (then, [kept]), (orelse, [summed]))[0]
+
+
+def sum_all(ct: Value, x: Value) -> Value:
+    """The sum of all elements as a number of the type of ``x``."""
+    out = _summed(ct, tuple(range(ct.type.ndim)))
+    return current_builder().cast(out, x.type.dtype, getattr(x.type, "weak", False))
+
+
+def total_size(x: Value) -> Dim:
+    """How many elements ``x`` has."""
+    return product(x.type.shape)
+
+
+def spread(ct: Value, x: Value, axes: tuple[int, ...]) -> Value:
+    """``ct``, which lacks ``axes`` of ``x``, repeated along them."""
+    if ct.type.ndim:
+        ct = with_new_axes(ct, list(axes))
+    return broadcast_to(ct, *dims_of(x))

@@ -1,0 +1,238 @@
+"""Replay a graph through a builder: what passes are made of.
+
+Replaying re-runs every type rule, so sizes are known as well as the new surroundings allow, equal
+nodes merge and proved checks vanish. A pass is a subclass that says what becomes of some nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from srcgraph.ir import dims
+from srcgraph.ir.builder import Builder, Region
+from srcgraph.ir.dims import Dim
+from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
+from srcgraph.ir.op import building
+from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type, is_integer, type_symbols
+
+
+def substitute_type(type: Type, env: Mapping[str, Dim]) -> Type:
+    """Replace symbols in a type's facts."""
+    match type:
+        case ScalarType():
+            return type if type.value is None else replace(type, value=dims.substitute(type.value, env))
+        case ArrayType():
+            return replace(type, shape=tuple(dims.substitute(d, env) for d in type.shape))
+        case ListType():
+            return ListType(substitute_type(type.item, env))
+
+
+class Extra:
+    """Carries that a pass adds to a loop.
+
+    ``enter`` runs inside the body before its nodes, ``finish`` after them (the flag is the body's stop
+    flag, or None), ``leave`` once the loop is there, with the added outputs.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.inits: list[Value] = []
+        self.params: list[Value] = []
+        self.results: list[Value] = []
+
+    def enter(self) -> None:
+        pass
+
+    def finish(self, nodes: Sequence[Node], stop: Value | None) -> None:
+        pass
+
+    def leave(self, outputs: Sequence[Value]) -> None:
+        pass
+
+
+class Rebuild:
+    """Builds a graph anew, node by node.
+
+    Attributes
+    ----------
+    env : dict
+        Old values to new ones.
+    symbols : dict
+        Old size symbols to what they are in the new graph.
+    """
+
+    def __init__(self, name: str):
+        self.builder = Builder(name)
+        self.env: dict[Value, Value] = {}
+        self.symbols: dict[str, Dim] = {}
+
+    def run(self, graph: Graph) -> Graph:
+        """Return the new graph, closed."""
+        with building(self.builder):
+            self.params(graph.params)
+            self.nodes(graph.nodes)
+            return self.builder.finish(self.values(graph.results))
+
+    def params(self, params: Sequence[Value]) -> None:
+        """Parameters keep their types, symbols included."""
+        self.builder.reserve(frozenset().union(*(type_symbols(p.type) for p in params)))
+        for p in params:
+            self.bind(p, self.builder.param(p.name, p.type))
+
+    # -- values ---------------------------------------------------------------------------------
+
+    def bind(self, old: Value, new: Value) -> None:
+        self.env[old] = new
+        if isinstance(old.type, ArrayType) and isinstance(new.type, ArrayType):
+            for before, now in zip(old.type.shape, new.type.shape, strict=True):
+                if before.symbol:
+                    self.symbols.setdefault(before.symbol, now)
+        elif isinstance(old.type, ScalarType) and isinstance(new.type, ScalarType):
+            if old.type.value is not None and old.type.value.symbol and new.type.value is not None:
+                self.symbols.setdefault(old.type.value.symbol, new.type.value)
+
+    def value(self, old: Value) -> Value:
+        return self.env[old]
+
+    def values(self, old: Sequence[Value]) -> tuple[Value, ...]:
+        return tuple(self.value(v) for v in old)
+
+    # -- nodes ----------------------------------------------------------------------------------
+
+    def nodes(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            with self.builder.at(origin=node.origin):
+                for old, new in zip(node.outputs, self.node(node), strict=True):
+                    self.bind(old, new)
+
+    def node(self, node: Node) -> Sequence[Value]:
+        match node:
+            case Apply():
+                return self.apply(node, self.values(node.inputs))
+            case If():
+                return self.if_(node)
+            case While():
+                return self.while_(node)
+            case For():
+                return self.for_(node)
+            case Call():
+                return self.call(node)
+
+    def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
+        attrs = dict(node.attrs)
+        if "item" in attrs:
+            attrs["item"] = substitute_type(attrs["item"], self.symbols)
+        out = self.builder.apply(node.op, inputs, attrs, name=node.outputs[-1].name)
+        return out if isinstance(out, tuple) else (out,)
+
+    def call(self, node: Call) -> Sequence[Value]:
+        types = [substitute_type(o.type, self.symbols) for o in node.outputs]
+        return self.builder.call_graph(node.callee, self.values(node.inputs), types, [o.name for o in node.outputs])
+
+    def if_(self, node: If) -> Sequence[Value]:
+        cond = self.value(node.cond)
+        then = self.branch(node.then, node.captures, cond, True)
+        orelse = self.branch(node.orelse, node.captures, cond, False)
+        return self.builder.if_(cond, then, orelse, [o.name for o in node.outputs])
+
+    def body(self, graph: Graph) -> None:
+        """The nodes of an inner graph, whose parameters are bound."""
+        self.nodes(graph.nodes)
+
+    def extra(self, node: For | While) -> Extra:
+        """The carries to add to a loop."""
+        return Extra()
+
+    def branch(
+        self, graph: Graph, captures: Sequence[Value], cond: Value, holds: bool
+    ) -> tuple[Region, tuple[Value, ...]]:
+        region = self.builder.new_region()
+        with self.builder.inside(region):
+            self.builder.learn_condition(cond, holds)
+            self.capture(graph.params, captures)
+            self.body(graph)
+            return region, self.values(graph.results)
+
+    def capture(self, params: Sequence[Value], captures: Sequence[Value]) -> None:
+        for param, captured in zip(params, captures, strict=True):
+            self.bind(param, self.value(captured))
+
+    def for_(self, node: For) -> Sequence[Value]:
+        bounds = (self.value(node.start), self.value(node.stop), self.value(node.step))
+        old_index, *old_params = node.body.params
+        region, index = self.builder.for_region(bounds, old_index.name)
+        inits = list(self.values(node.carry))
+        extra = self.extra(node)
+        with self.builder.inside(region):
+            self.bind(old_index, index)
+            params = self.carry(old_params[: len(inits)], node.carry, inits)
+            extra.enter()
+            self.builder.enter_params(region, (index, *params, *extra.params))
+            self.capture(old_params[len(inits) :], node.captures)
+            self.body(node.body)
+            results, stop = self.loop_results(node, node.body, params)
+            extra.finish(node.body.nodes, stop)
+        region.params = (index, *params, *extra.params)
+        names = [o.name for o in node.outputs] + extra.names
+        outs = self.builder.for_(bounds, inits + extra.inits, region, results + extra.results, stop, names)
+        extra.leave(outs[len(inits) :])
+        return outs[: len(inits)]
+
+    def while_(self, node: While) -> Sequence[Value]:
+        count = len(node.carry)
+        inits = list(self.values(node.carry))
+        test, body = self.builder.new_region(), self.builder.new_region()
+        extra = self.extra(node)
+        with self.builder.inside(body):
+            params = self.carry(node.body.params[:count], node.carry, inits)
+            extra.enter()
+            self.builder.enter_params(body, (*params, *extra.params))
+            self.capture(node.body.params[count:], node.captures)
+            self.body(node.body)
+            results, stop = self.loop_results(node, node.body, params)
+            extra.finish(node.body.nodes, stop)
+        body.params = (*params, *extra.params)
+        with self.builder.inside(test):
+            seen = self.carry(node.cond.params[:count], node.carry, inits)
+            spare = [self.builder.fresh(p.name, p.type) for p in extra.params]
+            self.builder.enter_params(test, (*seen, *spare))
+            self.capture(node.cond.params[count:], node.captures)
+            self.body(node.cond)
+            holds = self.value(node.cond.results[0])
+        names = [o.name for o in node.outputs] + extra.names
+        outs = self.builder.while_(inits + extra.inits, (test, holds), body, results + extra.results, stop, names)
+        extra.leave(outs[count:])
+        return outs[:count]
+
+    def carry(self, old: Sequence[Value], old_inits: Sequence[Value], inits: Sequence[Value]) -> list[Value]:
+        """New loop parameters; a size is the initial value's where it was so before."""
+        params = []
+        for param, before, init in zip(old, old_inits, inits, strict=True):
+            new = self.builder.fresh(param.name, self.retyped(param.type, before.type, init.type))
+            self.bind(param, new)
+            params.append(new)
+        return params
+
+    def retyped(self, param: Type, before: Type, init: Type) -> Type:
+        if isinstance(param, ArrayType) and isinstance(before, ArrayType) and isinstance(init, ArrayType):
+            sizes = zip(param.shape, before.shape, init.shape, strict=True)
+            return replace(param, shape=tuple(n if p == b else self.builder.new_size() for p, b, n in sizes))
+        if is_integer(param):
+            assert isinstance(param, ScalarType)
+            return replace(param, value=None)
+        return substitute_type(param, self.symbols)
+
+    def loop_results(self, node: For | While, body: Graph, params: Sequence[Value]) -> tuple[list[Value], Any]:
+        found = self.values(body.results)
+        results = [self.fitted(v, p) for v, p in zip(found[: len(params)], params, strict=True)]
+        return results, found[-1] if node.stops else None
+
+    def fitted(self, value: Value, param: Value) -> Value:
+        """``value`` with the sizes its loop parameter promises; they were proved equal before."""
+        if isinstance(param.type, ArrayType) and isinstance(value.type, ArrayType):
+            born = self.builder.region.born
+            wanted = [v if p.symbols() & born else p for v, p in zip(value.type.shape, param.type.shape, strict=True)]
+            return self.builder.retype(value, wanted)
+        return value

@@ -1,0 +1,54 @@
+"""Walking graphs: every node at every depth, sizes, and equality up to names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from srcgraph.ir.graph import Apply, Graph, Node, Value, node_graphs
+from srcgraph.ir.printer import format_graph
+
+
+def all_nodes(graph: Graph) -> Iterator[Node]:
+    """Every node of a graph and of the graphs its nodes own, outer before inner."""
+    stack = [iter(graph.nodes)]
+    while stack:
+        node = next(stack[-1], None)
+        if node is None:
+            stack.pop()
+            continue
+        yield node
+        stack.extend(iter(g.nodes) for g in reversed(node_graphs(node)))
+
+
+def all_graphs(graph: Graph) -> Iterator[Graph]:
+    """The graph and every graph its nodes own."""
+    yield graph
+    for node in all_nodes(graph):
+        yield from node_graphs(node)
+
+
+def size(graph: Graph) -> int:
+    """How many nodes a graph has, literals not counted."""
+    return sum(not (isinstance(n, Apply) and n.op.name == "const") for n in all_nodes(graph))
+
+
+def has_order(node: Node) -> bool:
+    """Whether a node, or one inside it, may raise or have an effect, so that it must stay where it is."""
+    if isinstance(node, Apply):
+        return node.op.ordered
+    return any(has_order(n) for g in node_graphs(node) for n in g.nodes)
+
+
+def definitions(graph: Graph) -> dict[Value, Node]:
+    """The node that defines each value, at every depth; parameters are absent."""
+    return {out: node for node in all_nodes(graph) for out in node.outputs}
+
+
+def same_graph(x: Graph, y: Graph) -> bool:
+    """Whether two graphs are equal up to the names of values."""
+    return canonical_text(x) == canonical_text(y)
+
+
+def canonical_text(graph: Graph) -> str:
+    """The text of a graph with the hints for names dropped, so that equal graphs have equal text."""
+    return format_graph(graph, hints=False)

@@ -1,0 +1,310 @@
+"""The reverse sweep, built as if every value of the forward one could simply be read.
+
+Works on open graphs. Adjoint code of a region reads values of the forward region directly, also those
+inside loops; `residuals` decides afterwards which of them are saved and which recomputed. This order
+matters: what the reverse code does not need after dead code is gone is never saved.
+
+One function, `accumulate`, is the only writer of cotangents. The reverse of a loop or a branch takes
+the running cotangent of each outer value it touches and hands it on, so that nothing is zeroed and
+added per iteration.
+
+References
+----------
+Griewank and Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapters 3 and 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from srcgraph.errors import DerivativeError, Problem
+from srcgraph.ir.builder import Builder, Region
+from srcgraph.ir.closure import free_values, renamed
+from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
+from srcgraph.ir.op import OPS, NoDerivative
+from srcgraph.ir.ops.shape import sum_to, zeros_of
+from srcgraph.ir.types import ArrayType, ScalarType, Type
+from srcgraph.ir.view import whole
+from srcgraph.opt.ad.activity import loop_params
+from srcgraph.opt.ad.prepare import LoopFacts, name_graphs
+
+Frame = dict[Value, Value]
+
+
+class Reverse:
+    """Builds adjoint code at the end of the builder's current region.
+
+    Parameters
+    ----------
+    builder : Builder
+        Its outermost region holds the forward graph.
+    active : frozenset of Value
+        Values that have a cotangent.
+    loops : dict
+        Facts about the forward loops, by the name of their body.
+    """
+
+    def __init__(self, builder: Builder, active: frozenset[Value], loops: dict[str, LoopFacts]):
+        self.builder = builder
+        self.active = active
+        self.loops = loops
+        self.frames: list[Frame] = [{}]
+        self.owned: set[Value] = set()
+        """Arrays that hold a running cotangent: contributions are added to them in place."""
+        self.replayed: list[tuple[LoopFacts, Value]] = []
+        """For each reverse loop around: what is known of the forward one, whether this is its last trip."""
+
+    # -- cotangents -----------------------------------------------------------------------------
+
+    def ct(self, value: Value) -> Value | None:
+        """The cotangent accumulated so far; None is zero."""
+        return next((f[value] for f in reversed(self.frames) if value in f), None)
+
+    def ct_or_zero(self, value: Value) -> Value:
+        found = self.ct(value)
+        return self.own(zeros_of(value)) if found is None else found
+
+    def accumulate(self, value: Value, ct: Value | None) -> None:
+        """Add a contribution to a value's cotangent."""
+        if ct is None or value not in self.active:
+            return
+        ct = self.fitted(ct, value)
+        running = self.ct(value)
+        self.frames[-1][value] = ct if running is None else self.add(running, ct)
+
+    def add(self, running: Value, ct: Value) -> Value:
+        """``running + ct``: into the array where there is one, else as part of an expression."""
+        b = self.builder
+        if running not in self.owned:
+            return b.call_named("add", running, ct)
+        view = whole(running.type.ndim)
+        return self.own(b.apply(OPS["add_at"], (running, ct), {"view": view}, name=running.name))
+
+    def own(self, value: Value) -> Value:
+        if isinstance(value.type, ArrayType):
+            self.owned.add(value)
+        return value
+
+    def fitted(self, ct: Value, value: Value) -> Value:
+        """A contribution summed over broadcast axes and converted to the value's type."""
+        b = self.builder
+        if ct.type.ndim == value.type.ndim == 0:
+            pass
+        elif isinstance(value.type, ScalarType):
+            ct = b.call_named("sum", ct, axes=tuple(range(ct.type.ndim))) if ct.type.ndim else ct
+        elif not isinstance(ct.type, ArrayType) or ct.type.ndim < value.type.ndim:
+            ct = b.call_named("broadcast_to", ct, *(b.dim_value(d) for d in value.type.shape))
+        elif ct.type.shape != value.type.shape:
+            ct = sum_to(ct, value)
+        return b.cast(ct, value.type.dtype, getattr(value.type, "weak", False))
+
+    # -- nodes ----------------------------------------------------------------------------------
+
+    def nodes(self, nodes: Sequence[Node]) -> None:
+        for node in reversed(nodes):
+            with self.builder.at(origin=node.origin), self.builder.at(by="vjp"):
+                self.node(node)
+
+    def node(self, node: Node) -> None:
+        match node:
+            case Apply():
+                self.apply(node)
+            case If():
+                self.if_(node)
+            case For() | While():
+                self.loop(node)
+            case Call():
+                raise DerivativeError(Problem("calls are inlined before differentiation", node.origin.loc))
+
+    def apply(self, node: Apply) -> None:
+        cts = [self.ct(v) for v in node.outputs]
+        if all(ct is None for ct in cts):
+            return
+        ct, out = cts[0], node.outputs[0]
+        if node.op.kind == "check":
+            self.accumulate(node.inputs[0], ct)
+            return
+        if node.op.vjp_into is not None:
+            self.into(node, ct, out)
+            return
+        rule = node.op.vjp
+        if isinstance(rule, NoDerivative):
+            if rule.why:
+                raise DerivativeError(Problem(f"{node.op.name}: {rule.why}", node.origin.loc))
+            return
+        contributions = rule(ct, out, *node.inputs, **node.attrs)
+        for value, contribution in zip(node.inputs, contributions, strict=True):
+            self.accumulate(value, contribution)
+
+    def into(self, node: Apply, ct: Value | None, out: Value) -> None:
+        """An op that adds to part of its operand's cotangent in place."""
+        base = node.inputs[0]
+        if base not in self.active or ct is None or node.op.vjp_into is None:
+            return
+        ct = self.builder.cast(ct, base.type.dtype, False)
+        running = self.ct_or_zero(base)
+        self.frames[-1][base] = self.own(node.op.vjp_into(running, ct, out, *node.inputs, **node.attrs))
+
+    # -- branches -------------------------------------------------------------------------------
+
+    def if_(self, node: If) -> None:
+        """A reverse `if` on the same condition."""
+        seeds = [(k, ct) for k, v in enumerate(node.outputs) if (ct := self.ct(v)) is not None]
+        if not seeds:
+            return
+        outer = self.outer_active([node.then, node.orelse])
+        sides = [self.branch(g, seeds) for g in (node.then, node.orelse)]
+        touched = [v for v in outer if any(v in frame for _, frame in sides)]
+        if not touched:
+            return
+        results = []
+        for region, frame in sides:
+            with self.builder.inside(region):
+                results.append([frame[v] if v in frame else self.ct_or_zero(v) for v in touched])
+        names = [d_name(v) for v in touched]
+        cond = self.recalled(node.cond)
+        outs = self.builder.if_(cond, (sides[0][0], results[0]), (sides[1][0], results[1]), names)
+        self.name_last(f"{node.then.name}r", f"{node.orelse.name}r")
+        for value, out in zip(touched, outs, strict=True):
+            self.frames[-1][value] = self.own(out)
+
+    def recalled(self, cond: Value) -> Value:
+        """A condition that stopped a loop follows from whether this is the last trip."""
+        for facts, is_last in reversed(self.replayed):
+            if cond in facts.last:
+                last, recall = facts.last[cond]
+                return self.builder.cast(recall(is_last, last), cond.type.dtype, getattr(cond.type, "weak", False))
+        return cond
+
+    def branch(self, graph: Graph, seeds: Sequence[tuple[int, Value]]) -> tuple[Region, Frame]:
+        region, frame = self.builder.new_region(), {}
+        self.frames.append(frame)
+        with self.builder.inside(region):
+            for k, ct in seeds:
+                self.accumulate(graph.results[k], ct)
+            self.nodes(graph.nodes)
+        self.frames.pop()
+        return region, frame
+
+    def outer_active(self, graphs: Sequence[Graph]) -> list[Value]:
+        """Active values from outside that the graphs read."""
+        return [v for v in dict.fromkeys(v for g in graphs for v in free_values(g)) if v in self.active]
+
+    def name_last(self, *names: str) -> None:
+        nodes = self.builder.region.nodes
+        if nodes and isinstance(nodes[-1], If | For | While):
+            name_graphs(nodes, len(nodes) - 1, names)
+
+    # -- loops ----------------------------------------------------------------------------------
+
+    def loop(self, node: For | While) -> None:
+        """A `for` that replays the trips in opposite order."""
+        params = loop_params(node)
+        kept = [k for k, p in enumerate(params) if p in self.active or node.outputs[k] in self.active]
+        if all(self.ct(node.outputs[k]) is None for k in kept):
+            return
+        outer = self.outer_active([node.body])
+        inits = [self.ct_or_zero(node.outputs[k]) for k in kept] + [self.ct_or_zero(v) for v in outer]
+        bounds = self.reversed_bounds(node)
+        region, index = self.builder.for_region(bounds, self.index_name(node))
+        with self.builder.inside(region):
+            carried = [self.builder.fresh(d_name(params[k]), self.carried_type(params[k], node.carry[k])) for k in kept]
+            running = [self.builder.fresh(d_name(v), v.type) for v in outer]
+            self.builder.enter_params(region, (index, *carried, *running))
+            self.owned.update(v for v in (*carried, *running) if isinstance(v.type, ArrayType))
+            frame: Frame = dict(zip(outer, running, strict=True))
+            self.frames.append(frame)
+            is_last = self.builder.call_named("equal", index, bounds[0])
+            self.replayed.append((self.loops[node.body.name], is_last))
+            for k, ct in zip(kept, carried, strict=True):
+                self.accumulate(node.body.results[k], self.sized(ct, node.body.results[k]))
+            self.nodes(node.body.nodes)
+            results = [self.ct_or_zero(params[k]) for k in kept] + [frame[v] for v in outer]
+            self.frames.pop()
+            self.replayed.pop()
+        results = self.replaying(node, region, index, results)
+        self.finish_loop(node, bounds, region, inits, results, kept, outer)
+
+    def replaying(self, node: For | While, region: Region, index: Value, results: list[Value]) -> list[Value]:
+        """Where reverse code reads the forward index, it is the reverse loop's own."""
+        if isinstance(node, For):
+            renamed_body = renamed(region.graph("", results), {node.body.params[0]: index})
+            region.nodes[:] = renamed_body.nodes
+            return list(renamed_body.results)
+        return results
+
+    def finish_loop(
+        self,
+        node: For | While,
+        bounds: tuple[Value, Value, Value],
+        region: Region,
+        inits: list[Value],
+        results: list[Value],
+        kept: list[int],
+        outer: list[Value],
+    ) -> None:
+        """Append the reverse loop without the running cotangents it does not change."""
+        index, *params = region.params
+        used = [j for j in range(len(params)) if j < len(kept) or results[j] is not params[j]]
+        region.params = (index, *(params[j] for j in used))
+        outs = self.builder.for_(
+            bounds, [inits[j] for j in used], region, [results[j] for j in used], None, [params[j].name for j in used]
+        )
+        self.name_last(f"{node.body.name}r")
+        self.owned.update(v for v in outs if isinstance(v.type, ArrayType))
+        for j, out in zip(used, outs, strict=True):
+            if j >= len(kept):
+                self.frames[-1][outer[j - len(kept)]] = out
+        for j, out in zip(used, outs, strict=True):
+            if j < len(kept):
+                self.accumulate(node.carry[kept[j]], out)
+
+    def carried_type(self, param: Value, init: Value) -> Type:
+        """The type of a carried cotangent: sizes that change from trip to trip are unknown."""
+        if not isinstance(param.type, ArrayType):
+            return param.type
+        sizes = zip(param.type.shape, init.type.shape, strict=True)
+        return replace(param.type, shape=tuple(p if p == q else self.builder.new_size() for p, q in sizes))
+
+    def sized(self, ct: Value, like: Value) -> Value:
+        if isinstance(ct.type, ArrayType) and ct.type.shape != like.type.shape:
+            return self.builder.retype(ct, like.type.shape)
+        return ct
+
+    def reversed_bounds(self, node: For | While) -> tuple[Value, Value, Value]:
+        """The bounds of the loop that visits the trips made in opposite order."""
+        b = self.builder
+        facts = self.loops[node.body.name]
+        if isinstance(node, While):
+            assert facts.trips is not None
+            return b.call_named("sub", facts.trips, 1), b.const(-1), b.const(-1)
+        step = node.step.type.value.const
+        if facts.trips is not None:
+            last = b.call_named("sub", facts.trips, 1)
+            last = b.call_named("add", node.start, b.call_named("mul", last, node.step))
+        elif step in (1, -1):
+            last = b.call_named("sub", node.stop, node.step)
+        else:
+            last = self.last_index(node)
+        return last, b.call_named("sub", node.start, node.step), b.call_named("neg", node.step)
+
+    def last_index(self, node: For) -> Value:
+        """``start + (trips - 1) * step``."""
+        b = self.builder
+        step = node.step.type.value.const
+        span = b.call_named("sub", node.stop, node.start)
+        if step is None or step > 0:
+            less_one = b.call_named("sub", span, 1)
+        else:
+            less_one = b.call_named("add", span, 1)
+        whole = b.call_named("floordiv", less_one, node.step)
+        return b.call_named("add", node.start, b.call_named("mul", whole, node.step))
+
+    def index_name(self, node: For | While) -> str:
+        return node.body.params[0].name if isinstance(node, For) else "_trip"
+
+
+def d_name(value: Value) -> str:
+    """The name of a cotangent: ``d_u`` for ``u``."""
+    return f"d_{value.name.lstrip('_')}" if value.name else ""

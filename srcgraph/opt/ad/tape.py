@@ -1,0 +1,378 @@
+"""Both sweeps put together: the forward one saves on tapes, the reverse one reads them.
+
+A value inside counted loops only is saved in an array with an axis per loop, made before the nest.
+Inside a loop whose trips are not known beforehand, each run of the counted loops below it fills a
+block, and the blocks go on a list; where there are no counted loops below, numbers go on a list.
+Arrays go on a list as they are. Lists are read from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from srcgraph.ir.dims import UNKNOWN, Dim, substitute
+from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
+from srcgraph.ir.op import OPS
+from srcgraph.ir.rebuild import Extra, Rebuild
+from srcgraph.ir.types import ArrayType, ScalarType, Type
+from srcgraph.ir.view import element
+from srcgraph.opt.ad.prepare import LoopFacts
+from srcgraph.opt.ad.residuals import Home, Residuals, is_reverse
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tape:
+    """Where one value is saved.
+
+    Attributes
+    ----------
+    blocked : tuple of Home
+        The counted loops that index the array or block; empty for a list of items.
+    listed : bool
+        Whether items, or blocks, go on a list.
+    outermost : Node
+        The node of the outermost region before which the tape is made.
+    """
+
+    value: Value
+    home: Home
+    blocked: tuple[Home, ...]
+    listed: bool
+    outermost: Node
+
+    hint: str = ""
+    """What the value is called, or would be: ``u_i`` for an element of ``u``."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.hint}_saved" if self.hint else ""
+
+    @property
+    def block_name(self) -> str:
+        return f"{self.hint}_block" if self.hint and self.listed else self.name
+
+
+def assemble(graph: Graph, residuals: Residuals, loops: dict[str, LoopFacts]) -> Graph:
+    """Return the closed graph of both sweeps."""
+    return _Assemble(graph, residuals, loops).run(graph)
+
+
+class _Assemble(Rebuild):
+    def __init__(self, graph: Graph, residuals: Residuals, loops: dict[str, LoopFacts]):
+        super().__init__(graph.name)
+        self.residuals = residuals
+        self.loops = loops
+        self.top_symbols = _top_symbols(graph)
+        self.tapes = [self.planned(v) for v in residuals.saved]
+        self.of_value = {t.value: t for t in self.tapes}
+        self.state: dict[Tape, Value] = {}
+        self.block: dict[Tape, Value] = {}
+        self.region_names: list[str] = []
+
+    # -- where things are saved -------------------------------------------------------------------
+
+    def planned(self, value: Value) -> Tape:
+        home = self.residuals.home_of[value]
+        chain = home.chain()
+        nest = [h for h in chain if isinstance(h.node, For | While)]
+        outermost = chain[0].node
+        assert outermost is not None
+        hint = hint_of(value, self.residuals.definition.get(value))
+        if not isinstance(value.type, ArrayType):
+            for k in range(len(nest)):
+                if self.counted(nest[k:]):
+                    listed = not (k == 0 and self.sized_at_top(nest))
+                    return Tape(value, home, tuple(nest[k:]), listed, outermost, hint)
+        return Tape(value, home, (), True, outermost, hint)
+
+    def counted(self, nest: Sequence[Home]) -> bool:
+        """Whether the trips of every loop are known before the first of them starts."""
+        first = nest[0]
+        for home in nest:
+            if not isinstance(home.node, For):
+                return False
+            node = home.node
+            if any(self.inside(v, first) for v in (node.start, node.stop, node.step)):
+                return False
+            if node.step.type.value.const is None or not self.known_in_reverse(node.start.type.value, home):
+                return False
+        return True
+
+    def inside(self, value: Value, home: Home) -> bool:
+        where = self.residuals.home_of.get(value)
+        return where is not None and home in where.chain()
+
+    def known_in_reverse(self, dim: Dim, home: Home) -> bool:
+        """Whether the reverse sweep can compute an expression without reading saved values."""
+        indices = {h.graph.params[0].type.value.symbol for h in home.chain() if isinstance(h.node, For)}
+        return dim.symbols() <= self.top_symbols | indices
+
+    def sized_at_top(self, nest: Sequence[Home]) -> bool:
+        values = [v for h in nest if isinstance(h.node, For) for v in (h.node.start, h.node.stop)]
+        return all(v.type.value.symbols() <= self.top_symbols for v in values)
+
+    # -- making tapes -----------------------------------------------------------------------------
+
+    def nodes(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            with self.builder.at(origin=node.origin):
+                before = self.before(node)
+                for old, new in zip(node.outputs, self.node(node), strict=True):
+                    self.bind(old, new)
+                    self.save(old)
+                self.after(before)
+                self.count_by_tape(node)
+
+    def before(self, node: Node) -> list[Tape]:
+        """Make the tapes of an outermost node, and the blocks of a nest; fetch them in the reverse sweep."""
+        for tape in self.tapes:
+            if tape.outermost is node and tape not in self.state:
+                self.state[tape] = self.new_list(tape) if tape.listed else self.new_block(tape)
+        graphs = node_graphs(node)
+        name = graphs[-1].name if graphs else ""
+        blocks = [t for t in self.tapes if t.listed and t.blocked and t.blocked[0].name == name.removesuffix("r")]
+        if graphs and is_reverse(graphs[-1]):
+            for tape in reversed(blocks):
+                popped = self.builder.apply(OPS["list_pop"], (self.state[tape],), {}, name=tape.block_name)
+                self.state[tape], self.block[tape] = popped
+            return []
+        for tape in blocks:
+            self.block[tape] = self.new_block(tape)
+        return blocks
+
+    def count_by_tape(self, node: Node) -> None:
+        """An outermost loop that saves one item per trip needs no counter: the list's length tells."""
+        if not isinstance(node, For | While) or is_reverse(node.body) or self.region_names:
+            return
+        facts = self.loops.get(node.body.name, LoopFacts())
+        once = [t for t in self.tapes if t.home.name == node.body.name and not t.blocked]
+        if facts.trips is not None and once and facts.trips in node.outputs:
+            self.rebind(facts.trips, OPS["list_len"](self.state[once[0]]))
+
+    def after(self, blocks: Sequence[Tape]) -> None:
+        for tape in blocks:
+            self.state[tape] = OPS["list_push"](self.state[tape], self.block[tape])
+
+    def new_block(self, tape: Tape) -> Value:
+        """An array with an axis per counted loop."""
+        sizes = [self.trips(h.node) for h in tape.blocked if isinstance(h.node, For)]
+        dtype = tape.value.type.dtype
+        return self.builder.apply(OPS["empty"], tuple(sizes), {"dtype": dtype}, name=tape.block_name)
+
+    def trips(self, node: For) -> Value:
+        b = self.builder
+        start, stop, step = (self.value(v) for v in (node.start, node.stop, node.step))
+        width = step.type.value.const
+        span = b.call_named("sub", stop, start) if width > 0 else b.call_named("sub", start, stop)
+        if abs(width) > 1:
+            span = b.call_named("floordiv", b.call_named("add", span, abs(width) - 1), abs(width))
+        return span if b.proves(span.type.value) else b.call_named("maximum", span, 0)
+
+    def new_list(self, tape: Tape) -> Value:
+        item: Type = tape.value.type
+        if tape.blocked:
+            item = ArrayType(tape.value.type.dtype, (UNKNOWN,) * len(tape.blocked))
+        elif isinstance(item, ArrayType):
+            item = ArrayType(item.dtype, tuple(self.outer_size(d) for d in item.shape))
+        else:
+            assert isinstance(item, ScalarType)
+            item = ScalarType(item.dtype, item.weak)
+        return self.builder.apply(OPS["list_new"], (), {"item": item}, name=tape.name)
+
+    def outer_size(self, dim: Dim) -> Dim:
+        return substitute(dim, self.symbols) if dim.symbols() <= self.top_symbols else UNKNOWN
+
+    # -- saving -----------------------------------------------------------------------------------
+
+    def save(self, old: Value) -> None:
+        tape = self.of_value.get(old)
+        if tape is None or (self.region_names and self.region_names[-1].endswith("r")):
+            return
+        value = self.value(old)
+        if tape.blocked:
+            where = self.block if tape.listed else self.state
+            index = self.slots(tape)
+            stored = self.builder.cast(value, value.type.dtype, False)
+            view = element(len(index))
+            where[tape] = self.builder.apply(
+                OPS["setitem"], (where[tape], stored, *index), {"view": view}, name=tape.block_name
+            )
+        else:
+            self.state[tape] = OPS["list_push"](self.state[tape], value)
+
+    def slots(self, tape: Tape) -> tuple[Value, ...]:
+        """The index of the current trips in a block."""
+        out = []
+        for home in tape.blocked:
+            node = home.node
+            assert isinstance(node, For)
+            index = self.value(home.graph.params[0])
+            start = substitute(node.start.type.value, self.symbols)
+            at = index.type.value - start
+            step = node.step.type.value.const
+            value = self.builder.dim_value(at)
+            out.append(value if step == 1 else self.builder.call_named("floordiv", value, step))
+        return tuple(out)
+
+    # -- regions ----------------------------------------------------------------------------------
+
+    def body(self, graph: Graph) -> None:
+        self.region_names.append(graph.name)
+        if is_reverse(graph):
+            self.recover(graph)
+        else:
+            for param in graph.params:
+                self.save(param)
+        self.nodes(graph.nodes)
+        self.region_names.pop()
+
+    def recover(self, graph: Graph) -> None:
+        """At the start of a reverse region: the forward values it reads."""
+        name = graph.name.removesuffix("r")
+        home = self.residuals.homes.get(name)
+        if home is None:  # nothing of the forward region is needed
+            return
+        if isinstance(home.node, For):
+            self.rebind(home.graph.params[0], self.value(graph.params[0]))
+        for value in self.residuals.wanted.get(name, ()):
+            if value in self.of_value:
+                self.rebind(value, self.load(self.of_value[value]))
+            else:
+                self.recompute(value)
+
+    def rebind(self, old: Value, new: Value) -> None:
+        """What stands for a forward value, and its sizes, from here on in the reverse sweep."""
+        if isinstance(old.type, ArrayType) and isinstance(new.type, ArrayType):
+            for before, now in zip(old.type.shape, new.type.shape, strict=True):
+                if before.symbol and before.symbol not in self.top_symbols:
+                    self.symbols[before.symbol] = now
+        elif isinstance(old.type, ScalarType) and old.type.value is not None and old.type.value.symbol:
+            if old.type.value.symbol not in self.top_symbols:
+                self.symbols[old.type.value.symbol] = new.type.value
+        self.env[old] = new
+
+    def load(self, tape: Tape) -> Value:
+        """Read a saved value."""
+        b = self.builder
+        if tape.blocked:
+            source = self.block[tape] if tape.listed else self.state[tape]
+            index = self.slots(tape)
+            view = element(len(index))
+            found = b.apply(OPS["getitem"], (source, *index), {"view": view}, name=_weak(tape))
+        else:
+            self.state[tape], found = b.apply(OPS["list_pop"], (self.state[tape],), {}, name=_weak(tape))
+        type = tape.value.type
+        if isinstance(type, ArrayType):
+            return found
+        return b.cast(found, type.dtype, getattr(type, "weak", False))
+
+    def recompute(self, value: Value) -> None:
+        """Run the node again that defined a value, without its checks."""
+        node = self.residuals.definition.get(value)
+        if isinstance(node, If):
+            for old, new in zip(node.outputs, self.node(node), strict=True):
+                self.rebind(old, new)
+        elif isinstance(node, Apply):
+            with self.builder.at(origin=node.origin):
+                if node.op.unchecked is not None:
+                    out = node.op.unchecked(*self.values(node.inputs), **node.attrs)
+                else:
+                    (out,) = self.apply(node, self.values(node.inputs))
+                self.rebind(value, out)
+
+    def value(self, old: Value) -> Value:
+        """What stands for a value; literals are made anew wherever they are read."""
+        node = self.residuals.definition.get(old)
+        if isinstance(node, Apply) and node.op.name == "const":
+            return self.builder.const(node.attrs["value"])
+        return super().value(old)
+
+    # -- threading tapes through control flow -------------------------------------------------------
+
+    def extra(self, node: For | While) -> Extra:
+        return _Threaded(self, node)
+
+    def if_(self, node: If) -> Sequence[Value]:
+        cond = self.value(node.cond)
+        before = dict(self.state), dict(self.block)
+        sides, states = [], []
+        for graph, holds in ((node.then, True), (node.orelse, False)):
+            self.state, self.block = dict(before[0]), dict(before[1])
+            sides.append(self.branch(graph, node.captures, cond, holds))
+            states.append((self.state, self.block))
+        self.state, self.block = dict(before[0]), dict(before[1])
+        changed = [
+            (which, t) for which in (0, 1) for t in before[which]
+            if any(s[which][t] is not before[which][t] for s in states)
+        ]  # fmt: skip
+        more = [[s[which][t] for which, t in changed] for s in states]
+        names = [o.name for o in node.outputs] + [t.name for _, t in changed]
+        outs = self.builder.if_(
+            cond, (sides[0][0], [*sides[0][1], *more[0]]), (sides[1][0], [*sides[1][1], *more[1]]), names
+        )
+        for (which, tape), out in zip(changed, outs[len(node.outputs) :], strict=True):
+            (self.state, self.block)[which][tape] = out
+        return outs[: len(node.outputs)]
+
+
+class _Threaded(Extra):
+    """Tapes that are written or read inside a loop are carried through it."""
+
+    def __init__(self, work: _Assemble, node: For | While):
+        super().__init__()
+        self.work = work
+        name = node.body.name.removesuffix("r")
+        reverse = is_reverse(node.body)
+        inside = [t for t in work.tapes if any(h.name == name for h in t.home.chain())]
+        self.lists = [t for t in inside if t in work.state and (t.listed or not reverse)]
+        self.blocks = [t for t in inside if t in work.block and t.listed and t.blocked and not reverse]
+        self.blocks = [t for t in self.blocks if any(h.name == name for h in t.blocked)]
+        self.lists = [t for t in self.lists if not (t.blocked and t.listed and any(h.name == name for h in t.blocked))]
+        self.inits = [work.state[t] for t in self.lists] + [work.block[t] for t in self.blocks]
+        self.names = [t.name for t in self.lists] + [t.block_name for t in self.blocks]
+
+    def enter(self) -> None:
+        b = self.work.builder
+        self.params = [b.fresh(v.name, v.type) for v in self.inits]
+        self.put(self.params)
+
+    def put(self, values: Sequence[Value]) -> None:
+        n = len(self.lists)
+        self.work.state.update(zip(self.lists, values[:n], strict=True))
+        self.work.block.update(zip(self.blocks, values[n:], strict=True))
+
+    def finish(self, nodes: Sequence[Node], stop: Value | None) -> None:
+        work = self.work
+        self.results = [work.state[t] for t in self.lists] + [work.block[t] for t in self.blocks]
+
+    def leave(self, outputs: Sequence[Value]) -> None:
+        self.put(outputs)
+
+
+def hint_of(value: Value, node: Node | None) -> str:
+    """The user's name for a value, or one made of the array and indices it is read from."""
+    if value.name:
+        return value.name.lstrip("_")
+    if isinstance(node, Apply) and node.op.name == "getitem" and node.inputs[0].name:
+        parts = [node.inputs[0].name.lstrip("_"), *(v.name.lstrip("_") for v in node.inputs[1:] if v.name)]
+        return "_".join(parts) if len(parts) == len(node.inputs) else ""
+    return ""
+
+
+def _weak(tape: Tape) -> str:
+    """The name of a value read back: the user's own, or a suggestion."""
+    return tape.value.name or (f"_{tape.hint}" if tape.hint else "")
+
+
+def _top_symbols(graph: Graph) -> frozenset[str]:
+    """Size symbols that values of the outermost region know."""
+    found: set[str] = set()
+    values = [*graph.params, *(v for n in graph.nodes for v in n.outputs)]
+    for value in values:
+        type = value.type
+        if isinstance(type, ArrayType):
+            found.update(s for d in type.shape for s in d.symbols())
+        elif isinstance(type, ScalarType) and type.value is not None:
+            found.update(type.value.symbols())
+    return frozenset(found)

@@ -1,0 +1,129 @@
+"""Reverse mode: from a closed graph to the closed graph of its value and gradient.
+
+The order of work is: count trips (`prepare`), find what matters (`activity`), build the reverse
+sweep (`reverse`), drop its dead code, choose what to save (`residuals`), put both together (`tape`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from srcgraph.ir.builder import Builder
+from srcgraph.ir.graph import Apply, Graph, Value, node_graphs
+from srcgraph.ir.op import building
+from srcgraph.ir.ops.shape import zeros_of
+from srcgraph.ir.types import ScalarType, type_symbols
+from srcgraph.ir.walk import all_nodes
+from srcgraph.opt.ad.activity import active_values
+from srcgraph.opt.ad.prepare import Prepared, prepare
+from srcgraph.opt.ad.residuals import Choice, choose
+from srcgraph.opt.ad.reverse import Reverse
+from srcgraph.opt.ad.tape import assemble
+from srcgraph.opt.dce import dce
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A gradient's graph: its results are those kept of the primal, then one cotangent per input.
+
+    Attributes
+    ----------
+    tape : tuple of Choice
+        What is saved, per trip.
+    """
+
+    graph: Graph
+    tape: tuple[Choice, ...]
+
+
+def gradient(graph: Graph, output: int, inputs: Sequence[int], kept: Sequence[int] = ()) -> Derived:
+    """Differentiate one scalar result with respect to parameters.
+
+    Parameters
+    ----------
+    graph : Graph
+        Closed.
+    output : int
+        Which result.
+    inputs : sequence of int
+        Which parameters.
+    kept : sequence of int
+        Results of the primal to return first.
+    """
+    prepared = prepare(graph)
+    both = _both_sweeps(prepared, output, inputs, kept)
+    both = dce(both)
+    residuals = choose(both)
+    joined = assemble(both, residuals, prepared.loops)
+    return Derived(plain_names(joined), tuple(residuals.saved.values()))
+
+
+def _both_sweeps(prepared: Prepared, output: int, inputs: Sequence[int], kept: Sequence[int]) -> Graph:
+    """The open graph with the reverse sweep appended, reading forward values wherever they are."""
+    forward = prepared.graph
+    result = forward.results[output]
+    wanted = [forward.params[k] for k in inputs]
+    active = active_values(forward, wanted, [result])
+    builder = continued(forward)
+    with building(builder):
+        reverse = Reverse(builder, active, prepared.loops)
+        assert isinstance(result.type, ScalarType)
+        one = result.type.dtype.type(1)
+        reverse.accumulate(result, builder.const(one.item() if result.type.weak else one))
+        reverse.nodes(forward.nodes)
+        cts = [ct if (ct := reverse.ct(v)) is not None else zeros_of(v) for v in wanted]
+    return builder.open_graph([*(forward.results[k] for k in kept), *cts])
+
+
+def continued(graph: Graph) -> Builder:
+    """A builder whose outermost region holds an open graph, to append to."""
+    builder = Builder(graph.name)
+    region = builder.region
+    builder.reserve(frozenset(s for n in all_nodes(graph) for v in n.outputs for s in type_symbols(v.type)))
+    builder.reserve(
+        frozenset(s for n in all_nodes(graph) for g in node_graphs(n) for p in g.params for s in type_symbols(p.type))
+    )
+    builder.reserve(frozenset(s for p in graph.params for s in type_symbols(p.type)))
+    builder.enter_params(region, graph.params)
+    for node in graph.nodes:
+        region.nodes.append(node)
+        for value in node.outputs:
+            builder.note(value, node if isinstance(node, Apply) else None)
+    _note_inner(builder, graph)
+    return builder
+
+
+def _note_inner(builder: Builder, graph: Graph) -> None:
+    """Make integers and definitions of inner regions known, as values that may be read later."""
+    for node in all_nodes(graph):
+        for inner in node_graphs(node):
+            for value in inner.params:
+                _note_integer(builder, value)
+            for n in inner.nodes:
+                for value in n.outputs:
+                    _note_integer(builder, value)
+                    if isinstance(n, Apply):
+                        builder.define(value, n)
+
+
+def _note_integer(builder: Builder, value: Value) -> None:
+    if isinstance(value.type, ScalarType) and value.type.value is not None and value.type.value.symbol:
+        builder.foreign.setdefault(value.type.value.symbol, value)
+
+
+def plain_names(graph: Graph) -> Graph:
+    """Inner graphs under their usual names again."""
+
+    def node(n):
+        graphs = {
+            f: replace_names(getattr(n, f))
+            for f in ("then", "orelse", "cond", "body")
+            if isinstance(getattr(n, f, None), Graph)
+        }
+        return replace(n, **graphs) if graphs else n
+
+    def replace_names(g: Graph) -> Graph:
+        return replace(g, name=g.name.split("@")[0], nodes=tuple(map(node, g.nodes)))
+
+    return replace(graph, nodes=tuple(map(node, graph.nodes)))

@@ -1,0 +1,31 @@
+"""The order of the passes, as tuples, and nowhere else."""
+
+from __future__ import annotations
+
+from srcgraph.ir.graph import Graph
+from srcgraph.ir.rebuild import Rebuild
+from srcgraph.opt.dce import dce
+from srcgraph.opt.licm import licm
+from srcgraph.opt.passes import Pass
+
+
+def simplify(graph: Graph) -> Graph:
+    """Replay the graph: literals fold, equal nodes merge, proved checks vanish."""
+    return Rebuild(graph.name).run(graph)
+
+
+PRIMAL = (
+    Pass("dce", dce),
+    Pass("simplify", simplify),
+    Pass("licm", licm),
+    Pass("dce", dce),
+)
+"""What every function goes through before it is differentiated or emitted."""
+
+DERIVED = (
+    Pass("dce", dce),
+    Pass("simplify", simplify),
+    Pass("licm", licm),
+    Pass("dce", dce),
+)
+"""What a derivative's graph goes through."""

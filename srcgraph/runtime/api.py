@@ -1,0 +1,225 @@
+"""What users call: compile a function, differentiate it, look at what it became."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from srcgraph.errors import ArgumentError
+from srcgraph.frontend.session import FunctionCode, prepare
+from srcgraph.ir.graph import Graph
+from srcgraph.runtime.specialization import Specialization, describe_arguments, specialize
+from srcgraph.runtime.transforms import Gradient, Transform
+
+
+class Compiled:
+    """A function that compiles itself for the types of the arguments it is called with.
+
+    Parameters
+    ----------
+    function : function
+        A Python function or lambda.
+    transforms : sequence of callables
+        What to make of it before compiling, first applied first; none for the function itself.
+    source : str, optional
+        The function's source, where it cannot be found.
+
+    Attributes
+    ----------
+    py_func : function
+        The original function.
+    """
+
+    def __init__(self, function: types.FunctionType, transforms: Sequence[Transform] = (), source: str | None = None):
+        self.py_func = function
+        self.transforms = tuple(transforms)
+        self.source = source
+        self.code: FunctionCode = prepare(function, source)
+        self.signature = inspect.signature(function)
+        self.names = list(self.signature.parameters)
+        self.versions: dict[Any, Specialization] = {}
+        self.static: frozenset[str] = frozenset()
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != len(self.names):
+            args = self.bound(args, kwargs)
+        version, leaves = self.version(args)
+        return version.call(leaves)
+
+    def bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments in order, by Python's rules.
+
+        Raises
+        ------
+        TypeError
+            They do not fit the function's parameters.
+        """
+        given = self.signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        return tuple(given.arguments.values())
+
+    def version(self, args: Sequence[Any]) -> tuple[Specialization, list[Any]]:
+        """The compiled version for these arguments, and the numbers and arrays to call it with."""
+        skeletons, leaves = self.described(args)
+        key = tuple(skeletons.values())
+        version = self.versions.get(key)
+        if version is None or not version.valid():
+            version = specialize(self.code, self.names, args, self.transforms)
+            if not version.static <= self.static:
+                self.static |= version.static
+                skeletons, leaves = self.described(args)
+                key = tuple(skeletons.values())
+            self.versions[key] = version
+        return version, leaves
+
+    def described(self, args: Sequence[Any]) -> Any:
+        return describe_arguments(self.names, args, self.static, distinct=bool(self.transforms))
+
+    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+        """The optimised, typed graph for these arguments."""
+        return self.version(self.bound(args, kwargs))[0].graph
+
+    def python(self, *args: Any, **kwargs: Any) -> str:
+        """The generated Python text for these arguments."""
+        return self.version(self.bound(args, kwargs))[0].generated.text.text
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<srcgraph.Compiled {self.__name__}>"
+
+
+def as_function(function: Any) -> types.FunctionType:
+    """The Python function behind ``function``.
+
+    Raises
+    ------
+    ArgumentError
+        It is not a Python function.
+    """
+    inner = function if isinstance(function, types.FunctionType) else getattr(function, "py_func", None)
+    if not isinstance(inner, types.FunctionType):
+        raise ArgumentError(f"{function!r} is not a Python function")
+    return inner
+
+
+def compile(function: Callable | None = None, /, *, source: str | None = None) -> Any:
+    """Compile a Python function; the work is done when it is first called with new types.
+
+    Parameters
+    ----------
+    function : function
+        Plain Python over numbers, NumPy arrays and tuples of them.
+    source : str, optional
+        Its source text, for functions made by ``exec`` or typed on a pipe.
+
+    Returns
+    -------
+    Compiled
+        Called as the function is. Arrays it stores into are changed for the caller.
+
+    Raises
+    ------
+    UnsupportedError
+        The function uses something outside the supported language; all such places are listed.
+
+    Examples
+    --------
+    >>> @compile
+    ... def square(x):
+    ...     return x * x
+    >>> square(3.0)
+    9.0
+    """
+    if function is None:
+        return lambda f: compile(f, source=source)
+    if isinstance(function, Compiled):
+        return function
+    return Compiled(as_function(function), source=source)
+
+
+def grad(
+    function: Callable | None = None,
+    /,
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    return_value: bool = False,
+) -> Any:
+    """The gradient of a function that returns one float.
+
+    Parameters
+    ----------
+    function : function or Compiled
+        Plain Python; loops, branches, early exits and stores are differentiated as they run.
+    argnums : int or sequence of int
+        Which arguments to differentiate with respect to; a sequence gives a tuple of gradients.
+    has_aux : bool
+        The function returns (number, auxiliary data); the gradient function (gradient, data).
+    return_value : bool
+        Return (gradient, value) instead of the gradient alone.
+
+    Returns
+    -------
+    Compiled
+        Takes the same arguments, positional or by keyword. A gradient has the shape, dtype and
+        structure of its argument and is a new array; the caller's arrays are never changed.
+
+    Raises
+    ------
+    DerivativeError
+        When called: the function does not return one float, or uses something that has no derivative.
+    ArgumentError
+        When called: an argument differentiated with respect to is not a float; the message names it.
+
+    Examples
+    --------
+    >>> def power(x, n):
+    ...     y = 1.0
+    ...     for _ in range(n):
+    ...         y *= x
+    ...     return y
+    >>> grad(power)(2.0, 3)
+    12.0
+    """
+    order = "gradient, value" if return_value else "gradient"
+    return _differentiated(function, argnums, order, has_aux, grad, {"return_value": return_value})
+
+
+def value_and_grad(
+    function: Callable | None = None, /, argnums: int | Sequence[int] = 0, *, has_aux: bool = False
+) -> Any:
+    """The value and the gradient of a function that returns one float, as (value, gradient).
+
+    See `grad` for the parameters; with ``has_aux`` the value is (number, auxiliary data).
+
+    Examples
+    --------
+    >>> value_and_grad(lambda x: x * x)(3.0)
+    (9.0, 6.0)
+    """
+    return _differentiated(function, argnums, "value, gradient", has_aux, value_and_grad, {})
+
+
+def _differentiated(
+    function: Callable | None, argnums: Any, order: str, has_aux: bool, again: Callable, more: dict[str, Any]
+) -> Any:
+    chosen = _argnums(argnums)
+    if function is None:
+        return lambda f: again(f, argnums=chosen, has_aux=has_aux, **more)
+    transform = Gradient(chosen, order, has_aux)
+    if isinstance(function, Compiled):
+        return Compiled(function.py_func, (*function.transforms, transform), function.source)
+    return Compiled(as_function(function), (transform,))
+
+
+def _argnums(argnums: Any) -> int | tuple[int, ...]:
+    many = tuple(argnums) if isinstance(argnums, list | tuple) else (argnums,)
+    if not many or not all(isinstance(k, int) and not isinstance(k, bool) for k in many):
+        raise ArgumentError(f"argnums must be an integer or a sequence of integers, not {argnums!r}")
+    return many if isinstance(argnums, list | tuple) else argnums

@@ -1,0 +1,231 @@
+"""One compiled version of a function: for one signature, with one stack of transformations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numba.core.errors
+import numpy as np
+
+from srcgraph.codegen.cpu import Generated, generate
+from srcgraph.codegen.storage import Interface
+from srcgraph.errors import InternalError, Loc, OverlapError, Problem, excerpt
+from srcgraph.frontend.lower import NeedStatic
+from srcgraph.frontend.session import FunctionCode, Guard, Hidden
+from srcgraph.frontend.specialize import Lowered, lower_entry
+from srcgraph.infer.signature import Leaves, Skeleton, skeleton_of
+from srcgraph.ir.graph import Graph
+from srcgraph.opt.ad.residuals import Choice
+from srcgraph.opt.inline import inline
+from srcgraph.opt.passes import Report, run_passes
+from srcgraph.opt.pipeline import DERIVED, PRIMAL
+from srcgraph.runtime.load import load
+from srcgraph.runtime.results import Make, maker, outputs_used
+from srcgraph.runtime.transforms import Transform, Version
+
+MANY = 12
+"""How often a signature is tried again with one more number known when compiling."""
+
+
+@dataclass(slots=True)
+class Specialization:
+    """A compiled version.
+
+    Attributes
+    ----------
+    graph : Graph
+        Optimised, closed.
+    generated : Generated
+        The text.
+    changed : tuple of int
+        Positions among the leaves of the arrays it changes.
+    private : tuple of int
+        Positions of arrays the function changes but this version only changes copies of.
+    hidden : tuple of Hidden
+        Globals and closure cells read at each call, after the arguments' leaves.
+    guards : tuple of Guard
+        What was compiled in; the version is valid while all hold.
+    static : frozenset
+        Names of arguments whose numbers are part of the signature.
+    """
+
+    name: str
+    graph: Graph
+    generated: Generated
+    run: Callable[..., Any]
+    file: str
+    make: Make
+    single: bool
+    changed: tuple[int, ...]
+    private: tuple[int, ...]
+    hidden: tuple[Hidden, ...]
+    guards: tuple[Guard, ...]
+    static: frozenset[str]
+    tape: tuple[Choice, ...] = ()
+    report: Report = field(default_factory=Report)
+
+    def valid(self) -> bool:
+        return all(g.holds() for g in self.guards)
+
+    def call(self, leaves: list[Any]) -> Any:
+        """Run on the numbers and arrays of a call."""
+        for hidden in self.hidden:
+            leaves = leaves + leaves_of(hidden.read(), hidden.name)
+        if self.changed or self.private:
+            self.check_memory(leaves)
+        try:
+            outs = self.run(*leaves)
+        except numba.core.errors.NumbaError as error:
+            raise self.defect(error) from error
+        except Exception as error:
+            self.explain(error)
+            raise
+        return self.make((outs,) if self.single else outs, leaves)
+
+    def check_memory(self, leaves: Sequence[Any]) -> None:
+        """Arrays that are changed must be writable, and must not share memory with others in part."""
+        for position in self.changed:
+            if not leaves[position].flags.writeable:
+                raise ValueError("assignment destination is read-only")
+        for position in (*self.changed, *self.private):
+            array = leaves[position]
+            for k, other in enumerate(leaves):
+                if k == position or not isinstance(other, np.ndarray) or not np.may_share_memory(array, other):
+                    continue
+                allowed = position in self.changed and _same_place(array, other)
+                if not allowed and np.shares_memory(array, other):
+                    raise OverlapError(
+                        Problem(
+                            f"{self.name} changes an array argument that shares memory with another argument",
+                            hint="pass a copy of one of them",
+                        )
+                    )
+
+    def explain(self, error: Exception) -> None:
+        """Fill in the message of an error raised by generated code, and name the user's line."""
+        loc = self.place_of(error)
+        if error.args and isinstance(error.args[0], str) and len(error.args) > 1:
+            error.args = (error.args[0].format(*error.args[1:]),)
+        if loc is not None:
+            error.add_note(f"at {loc}\n{excerpt(loc)}".rstrip())
+
+    def place_of(self, error: BaseException) -> Loc | None:
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.file:
+                return self.generated.text.lines.get(trace.tb_lineno)
+            trace = trace.tb_next
+        return None
+
+    def defect(self, error: Exception) -> InternalError:
+        return InternalError(
+            Problem(
+                f"numba refuses the code generated for {self.name!r}: {str(error).splitlines()[0]}",
+                notes=(f"the generated code:\n{self.generated.text.text}",),
+                hint="please report this",
+            )
+        )
+
+
+def _same_place(x: np.ndarray, y: np.ndarray) -> bool:
+    same = x.__array_interface__["data"][0] == y.__array_interface__["data"][0]
+    return same and x.shape == y.shape and x.strides == y.strides
+
+
+def leaves_of(value: Any, name: str) -> list[Any]:
+    """The numbers and arrays of an argument or a global."""
+    leaves = Leaves()
+    skeleton_of(value, name, leaves)
+    return leaves.values
+
+
+def describe_arguments(
+    names: Sequence[str], args: Sequence[Any], static: frozenset[str], distinct: bool = False
+) -> tuple[dict[str, Skeleton], list[Any]]:
+    """The skeletons of a call's arguments, and their numbers and arrays in order.
+
+    ``distinct`` treats an array passed twice as two arrays.
+    """
+    leaves = Leaves(distinct=distinct)
+    skeletons = {n: skeleton_of(a, n, leaves, n in static) for n, a in zip(names, args, strict=True)}
+    return skeletons, leaves.values
+
+
+def lowered(
+    code: FunctionCode, names: Sequence[str], args: Sequence[Any], distinct: bool
+) -> tuple[Lowered, dict[str, Skeleton], frozenset[str]]:
+    """Lower a function for a call; numbers that must be known when compiling become part of the signature.
+
+    Returns
+    -------
+    Lowered
+    dict
+        The skeletons of the arguments.
+    frozenset of str
+        The arguments that had to be known.
+    """
+    static: frozenset[str] = frozenset()
+    static_globals: frozenset[Any] = frozenset()
+    for _ in range(MANY):
+        skeletons, _ = describe_arguments(names, args, static, distinct)
+        try:
+            return lower_entry(code, skeletons, static_globals), skeletons, static
+        except NeedStatic as need:
+            kind, *where = _root(need.origin)
+            known = where[0] in static if kind == "argument" else tuple(where) in static_globals
+            if known:
+                raise InternalError(str(need)) from need
+            if kind == "argument":
+                static |= {where[0]}
+            else:
+                static_globals |= {tuple(where)}
+    raise InternalError("too many arguments need to be known when compiling")
+
+
+def _root(origin: Any) -> Any:
+    """The argument or global a part of it came from."""
+    while isinstance(origin[0], tuple):
+        origin = origin[0]
+    return origin
+
+
+def specialize(
+    code: FunctionCode, names: Sequence[str], args: Sequence[Any], transforms: Sequence[Transform]
+) -> Specialization:
+    """Compile a function, transformed, for the types of ``args``."""
+    found, skeletons, static = lowered(code, names, args, distinct=bool(transforms))
+    report = Report()
+    graph = run_passes(inline(found.program), PRIMAL, report=report)
+    version = as_is(found, graph, skeletons)
+    for transform in transforms:
+        version = transform(version)
+        version = replace(version, graph=run_passes(version.graph, DERIVED, report=report))
+    generated = generate(version.graph, version.interface, name=version.name)
+    run, file = load(generated.text.text, generated.name)
+    returned = version.interface.returned
+    place = {k: at for at, k in enumerate(returned)}
+    return Specialization(
+        name=code.name,
+        graph=version.graph,
+        generated=generated,
+        run=run,
+        file=file,
+        make=maker(version.template, version.graph.results, place),
+        single=len(returned) == 1,
+        changed=tuple(version.interface.changed),
+        private=version.private,
+        hidden=found.summary.hidden,
+        guards=found.guards,
+        static=static,
+        tape=version.tape,
+        report=report,
+    )
+
+
+def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton]) -> Version:
+    """The function itself."""
+    summary = found.summary
+    interface = Interface(dict(summary.changed), sorted(outputs_used(summary.template)))
+    return Version(summary.name, graph, interface, summary.template, skeletons)

@@ -1,0 +1,238 @@
+"""What can be made of a function before it is compiled: its gradient.
+
+A `Version` is a graph with its meaning: which arguments its parameters are, what its results are to
+the caller. A transform turns one version into another, so that transforms compose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from srcgraph.codegen.storage import Interface
+from srcgraph.errors import ArgumentError, DerivativeError, Problem
+from srcgraph.frontend.specialize import ArgumentView, Fixed, NewArray, Out, Template, TupleOf
+from srcgraph.infer.signature import ArrayArg, FunctionArg, ScalarArg, Skeleton, StaticArg, TupleArg
+from srcgraph.ir.graph import Graph
+from srcgraph.ir.types import is_float
+from srcgraph.opt.ad.residuals import Choice
+from srcgraph.opt.ad.vjp import gradient
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A graph and what it means to the caller.
+
+    Attributes
+    ----------
+    interface : Interface
+        Which parameters it changes, and which results are handed out.
+    template : Template
+        What is returned, over the results.
+    arguments : dict
+        The skeleton of each argument; their leaves are the first parameters.
+    private : tuple of int
+        Parameters that the original function changes and this version does not.
+    tape : tuple of Choice
+        What its loops save.
+    """
+
+    name: str
+    graph: Graph
+    interface: Interface
+    template: Template
+    arguments: dict[str, Skeleton]
+    private: tuple[int, ...] = ()
+    tape: tuple[Choice, ...] = ()
+
+
+Transform: TypeAlias = Callable[[Version], Version]
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """The gradient of the returned number.
+
+    Parameters
+    ----------
+    argnums : int or tuple of int
+        Which arguments; a tuple gives a tuple of gradients.
+    order : str
+        What is returned: ``"gradient"``, ``"value, gradient"`` or ``"gradient, value"``.
+    has_aux : bool
+        Whether the function returns (number to differentiate, anything else).
+    """
+
+    argnums: int | tuple[int, ...]
+    order: str = "gradient"
+    has_aux: bool = False
+
+    def __call__(self, version: Version) -> Version:
+        main, aux = self.parts(version)
+        output = self.output(version, main)
+        asked = self.argnums if isinstance(self.argnums, tuple) else (self.argnums,)
+        chosen = [self.leaves(version, k) for k in asked]
+        inputs = list(dict.fromkeys(k for _, leaves in chosen for k, _ in leaves))
+        kept = _Kept(version)
+        value = kept.template(main) if self.order != "gradient" else Fixed(None)
+        rest = kept.template(aux) if aux is not None else None
+        derived = gradient(version.graph, output, inputs, kept.results)
+        at = {k: len(kept.results) + j for j, k in enumerate(inputs)}
+        grads = [self.structured(skeleton, iter(leaves), at) for skeleton, leaves in chosen]
+        grad = TupleOf(tuple(grads)) if isinstance(self.argnums, tuple) else grads[0]
+        template = self.arranged(value, grad, rest)
+        interface = Interface({}, list(range(len(derived.graph.results))))
+        private = tuple({*version.private, *version.interface.changed})
+        name = f"{version.name}_grad"
+        return Version(name, derived.graph, interface, template, version.arguments, private, derived.tape)
+
+    # -- what is differentiated -------------------------------------------------------------------
+
+    def parts(self, version: Version) -> tuple[Template, Template | None]:
+        if not self.has_aux:
+            return version.template, None
+        if isinstance(version.template, TupleOf) and len(version.template.items) == 2:
+            return version.template.items
+        raise DerivativeError(Problem(f"with has_aux=True, {version.name} must return (number, auxiliary data)"))
+
+    def output(self, version: Version, main: Template) -> int:
+        """The result to differentiate."""
+        what = describe_result(version, main)
+        if what == "a float":
+            assert isinstance(main, Out)
+            return main.index
+        hint = "return a number, such as the sum of an array"
+        if isinstance(main, Fixed) and main.value is None:
+            hint = "a function that only changes its arguments returns nothing: return a number made of them"
+        raise DerivativeError(
+            Problem(f"the gradient of {version.name} is not defined: it returns {what}, not one float", hint=hint)
+        )
+
+    def leaves(self, version: Version, argnum: int) -> tuple[Skeleton, list[tuple[int, Skeleton]]]:
+        """An argument's skeleton, and the float leaves in it with their parameter's position."""
+        names = list(version.arguments)
+        if not -len(names) <= argnum < len(names):
+            raise ArgumentError(f"argnums={argnum}, but {version.name} takes {len(names)} arguments")
+        name = names[argnum]
+        first = 0
+        for key, skeleton in version.arguments.items():
+            found = list(leaf_positions(skeleton, first))
+            if key == name:
+                break
+            first += len(found)
+        floats = [(k, s) for k, s in found if s.dtype.kind == "f"]
+        if not floats or (not isinstance(skeleton, TupleArg) and len(floats) != len(found)):
+            raise ArgumentError(
+                Problem(
+                    f"argument {name!r} of {version.name} is {describe_argument(skeleton)}: "
+                    "there is no gradient with respect to it",
+                    hint=_argument_hint(skeleton),
+                )
+            )
+        return skeleton, floats
+
+    # -- what is returned -------------------------------------------------------------------------
+
+    def structured(self, skeleton: Skeleton, leaves: Iterator[tuple[int, Skeleton]], at: dict[int, int]) -> Template:
+        """Gradients in the structure of an argument; None where there is none."""
+        match skeleton:
+            case TupleArg(items=items, cls=cls):
+                return TupleOf(tuple(self.structured(s, leaves, at) for s in items), cls)
+            case ScalarArg(dtype=dtype) if dtype.kind == "f":
+                return Out(at[next(leaves)[0]])
+            case ArrayArg(dtype=dtype) if dtype.kind == "f":
+                return NewArray(at[next(leaves)[0]])
+        return Fixed(None)
+
+    def arranged(self, value: Template, grad: Template, aux: Template | None) -> Template:
+        if self.order == "gradient":
+            return grad if aux is None else TupleOf((grad, aux))
+        full = value if aux is None else TupleOf((value, aux))
+        return TupleOf((full, grad) if self.order == "value, gradient" else (grad, full))
+
+
+class _Kept:
+    """The results of the original that are still returned, renumbered."""
+
+    def __init__(self, version: Version):
+        self.version = version
+        self.results: list[int] = []
+
+    def at(self, index: int) -> int:
+        if index not in self.results:
+            self.results.append(index)
+        return self.results.index(index)
+
+    def template(self, template: Template) -> Template:
+        match template:
+            case Out(index=k):
+                return Out(self.at(k))
+            case NewArray(index=k, view=view, operands=operands):
+                return NewArray(self.at(k), view, tuple(map(self.at, operands)))
+            case ArgumentView(param=param, view=view, operands=operands):
+                changed = self.version.interface.changed
+                ints = tuple(map(self.at, operands))
+                if param in changed:  # only a copy is changed, so only that copy can be returned
+                    return NewArray(self.at(changed[param]), view, ints)
+                return ArgumentView(param, view, ints)
+            case TupleOf(items=items, cls=cls):
+                return TupleOf(tuple(map(self.template, items)), cls)
+        return template
+
+
+def leaf_positions(skeleton: Skeleton, first: int) -> Iterator[tuple[int, Any]]:
+    """The numbers and arrays of an argument, with their positions among the parameters."""
+    match skeleton:
+        case ScalarArg() | ArrayArg():
+            yield first, skeleton
+        case TupleArg(items=items):
+            yield from _several(items, first)
+        case FunctionArg(parts=parts):
+            yield from _several(parts, first)
+
+
+def _several(items: Sequence[Skeleton], first: int) -> Iterator[tuple[int, Any]]:
+    for item in items:
+        found = list(leaf_positions(item, first))
+        yield from found
+        first += len(found)
+
+
+def describe_argument(skeleton: Skeleton) -> str:
+    match skeleton:
+        case ScalarArg(dtype=dtype):
+            return {"i": "an integer", "u": "an integer", "b": "a bool", "c": "complex"}.get(dtype.kind, "a number")
+        case ArrayArg(dtype=dtype):
+            return f"an array of {dtype}"
+        case TupleArg():
+            return "a tuple without floats"
+        case StaticArg(value=value):
+            return repr(value)
+    return "a function"
+
+
+def _argument_hint(skeleton: Skeleton) -> str:
+    match skeleton:
+        case ScalarArg(dtype=dtype) if dtype.kind in "iub":
+            return "pass a float, such as 3.0"
+        case ArrayArg(dtype=dtype) if dtype.kind in "iub":
+            return "pass a float array: x.astype(float)"
+    return ""
+
+
+def describe_result(version: Version, template: Template) -> str:
+    """What a function returns, in words."""
+    match template:
+        case Out(index=k):
+            type = version.graph.results[k].type
+            if is_float(type):
+                return "a float"
+            return {"i": "an integer", "u": "an integer", "b": "a bool"}.get(type.dtype.kind, f"a {type.dtype}")
+        case NewArray() | ArgumentView():
+            return "an array"
+        case TupleOf(items=items):
+            return f"a tuple of {len(items)}"
+        case Fixed(value=value):
+            return repr(value)
+    return "something else"

@@ -1,0 +1,323 @@
+"""What every program of the corpus is put through.
+
+A program is a plain function whose parameters' names choose its inputs (see `INPUTS`). It is run by
+Python, by the reference interpreter and compiled, and its derivative is compared with differences:
+complex-step where the function is analytic, else central differences with Richardson extrapolation
+and an estimate of their error. Arrays it changes count as results.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from srcgraph.codegen.storage import Interface
+from srcgraph.frontend.session import prepare
+from srcgraph.frontend.specialize import ArgumentView, NewArray, Out, TupleOf
+from srcgraph.ir.graph import Graph
+from srcgraph.ir.interp import interpret
+from srcgraph.ir.op import OPS, building
+from srcgraph.ir.parser import parse_graph
+from srcgraph.ir.printer import format_graph
+from srcgraph.ir.rebuild import Rebuild
+from srcgraph.ir.types import ArrayType, is_float
+from srcgraph.ir.verify import verify
+from srcgraph.ir.walk import same_graph
+from srcgraph.opt.inline import inline
+from srcgraph.opt.passes import run_passes
+from srcgraph.opt.pipeline import DERIVED, PRIMAL
+from srcgraph.runtime.results import maker
+from srcgraph.runtime.specialization import as_is, lowered
+from srcgraph.runtime.transforms import Gradient, Version, leaf_positions
+
+SIZE = 5
+
+
+def _vector(seed: int) -> Callable[[int], np.ndarray]:
+    return lambda size: np.random.default_rng(seed).uniform(0.2, 1.5, size)
+
+
+INPUTS: dict[str, Callable[[int], Any]] = {
+    **{name: (lambda size, v=value: v) for name, value in
+       {"a": 0.7, "b": 1.3, "c": -0.4, "t": 0.5, "tol": 1e-3, "h": 0.1}.items()},
+    **{name: _vector(k) for k, name in enumerate(("x", "y", "z", "u", "v", "w", "f"))},
+    "s": lambda size: np.random.default_rng(20).uniform(-1.0, 1.0, size),
+    "m": lambda size: np.random.default_rng(30).uniform(0.2, 1.5, (size, 3)),
+    "q": lambda size: np.random.default_rng(31).uniform(0.2, 1.5, (size, size)),
+    "r": lambda size: np.random.default_rng(32).uniform(0.2, 1.5, (2, 3, size)),
+    "xf": lambda size: np.random.default_rng(33).uniform(0.2, 1.5, size).astype(np.float32),
+    "xi": lambda size: np.random.default_rng(34).integers(0, max(size, 1), size),
+    "k": lambda size: 3,
+    "flag": lambda size: True,
+    "pair": lambda size: (0.3, 1.1),
+}  # fmt: skip
+TRIPS = (0, 1, 2, 5)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call gave: its value or the type of its exception, and its arguments afterwards."""
+
+    value: Any
+    error: type | None
+    args: tuple[Any, ...]
+
+
+def calls(function: Callable) -> Iterator[tuple[Any, ...]]:
+    """The argument lists a program is tried on: several sizes, and each number of trips."""
+    names = list(inspect.signature(function).parameters)
+    uses_size = any(isinstance(INPUTS[n](SIZE), np.ndarray) for n in names if n in INPUTS)
+    sizes = (SIZE, 1, 2, 0) if uses_size else (SIZE,)
+    trips = TRIPS if "n" in names else (None,)
+    for size, n in itertools.product(sizes, trips):
+        if size != SIZE and n not in (None, 2):
+            continue
+        yield tuple(n if name == "n" else INPUTS[name](size) for name in names)
+
+
+def outcome(function: Callable, args: tuple[Any, ...]) -> Outcome:
+    """Call on copies."""
+    own = copy.deepcopy(args)
+    try:
+        with np.errstate(all="ignore"):
+            value, error = function(*own), None
+    except Exception as e:
+        value, error = None, type(e)
+    return Outcome(value, error, own)
+
+
+def assert_same(got: Any, want: Any, what: str, rtol: float = 1e-12) -> None:
+    """The same type, dtype, shape and, to rounding, the same numbers."""
+    if isinstance(want, tuple):
+        assert isinstance(got, tuple) and len(got) == len(want), f"{what}: {got!r} for {want!r}"
+        for k, (x, y) in enumerate(zip(got, want, strict=True)):
+            assert_same(x, y, f"{what}[{k}]", rtol)
+        return
+    joined = type(got) is np.float64 and type(want) is float  # a Python float on one path only, see docs
+    assert type(got) is type(want) or joined, f"{what}: {got!r} ({type(got)}) for {want!r} ({type(want)})"
+    if isinstance(want, np.ndarray | np.generic) and not joined:
+        assert got.dtype == want.dtype and got.shape == want.shape, f"{what}: {got!r} for {want!r}"
+    if want is None or isinstance(want, str):
+        assert got == want, f"{what}: {got!r} for {want!r}"
+        return
+    tolerance = 1e-5 if getattr(want, "dtype", None) == np.float32 else rtol
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * 1e-2, err_msg=what)
+
+
+def compare(got: Outcome, want: Outcome, what: str) -> None:
+    if want.error is not None:
+        assert got.error is not None, f"{what}: Python raises {want.error.__name__}, got {got.value!r}"
+        assert issubclass(got.error, want.error), f"{what}: {got.error} for {want.error}"
+        return
+    assert got.error is None, f"{what}: raised {got.error}, Python returns {want.value!r}"
+    assert_same(got.value, want.value, what)
+    assert_same(got.args, want.args, f"{what}, arguments after the call")
+
+
+# -- versions -------------------------------------------------------------------------------------
+
+
+def version_of(function: Callable, args: tuple[Any, ...], distinct: bool = False) -> tuple[Version, Any, list[Any]]:
+    """The function's optimised version for a call, verified after every pass; and the call's leaves."""
+    names = list(inspect.signature(function).parameters)
+    found, skeletons, _ = lowered(prepare(function), names, args, distinct)
+    verify(found.program)
+    graph = run_passes(inline(found.program), PRIMAL, check=True)
+    assert same_graph(parse_graph(format_graph(graph)), graph), "the text does not read back"
+    version = as_is(found, graph, skeletons)
+    return version, found, found.summary.hidden
+
+
+def leaves_of(args: tuple[Any, ...], hidden: Any) -> list[Any]:
+    out: list[Any] = []
+
+    def walk(value: Any) -> None:
+        if isinstance(value, tuple):
+            for v in value:
+                walk(v)
+        elif isinstance(value, np.ndarray | np.generic | float | int | complex):
+            out.append(value)
+
+    for value in (*args, *(h.read() for h in hidden)):
+        walk(value)
+    return out
+
+
+class Projected(Rebuild):
+    """A version whose result is one float: all float results and changed arrays, weighted and summed."""
+
+    def __init__(self, version: Version, weights: dict[int, float]):
+        super().__init__(version.graph.name)
+        self.version = version
+        self.weights = weights
+
+    def projected(self) -> Graph:
+        with building(self.builder):
+            return self._projected()
+
+    def _projected(self) -> Graph:
+        graph = self.version.graph
+        self.params(graph.params)
+        self.nodes(graph.nodes)
+        total = self.builder.const(0.0)
+        for k, weight in self.weights.items():
+            value = self.value(graph.results[k])
+            if isinstance(value.type, ArrayType):
+                value = OPS["sum"](OPS["mul"](OPS["cos"](value), np.float64(weight)), axes=tuple(range(value.type.ndim)))
+            else:
+                value = OPS["mul"](OPS["cos"](value), weight)
+            total = OPS["add"](total, self.builder.cast(value, np.dtype(float), True))
+        return self.builder.finish([total])
+
+
+def differentiable_results(version: Version) -> dict[int, float]:
+    """The float results, with weights."""
+    found: dict[int, float] = {}
+
+    def walk(template: Any) -> None:
+        match template:
+            case Out(index=k) | NewArray(index=k):
+                if is_float(version.graph.results[k].type):
+                    found.setdefault(k, 0.5 + 0.37 * len(found))
+            case TupleOf(items=items):
+                for t in items:
+                    walk(t)
+            case ArgumentView():
+                pass
+
+    walk(version.template)
+    for k in version.interface.changed.values():
+        if is_float(version.graph.results[k].type):
+            found.setdefault(k, 0.5 + 0.37 * len(found))
+    return found
+
+
+def projection(outcome_: Outcome, version: Version) -> complex:
+    """The projected number from what Python returned; complex numbers are kept."""
+    total: Any = 0.0
+    weights = differentiable_results(version)
+    seen: set[int] = set()
+
+    def add(value: Any, k: int) -> None:
+        nonlocal total
+        if k in weights and k not in seen:
+            seen.add(k)
+            total = total + weights[k] * np.sum(np.cos(value))
+
+    def walk(value: Any, template: Any) -> None:
+        match template:
+            case Out(index=k) | NewArray(index=k, view=None):
+                add(value, k)
+            case TupleOf(items=items):
+                for v, t in zip(value, items, strict=True):
+                    walk(v, t)
+
+    walk(outcome_.value, version.template)
+    leaves = leaves_of(outcome_.args, [])
+    for position, k in version.interface.changed.items():
+        if position < len(leaves):
+            add(leaves[position], k)
+    return total
+
+
+# -- derivatives ------------------------------------------------------------------------------------
+
+
+def float_arguments(version: Version) -> list[int]:
+    """The arguments that can be differentiated with respect to."""
+    out = []
+    for k, (name, skeleton) in enumerate(version.arguments.items()):
+        if name == "tol":  # moving a tolerance moves where a loop stops, if it stops
+            continue
+        leaves = [s for _, s in leaf_positions(skeleton, 0)]
+        if leaves and all(s.dtype.kind == "f" for s in leaves):
+            out.append(k)
+    return out
+
+
+def derived(version: Version, argnums: tuple[int, ...]) -> Version:
+    """The gradient of the projected version."""
+    graph = Projected(version, differentiable_results(version)).projected()
+    flat = replace(version, graph=graph, template=Out(0), interface=Interface({}, [0]))
+    out = Gradient(argnums)(flat)
+    verify(out.graph)
+    graph = run_passes(out.graph, DERIVED, check=True)
+    return replace(out, graph=graph)
+
+
+def numeric_gradient(function: Callable, args: tuple[Any, ...], argnum: int, version: Version) -> list[tuple[Any, Any]]:
+    """Each float leaf's gradient by differences, with an error estimate per entry."""
+    base = args[argnum]
+    parts = base if isinstance(base, tuple) else (base,)
+    out = []
+    for j, part in enumerate(parts):
+        grad = np.zeros(np.shape(part))
+        error = np.zeros(np.shape(part))
+        for index in np.ndindex(np.shape(part)):
+            def at(step: complex, j: int = j, index: tuple[int, ...] = index) -> complex:
+                moved = list(copy.deepcopy(parts))
+                if np.ndim(moved[j]):
+                    moved[j] = moved[j].astype(complex if isinstance(step, complex) else moved[j].dtype)
+                    moved[j][index] += step
+                else:
+                    moved[j] = moved[j] + step
+                new = list(args)
+                new[argnum] = tuple(moved) if isinstance(base, tuple) else moved[0]
+                return projection(outcome(function, tuple(new)), version)
+
+            grad[index], error[index] = derivative(at, np.asarray(part).dtype == np.float32)
+        out.append((grad, error))
+    return out
+
+
+def derivative(at: Callable[[complex], complex], single: bool) -> tuple[float, float]:
+    """A derivative at 0 and its error: Ridders' extrapolation, improved by the complex step if it agrees.
+
+    References
+    ----------
+    Press et al., Numerical Recipes, section 5.7 (Ridders' method); Squire and Trapp, SIAM Review 40
+    (1998), complex step.
+    """
+    h = 0.05 if single else 0.01
+    table: list[list[float]] = []
+    best, error = 0.0, np.inf
+    for row in range(2 if single else 6):
+        step = h / 1.6**row
+        entry = [(np.real(at(step)) - np.real(at(-step))) / (2 * step)]
+        for k in range(row):
+            factor = 1.6 ** (2 * (k + 1))
+            entry.append((factor * entry[k] - table[-1][k]) / (factor - 1))
+            guess = max(abs(entry[k + 1] - entry[k]), abs(entry[k + 1] - table[-1][k]))
+            if guess < error:
+                best, error = entry[k + 1], guess
+        table.append(entry)
+    try:
+        exact = np.imag(at(1e-30j)) / 1e-30
+        if np.isfinite(exact) and abs(exact - best) <= 10 * error + 1e-7 * (1 + abs(best)):
+            return float(exact), 1e-11 * (1 + abs(exact))
+    except Exception:
+        pass  # not analytic: comparisons or real-only functions
+    return float(best), 4 * float(error) + 1e-8 * (1 + abs(best))
+
+
+
+def interpreted(function: Callable, args: tuple[Any, ...]) -> Outcome:
+    """What the reference interpreter makes of a call."""
+    own = copy.deepcopy(args)
+    version, found, hidden = version_of(function, own)
+    leaves = leaves_of(own, hidden)
+    try:
+        results = interpret(version.graph, leaves)
+    except Exception as e:
+        return Outcome(None, type(e), own)
+    place = {k: k for k in range(len(results))}
+    for position, k in version.interface.changed.items():
+        leaves[position][...] = results[k]
+    value = maker(version.template, version.graph.results, place)(results, leaves)
+    return Outcome(value, None, own)
