@@ -21,8 +21,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
+from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
-from srcgraph.ir.dims import Dim, evaluate
+from srcgraph.ir.dims import Dim, as_dim, evaluate
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.types import ArrayType, ScalarType
 from srcgraph.ir.walk import all_nodes
@@ -30,6 +31,7 @@ from srcgraph.ir.walk import all_nodes
 GUESS = 16
 """What an unknown size or number of trips is taken to be when costs are compared."""
 INFINITE = 2**29
+NO_BYTES = as_dim(0)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,14 +51,33 @@ class Home:
         return [] if self.parent is None else [*self.parent.chain(), self]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Choice:
-    """A row of the tape table."""
+    """A row of the tape table: how the reverse sweep comes by a value of the forward one.
 
-    value: Value
-    home: Home
-    bytes: int
+    Attributes
+    ----------
+    name : str
+        The user's variable, or the expression as the user wrote it.
+    loc : Loc or None
+        Where it is computed.
+    how : str
+        ``array``, ``list`` or ``blocks`` (arrays on a list) if it is saved, ``recomputed``, or
+        ``nothing`` if it is there anyway.
+    reason : str
+        Why, in the user's words.
+    bytes : Dim
+        What a trip of the innermost loop saves.
+    trips : tuple of Dim
+        How often each loop around it runs, outermost first; ``trips(line 22)`` where no size tells.
+    """
+
+    name: str
+    loc: Loc | None
+    how: str
     reason: str
+    bytes: Dim = NO_BYTES
+    trips: tuple[Dim, ...] = ()
 
 
 @dataclass(slots=True)
@@ -67,17 +88,23 @@ class Residuals:
     ----------
     homes : dict
         By region name.
-    saved : dict
-        Values to save, with why.
+    saved : list
+        Values to save, in order of definition.
     wanted : dict
         By region name: the values of that region the reverse code must have, in order of definition.
+    read : list
+        The values that reverse code reads itself, in order of definition, those outside loops included.
+    sources : dict
+        What a value inside a loop is recomputed from there, where it can be.
     """
 
     homes: dict[str, Home]
-    saved: dict[Value, Choice]
+    saved: list[Value]
     wanted: dict[str, list[Value]]
     home_of: dict[Value, Home] = field(default_factory=dict)
     definition: dict[Value, Apply | If] = field(default_factory=dict)
+    read: list[Value] = field(default_factory=list)
+    sources: dict[Value, Sequence[Value]] = field(default_factory=dict)
 
 
 def is_reverse(graph: Graph) -> bool:
@@ -87,9 +114,10 @@ def is_reverse(graph: Graph) -> bool:
 def choose(graph: Graph) -> Residuals:
     """Decide, for an open graph that holds both sweeps, how each value the reverse one reads is had."""
     work = _Work(graph)
-    needed = work.needed()
+    read = work.read_in_reverse()
+    needed = {v for v in (*read, *graph.results) if work.nested(v)}
     saved = work.cut(needed)
-    return work.finished(needed, saved)
+    return work.finished(read, needed, saved)
 
 
 class _Work:
@@ -132,15 +160,10 @@ class _Work:
         node = self.definition.get(value)
         return isinstance(node, Apply) and node.op.name == "const"
 
-    def needed(self) -> set[Value]:
-        """Values inside forward loops and branches that reverse code reads."""
-        found: set[Value] = set()
-        for node in all_nodes(self.graph):
-            for graph in node_graphs(node):
-                if is_reverse(graph):
-                    found.update(v for v in free_values(graph) if self.nested(v) and not self.is_literal(v))
-        own = {v for v in self.graph.results if self.nested(v)}
-        return found | own
+    def read_in_reverse(self) -> set[Value]:
+        """The forward values that reverse code reads from outside itself."""
+        graphs = (g for node in all_nodes(self.graph) for g in node_graphs(node) if is_reverse(g))
+        return {v for g in graphs for v in free_values(g) if v in self.home_of and not self.is_literal(v)}
 
     # -- recomputing ------------------------------------------------------------------------------
 
@@ -220,7 +243,7 @@ class _Work:
                     stack.append(source)
         return sorted(seen, key=self.order.__getitem__)
 
-    def finished(self, needed: set[Value], saved: set[Value]) -> Residuals:
+    def finished(self, read: set[Value], needed: set[Value], saved: set[Value]) -> Residuals:
         wanted, stack = set(needed), [v for v in needed if v not in saved]
         while stack:
             for source in self.sources(stack.pop()) or ():
@@ -231,20 +254,10 @@ class _Work:
         by_region: dict[str, list[Value]] = {}
         for value in sorted(wanted, key=self.order.__getitem__):
             by_region.setdefault(self.home_of[value].name, []).append(value)
-        choices = {
-            v: Choice(v, self.home_of[v], _bytes(v), self.why(v)) for v in sorted(saved, key=self.order.__getitem__)
-        }
-        return Residuals(self.homes, choices, by_region, self.home_of, self.definition)  # type: ignore[arg-type]
-
-    def why(self, value: Value) -> str:
-        node = self.definition.get(value)
-        if node is None:
-            return "carried from trip to trip, and read by the derivative"
-        if isinstance(node, Apply):
-            if not recomputable(node):
-                return f"{node.op.name} is too costly to run again"
-            return "smaller than what it is computed from"
-        return "the result of a loop or branch inside the loop"
+        kept = sorted(saved, key=self.order.__getitem__)
+        ordered = sorted(read, key=self.order.__getitem__)
+        sources = {v: found for v in self.reachable(needed) if (found := self.sources(v)) is not None}
+        return Residuals(self.homes, kept, by_region, self.home_of, self.definition, ordered, sources)  # type: ignore[arg-type]
 
 
 def recomputable(node: Apply) -> bool:

@@ -49,13 +49,21 @@ class Tape:
         return f"{self.hint}_saved" if self.hint else ""
 
     @property
+    def container(self) -> str:
+        """What the value is saved in, as the tape table says it."""
+        if not self.blocked:
+            return "list"
+        return "blocks" if self.listed else "array"
+
+    @property
     def block_name(self) -> str:
         return f"{self.hint}_block" if self.hint and self.listed else self.name
 
 
-def assemble(graph: Graph, residuals: Residuals, loops: dict[str, LoopFacts]) -> Graph:
-    """Return the closed graph of both sweeps."""
-    return _Assemble(graph, residuals, loops).run(graph)
+def assemble(graph: Graph, residuals: Residuals, loops: dict[str, LoopFacts]) -> tuple[Graph, list[Tape]]:
+    """Return the closed graph of both sweeps, and where values are saved."""
+    work = _Assemble(graph, residuals, loops)
+    return work.run(graph), work.tapes
 
 
 class _Assemble(Rebuild):

@@ -16,6 +16,7 @@ from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.types import ScalarType, type_symbols
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.activity import active_values
+from srcgraph.opt.ad.explain import explain
 from srcgraph.opt.ad.prepare import Prepared, prepare
 from srcgraph.opt.ad.residuals import Choice, choose
 from srcgraph.opt.ad.reverse import Reverse
@@ -30,7 +31,7 @@ class Derived:
     Attributes
     ----------
     tape : tuple of Choice
-        What is saved, per trip.
+        How the reverse sweep comes by each value that it reads.
     """
 
     graph: Graph
@@ -55,8 +56,8 @@ def gradient(graph: Graph, output: int, inputs: Sequence[int], kept: Sequence[in
     both = _both_sweeps(prepared, output, inputs, kept)
     both = dce(both)
     residuals = choose(both)
-    joined = assemble(both, residuals, prepared.loops)
-    return Derived(plain_names(joined), tuple(residuals.saved.values()))
+    joined, tapes = assemble(both, residuals, prepared.loops)
+    return Derived(plain_names(joined), explain(residuals, tapes))
 
 
 def _both_sweeps(prepared: Prepared, output: int, inputs: Sequence[int], kept: Sequence[int]) -> Graph:

@@ -1,0 +1,211 @@
+"""The tape table: how the reverse sweep comes by each value it reads, and why so.
+
+The decisions are `residuals`'s and `tape`'s; here they are put in the user's words.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterable, Iterator
+from functools import reduce
+
+from srcgraph.errors import Loc
+from srcgraph.ir.dims import UNKNOWN, Dim, floordiv, product, symbol
+from srcgraph.ir.graph import Apply, For, If, Node, Value, While
+from srcgraph.ir.types import ArrayType, ListType, ScalarType, is_float, is_integer, type_symbols
+from srcgraph.opt.ad.residuals import Choice, Residuals, recomputable
+from srcgraph.opt.ad.tape import Tape
+
+SAME = ("cast", "with_shape")
+"""Ops whose result is, to the user, their operand."""
+WIDTH = 40
+"""Longer expressions are cut off."""
+
+
+def explain(residuals: Residuals, tapes: Iterable[Tape]) -> tuple[Choice, ...]:
+    """Return a row per value: those saved, those recomputed, those that are there anyway."""
+    return tuple(_Explain(residuals, tapes).rows())
+
+
+class _Explain:
+    def __init__(self, residuals: Residuals, tapes: Iterable[Tape]):
+        self.residuals = residuals
+        self.container = {t.value: t.container for t in tapes}
+        self.definition = residuals.definition
+        self.outside = _symbols_outside(residuals)
+
+    def rows(self) -> Iterator[Choice]:
+        seen: set[tuple[str, int]] = set()
+        saved = [self.saved(v) for v in self.residuals.saved]
+        for row in (*saved, *self.recomputed(), *self.there()):
+            key = (row.name, row.loc.line if row.loc else 0)
+            if row.how in ("array", "list", "blocks") or key not in seen:
+                yield row
+            seen.add(key)
+
+    # -- rows -------------------------------------------------------------------------------------
+
+    def saved(self, value: Value) -> Choice:
+        assert not isinstance(value.type, ListType)
+        each = product(value.type.shape) * value.type.dtype.itemsize
+        nest = self.residuals.home_of[value].chain()
+        trips = tuple(self.trips(h.node) for h in nest if isinstance(h.node, For | While))
+        return Choice(self.label(value), self.loc(value), self.container[value], self.why_saved(value), each, trips)
+
+    def recomputed(self) -> Iterator[Choice]:
+        """Values inside loops that are neither saved nor index arithmetic."""
+        for value in self.residuals.read:
+            source = self.same(value)
+            if self.inside(source) and source not in self.container and not is_integer(source.type):
+                yield Choice(self.label(source), self.loc(source), "recomputed", self.why_recomputed(source))
+
+    def there(self) -> Iterator[Choice]:
+        """Variables outside every loop."""
+        for value in self.residuals.read:
+            if _is_users(value.name) and is_float(value.type) and not self.inside(value) and not self.derived(value):
+                yield Choice(value.name, self.loc(value), "nothing", "not computed in a loop: still there")
+
+    # -- reasons ----------------------------------------------------------------------------------
+
+    def why_saved(self, value: Value) -> str:
+        node = self.definition.get(value)
+        match node:
+            case None:
+                return "the next trip overwrites it"
+            case If():
+                return "running the branches that give it again would cost more"
+            case For() | While() if value.name.startswith("_trips"):
+                return "how often the inner loop ran is not known otherwise"
+            case For() | While() if value.name.startswith("_stopped"):
+                return "whether the inner loop stopped early is not known otherwise"
+            case For() | While():
+                return "running the inner loop that gives it again would cost more"
+            case Apply() if node.op.name in ("getitem", "dim") and self.inside(node.inputs[0]):
+                return f"{self.label(node.inputs[0])} changes in the loop; this part of it is all that is needed"
+            case Apply() if node.op.kind == "update":
+                return "a later store changes it"
+            case Apply() if not recomputable(node):
+                return f"{node.op.name} is too costly to run again"
+        return self.against_sources(value, node)
+
+    def against_sources(self, value: Value, node: Apply) -> str:
+        """Why a result is saved that could be computed again from other values."""
+        found = self.residuals.sources.get(value, ())
+        sources = [v for v in found if not is_integer(v.type) and v not in self.container]
+        names = _listed(self.label(v) for v in sources)
+        if len(sources) > 1 or any(_axes(v) > _axes(value) for v in sources):
+            return f"kept in place of {names}"
+        return f"as small as {names or 'its operands'}, and {node.op.name} is not run again"
+
+    def why_recomputed(self, value: Value) -> str:
+        node = self.definition.get(value)
+        if not isinstance(node, Apply):
+            return "cheap to choose again"
+        names = [v for v in node.inputs if not self.literal(v)]
+        if node.op.name == "getitem" and not self.inside(node.inputs[0]):
+            return f"{self.label(node.inputs[0])} does not change: read again"
+        return f"cheap: from {_listed(self.label(v) for v in names)}" if names else "cheap"
+
+    # -- names ------------------------------------------------------------------------------------
+
+    def label(self, value: Value) -> str:
+        """The user's name for a value, or its text in the source."""
+        value = self.same(value)
+        node = self.definition.get(value)
+        if isinstance(node, For | While) and value.name.startswith("_"):
+            return "trips of the loop" if value.name.startswith("_trips") else "early exit of the loop"
+        if _is_users(value.name):
+            return value.name
+        if isinstance(node, Apply) and node.op.name == "dim":
+            return f"{self.label(node.inputs[0])}.shape[{node.attrs['axis']}]"
+        written = expression_at(node.origin.loc) if node is not None else ""
+        if written or not isinstance(node, Apply):
+            return _short(written) or value.name.lstrip("_") or "a value"
+        if node.op.name == "getitem":
+            return f"{self.label(node.inputs[0])}[{', '.join(map(self.label, node.inputs[1:]))}]"
+        return node.op.name
+
+    def same(self, value: Value) -> Value:
+        """The value of which this is only another form."""
+        node = self.definition.get(value)
+        if isinstance(node, Apply) and (node.op.name in SAME or node.op.kind == "check"):
+            return self.same(node.inputs[0])
+        return value
+
+    def loc(self, value: Value) -> Loc | None:
+        node = self.definition.get(value) or self.residuals.home_of[value].node
+        return node.origin.loc if node is not None else None
+
+    # -- where values are -------------------------------------------------------------------------
+
+    def inside(self, value: Value) -> bool:
+        home = self.residuals.home_of.get(value)
+        return home is not None and home.parent is not None
+
+    def derived(self, value: Value) -> bool:
+        node = self.definition.get(value)
+        return node is not None and node.origin.by != ""
+
+    def literal(self, value: Value) -> bool:
+        node = self.definition.get(value)
+        return isinstance(node, Apply) and node.op.name == "const"
+
+    def trips(self, node: Node) -> Dim:
+        """How often a loop runs, where sizes tell; else a symbol that names the loop."""
+        if isinstance(node, For):
+            start, stop, step = (_size(v) for v in (node.start, node.stop, node.step))
+            if step.const:
+                span = stop - start if step.const > 0 else start - stop
+                if span.symbols() <= self.outside:
+                    return floordiv(span + (abs(step.const) - 1), abs(step.const))
+        line = node.origin.loc.line if node.origin.loc is not None else 0
+        return symbol(f"trips(line {line})")
+
+
+def _symbols_outside(residuals: Residuals) -> frozenset[str]:
+    """The sizes known outside every loop."""
+    values = (v for v, home in residuals.home_of.items() if home.parent is None)
+    return reduce(frozenset.union, (type_symbols(v.type) for v in values), frozenset())
+
+
+def _axes(value: Value) -> int:
+    return value.type.ndim if isinstance(value.type, ArrayType) else 0
+
+
+def _size(value: Value) -> Dim:
+    """The expression an integer is known to equal."""
+    known = value.type.value if isinstance(value.type, ScalarType) else None
+    return UNKNOWN if known is None else known
+
+
+def _is_users(name: str) -> bool:
+    """Whether a value's name is one the user wrote: made-up ones start with an underscore."""
+    return name.isidentifier() and not name.startswith("_")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 3].rstrip()}..."
+
+
+def expression_at(loc: Loc | None) -> str:
+    """The expression a user wrote at a place, on one line; of ``x[i] += y``, what it changes."""
+    if loc is None or loc.end_line != loc.line or loc.end_col is None:
+        return ""
+    text = linecache.getline(loc.file, loc.line).encode()[loc.col : loc.end_col].decode(errors="ignore").strip()
+    try:
+        statements = ast.parse(text).body
+    except SyntaxError:
+        return ""
+    match statements:
+        case [ast.Expr(value=ast.Tuple())]:
+            return ""
+        case [ast.Expr()]:
+            return text
+        case [ast.AugAssign(target=target)]:
+            return ast.unparse(target)
+    return ""
