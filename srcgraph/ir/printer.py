@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import keyword
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Program, Value, While, node_graphs
+from srcgraph.ir.graph import NOWHERE, Apply, Call, For, Graph, If, Node, Origin, Program, Value, While, node_graphs
 from srcgraph.ir.types import NAME_OF
 from srcgraph.ir.view import View
 
@@ -22,7 +22,12 @@ def format_graph(graph: Graph, *, locs: bool = False, hints: bool = True) -> str
 
     ``locs`` appends each node's place as a comment; without ``hints`` values are just numbered.
     """
-    return _Printer(locs, hints).function(graph, 0)
+    return "\n".join(text for text, _ in _Printer(locs, hints).function(graph, 0))
+
+
+def format_lines(graph: Graph) -> list[Line]:
+    """Return the lines of the text of a closed graph, each with the place it comes from."""
+    return _Printer(False, True).function(graph, 0)
 
 
 def format_program(program: Program, *, locs: bool = False) -> str:
@@ -56,6 +61,10 @@ def format_attr(value: Any) -> str:
     return str(value)
 
 
+Line: TypeAlias = tuple[str, Origin]
+"""A line of text and the place it comes from."""
+
+
 class _Printer:
     def __init__(self, locs: bool, hints: bool):
         self.locs = locs
@@ -76,33 +85,33 @@ class _Printer:
             return hint
         return self.unique(f"{hint}_{count}")
 
-    def function(self, graph: Graph, depth: int) -> str:
+    def function(self, graph: Graph, depth: int, owner: Origin = NOWHERE) -> list[Line]:
         pad = "    " * depth
         params = ", ".join(f"{self.name(p)}: {p.type}" for p in graph.params)
-        lines = [""]
+        lines: list[Line] = []
         for node in graph.nodes:
-            lines += (
-                [pad + "    " + line for line in self.node(node)] if not node_graphs(node) else self.block(node, depth)
-            )
+            if node_graphs(node):
+                lines += self.block(node, depth)
+            else:
+                lines += [(f"{pad}    {line}", node.origin) for line in self.node(node)]
         results = ", ".join(self.operand(r) for r in graph.results)
         types = ", ".join(str(r.type) for r in graph.results)
         one = len(graph.results) == 1
-        lines[0] = (
-            f"{pad}def {graph.name if depth == 0 else self.unique(graph.name)}({params}) -> {types if one else f'({types})'}:"
-        )
-        lines.append(f"{pad}    return {results if one else f'({results})'}")
-        return "\n".join(lines)
+        name = graph.name if depth == 0 else self.unique(graph.name)
+        head = f"{pad}def {name}({params}) -> {types if one else f'({types})'}:"
+        return [(head, owner), *lines, (f"{pad}    return {results if one else f'({results})'}", owner)]
 
-    def block(self, node: Node, depth: int) -> list[str]:
+    def block(self, node: Node, depth: int) -> list[Line]:
         """A node with graphs: their functions, the outputs' types, the node."""
-        inner = [self.function(g, depth + 1) for g in node_graphs(node)]
-        names = [text.split("def ", 1)[1].split("(", 1)[0] for text in inner]
+        inner = [self.function(g, depth + 1, node.origin) for g in node_graphs(node)]
+        names = [lines[0][0].split("def ", 1)[1].split("(", 1)[0] for lines in inner]
         pad = "    " * (depth + 1)
         head = self.head(node, names)
         declared = [f"{pad}{self.name(o)}: {o.type}" for o in node.outputs]
         targets = "".join(f"{self.name(o)}, " for o in node.outputs).rstrip(" ")
         line = f"{pad}({targets}) = {head}" if node.outputs else f"{pad}() = {head}"
-        return [*inner, *declared, line + self.comment(node)]
+        own = [(text, node.origin) for text in (*declared, line + self.comment(node))]
+        return [line for lines in inner for line in lines] + own
 
     def head(self, node: Node, names: list[str]) -> str:
         captures = f"captures={self.operands(node.captures)}" if not isinstance(node, Apply | Call) else ""
