@@ -8,15 +8,21 @@ and an estimate of their error. Arrays it changes count as results.
 
 from __future__ import annotations
 
-import copy
+import importlib
 import inspect
 import itertools
+import pkgutil
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import programs
 
+import srcgraph as sg
+from srcgraph.codegen.cpu import generate
 from srcgraph.codegen.storage import Interface
 from srcgraph.frontend.session import prepare
 from srcgraph.frontend.specialize import ArgumentView, NewArray, Out, TupleOf
@@ -32,6 +38,7 @@ from srcgraph.ir.walk import same_graph
 from srcgraph.opt.inline import inline
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
+from srcgraph.runtime.load import load
 from srcgraph.runtime.results import maker
 from srcgraph.runtime.specialization import as_is, lowered
 from srcgraph.runtime.transforms import Gradient, Version, leaf_positions
@@ -60,6 +67,23 @@ INPUTS: dict[str, Callable[[int], Any]] = {
 TRIPS = (0, 1, 2, 5)
 
 
+def corpus() -> list[Callable]:
+    """Every program: the public functions of the modules in `programs`."""
+    found = []
+    for info in pkgutil.iter_modules(programs.__path__):
+        module = importlib.import_module(f"programs.{info.name}")
+        found += [
+            f
+            for name, f in vars(module).items()
+            if inspect.isfunction(f) and f.__module__ == module.__name__ and not name.startswith("_")
+        ]
+    return found
+
+
+def label(function: Callable) -> str:
+    return f"{function.__module__.split('.')[-1]}.{function.__name__}"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a call gave: its value or the type of its exception, and its arguments afterwards."""
@@ -81,11 +105,33 @@ def calls(function: Callable) -> Iterator[tuple[Any, ...]]:
         yield tuple(n if name == "n" else INPUTS[name](size) for name in names)
 
 
+def duplicate(value: Any, known: dict[int, Any] | None = None) -> Any:
+    """A copy of an argument in memory of its own, arranged as the original's: order, strides, steps back.
+
+    An array met twice is one array again.
+    """
+    known = {} if known is None else known
+    if isinstance(value, tuple):
+        return tuple(duplicate(v, known) for v in value)
+    if not isinstance(value, np.ndarray):
+        return value
+    if id(value) not in known:
+        spans = [(size - 1) * step for size, step in zip(value.shape, value.strides, strict=True) if value.size]
+        low, high = sum(s for s in spans if s < 0), sum(s for s in spans if s > 0)
+        room = bytearray(high - low + value.itemsize)
+        out = np.ndarray(value.shape, value.dtype, room, offset=-low, strides=value.strides)
+        out[...] = value
+        out.flags.writeable = value.flags.writeable
+        known[id(value)] = out
+    return known[id(value)]
+
+
 def outcome(function: Callable, args: tuple[Any, ...]) -> Outcome:
     """Call on copies."""
-    own = copy.deepcopy(args)
+    own = duplicate(args)
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", np.exceptions.ComplexWarning)  # a complex step stored in a real array
             value, error = function(*own), None
     except Exception as e:
         value, error = None, type(e)
@@ -169,7 +215,9 @@ class Projected(Rebuild):
         for k, weight in self.weights.items():
             value = self.value(graph.results[k])
             if isinstance(value.type, ArrayType):
-                value = OPS["sum"](OPS["mul"](OPS["cos"](value), np.float64(weight)), axes=tuple(range(value.type.ndim)))
+                value = OPS["sum"](
+                    OPS["mul"](OPS["cos"](value), np.float64(weight)), axes=tuple(range(value.type.ndim))
+                )
             else:
                 value = OPS["mul"](OPS["cos"](value), weight)
             total = OPS["add"](total, self.builder.cast(value, np.dtype(float), True))
@@ -260,8 +308,9 @@ def numeric_gradient(function: Callable, args: tuple[Any, ...], argnum: int, ver
         grad = np.zeros(np.shape(part))
         error = np.zeros(np.shape(part))
         for index in np.ndindex(np.shape(part)):
+
             def at(step: complex, j: int = j, index: tuple[int, ...] = index) -> complex:
-                moved = list(copy.deepcopy(parts))
+                moved = list(duplicate(parts))
                 if np.ndim(moved[j]):
                     moved[j] = moved[j].astype(complex if isinstance(step, complex) else moved[j].dtype)
                     moved[j][index] += step
@@ -306,11 +355,10 @@ def derivative(at: Callable[[complex], complex], single: bool) -> tuple[float, f
     return float(best), 4 * float(error) + 1e-8 * (1 + abs(best))
 
 
-
 def interpreted(function: Callable, args: tuple[Any, ...]) -> Outcome:
     """What the reference interpreter makes of a call."""
-    own = copy.deepcopy(args)
-    version, found, hidden = version_of(function, own)
+    own = duplicate(args)
+    version, _, hidden = version_of(function, own)
     leaves = leaves_of(own, hidden)
     try:
         results = interpret(version.graph, leaves)
@@ -321,3 +369,90 @@ def interpreted(function: Callable, args: tuple[Any, ...]) -> Outcome:
         leaves[position][...] = results[k]
     value = maker(version.template, version.graph.results, place)(results, leaves)
     return Outcome(value, None, own)
+
+
+# -- checks -----------------------------------------------------------------------------------------
+
+
+def check_value(program: Callable) -> None:
+    """Compiled and interpreted give what Python gives, for several sizes and numbers of trips."""
+    compiled = sg.api.compile(program)
+    for args in calls(program):
+        want = outcome(program, args)
+        compare(interpreted(program, args), want, f"interp{args}")
+        compare(outcome(compiled, args), want, f"compiled{args}")
+
+
+def check_gradient(program: Callable) -> None:
+    """The gradient of every float result and changed array agrees with differences; twice the same."""
+    tried = 0
+    for args in differentiable_calls(program):
+        version, _, hidden = version_of(program, args, distinct=True)
+        argnums = tuple(float_arguments(version))
+        if argnums and differentiable_results(version):
+            tried += 1
+            check_gradient_at(program, args, version, argnums, hidden)
+    assert tried, "the program was taken to have float inputs and results, but has none"
+
+
+def differentiable_calls(program: Callable) -> Iterator[tuple[Any, ...]]:
+    """The argument lists, of those `calls` gives, on which Python finds something to differentiate."""
+    names = list(inspect.signature(program).parameters)
+    for args in calls(program):
+        done = outcome(program, args)
+        if done.error is not None or any(np.size(x) == 0 for x in leaves_of(args, [])):
+            continue
+        inputs = [leaves_of((a,), []) for a, n in zip(args, names, strict=True) if n != "tol"]
+        changed = [x for x, y in zip(leaves_of(done.args, []), leaves_of(args, []), strict=True) if not _equal(x, y)]
+        results = [x for x in leaves_of((done.value,), []) if not any(x is a for a in leaves_of(done.args, []))]
+        if any(xs and all(map(_is_float, xs)) for xs in inputs) and any(map(_is_float, results + changed)):
+            yield args
+
+
+def _is_float(x: Any) -> bool:
+    return np.asarray(x).dtype.kind == "f"
+
+
+def _equal(x: Any, y: Any) -> bool:
+    return bool(np.all(np.asarray(x) == np.asarray(y)))
+
+
+@lru_cache(maxsize=8)
+def compiled_text(text: str, name: str) -> Callable:
+    """The function in a generated module; numbers of trips share one text, which is compiled once."""
+    return load(text, name)[0]
+
+
+def check_gradient_at(
+    program: Callable, args: tuple[Any, ...], version: Version, argnums: tuple[int, ...], hidden: Any
+) -> None:
+    """One call's gradients: compiled, interpreted and by differences; the caller's arrays stay as they were."""
+    gradient = derived(version, argnums)
+    leaves = leaves_of(args, hidden)
+    generated = generate(gradient.graph, gradient.interface, name="gradient")
+    run = compiled_text(generated.text.text, "gradient")
+    before = duplicate(tuple(leaves))
+    got = _as_list(run(*leaves), len(gradient.interface.returned))
+    again = _as_list(run(*leaves), len(gradient.interface.returned))
+    reference = interpret(gradient.graph, leaves)
+    np.testing.assert_equal(tuple(leaves), before, err_msg="the gradient changed its arguments")
+    want = [pair for k in argnums for pair in numeric_gradient(program, args, k, version)]
+    for j, (grad, error) in enumerate(want):
+        np.testing.assert_equal(again[j], got[j], err_msg="a second call gave something else")
+        single = np.asarray(reference[j]).dtype == np.float32 or any(
+            getattr(v, "dtype", 0) == np.float32 for v in leaves
+        )
+        loose = 2e-4 if single else 1e-10
+        np.testing.assert_allclose(
+            got[j], reference[j], rtol=loose, atol=loose / 100, err_msg="compiled against interp"
+        )
+        assert np.shape(got[j]) == np.shape(grad)
+        off = np.abs(np.asarray(got[j], float) - grad)
+        scale = 2e-3 * (1 + np.abs(grad)) if single else 0.0
+        assert np.all(off <= error + 1e-9 * (1 + np.abs(grad)) + scale), (
+            f"{args}: gradient {j} is {got[j]}, differences give {grad} within {error}\n{generated.text.text}"
+        )
+
+
+def _as_list(outs: Any, count: int) -> list[Any]:
+    return [outs] if count == 1 else list(outs)

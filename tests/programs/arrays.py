@@ -1,4 +1,5 @@
 """Arrays: elements, slices, stores, views, reductions, copies and aliases."""
+# ruff: noqa: B905  (these programs do what people do)
 
 import numpy as np
 
@@ -215,7 +216,7 @@ def broadcasting(m, a):
 
 
 def scalar_and_array(x, a):
-    return (a * x + 1.0) / (2.0 + x * x) - x ** 2 / a
+    return (a * x + 1.0) / (2.0 + x * x) - x**2 / a
 
 
 def array_of_ints(xi, x):

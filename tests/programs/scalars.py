@@ -1,4 +1,5 @@
 """Numbers and control flow."""
+# ruff: noqa: B007, F821, F841  (these programs do what people do)
 
 import math
 
