@@ -1,0 +1,19 @@
+"""From a closed graph to the text of a Python module that numba compiles and people read.
+
+In: a graph, which parameters it may change, which results are returned. Out: text, the user's line
+for each of its lines, and the array copies that had to be made.
+
+The stages, in order:
+uses       who reads and who overwrites each value
+schedule   graph to items: what gets a variable, what is nested, which loops run
+kernels    loop nests over arrays: made, stored into, reduced, and fused with their neighbours
+expr       an element of an array at an index, as one nested expression
+items      the vocabulary between schedule and text: statements whose variables have no names yet
+storage    values become buffers: which store is in place, which needs a copy
+liveness   what is still needed after each item
+names      the user's names; one name for the versions of one variable
+body       items to statements
+tidy       flags back to `break` and `return`
+source     statements to text, line map, comments with the user's lines
+cpu        all of these in order: one numba function
+"""

@@ -1,0 +1,30 @@
+"""From a Python function and the types of its arguments to typed graphs.
+
+In: a live function, and the skeletons of the arguments of a call (`srcgraph.infer.signature`).
+Out: a `Program` of closed graphs, one per function called; what the call returns, as a template over
+the graph's results; what was read from outside, as inputs and guards. Or every problem, with its line.
+
+Once per function:
+source       find the function's text, parse it, check that it is what is running
+fence        the supported language as one table; all violations at once
+exits        break, continue and early return in tail position only
+scope        assigned, read and still needed names, per block
+
+Once per signature:
+specialize   one graph per function and signature; what calls return and change
+session      what the functions of one specialisation share: graphs, globals read, guards, problems
+lower        the abstract interpreter: its state, names, and the walk over statements
+statements   assignment, stores, branches
+loops        what a loop runs over, and the `For` or `While` it becomes
+headers      what a loop carries: the body walked until the state at its header stops changing
+join         what two paths made of names and memory, as outputs of one `If`
+expressions  numbers, arrays, indexing, operators
+attributes   attributes and methods of arrays, numbers, modules
+calls        calls of NumPy, math, builtins and the user's functions
+closures     functions defined inside the one being lowered
+pythonic     Python's builtins with Python's meaning
+resolve      what users write, by the Python object it is: the ops and rules behind it
+arrays       NumPy functions about memory: views, copies, fancy indexing
+entities     what a name can mean: number, reference to an array, tuple, function, constant
+memory       reading and writing arrays through references; views composed
+"""

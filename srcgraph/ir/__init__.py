@@ -1,0 +1,21 @@
+"""The language of the graphs: typed, functional, closed; and what any pass needs to work on them.
+
+In: nodes appended through a `Builder`, or text. Out: `Graph`s, which every other package reads.
+Nothing here knows Python's syntax, numba, or how a derivative is put together.
+
+types     what is known of a value: dtype, a `Dim` per axis, Python's number or NumPy's
+dims      sizes and integers as exact polynomials; equality and inequality proved
+promote   NumPy's promotion rules, asked of NumPy
+graph     Value, Apply, If, While, For, Call, Graph: frozen data
+op        Op and Composite: one record says everything about an operation
+ops       the records, by theme
+view      which elements a basic index selects, as data
+builder   the one way to make nodes: types, names, places, merging of equal ones
+closure   outer values read by inner graphs become captures, and back
+rebuild   replay a graph through a builder: the base of most passes
+walk      every node at every depth; equality up to names
+verify    the invariants of a closed graph
+interp    run a graph with NumPy, node by node: its reference meaning
+printer   graph to text
+parser    text to graph
+"""

@@ -1,0 +1,11 @@
+"""From a typed graph to a better one, or to its gradient.
+
+In and out: closed graphs. A pass returns the same object when nothing changed.
+
+passes    what a pass is, how passes run, are timed, printed and verified
+pipeline  the order of the passes, and nowhere else
+inline    called graphs in place of their calls
+dce       drop nodes, branch outputs and loop carries that nothing needs
+licm      move what is the same on every trip out of its loop
+ad        reverse-mode derivatives
+"""

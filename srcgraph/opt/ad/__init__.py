@@ -1,0 +1,14 @@
+"""From a closed graph to the closed graph of its value and gradient, loops and branches included.
+
+In: an optimised graph, which result to differentiate, with respect to which parameters. Out: one
+graph with the forward and the reverse sweep, and for every value the reverse sweep reads, how it
+comes by it: it is still there, it is recomputed, or it is saved on a tape.
+
+vjp        the order of work
+prepare    loops count their trips and say why they stopped
+activity   which values depend on the inputs and influence the result
+reverse    the reverse sweep, written as if every forward value could be read; `accumulate`
+residuals  what to save and what to recompute: a minimum cut in bytes
+tape       both sweeps put together; arrays, blocks and lists of saved values
+explain    the tape table, in the user's words
+"""
