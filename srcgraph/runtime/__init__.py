@@ -3,10 +3,12 @@
 In: functions and arguments. Out: what plain Python would have returned. Everything else in the
 package is used from here.
 
-api             compile, grad, value_and_grad; `Compiled`, which keeps a version per signature
+api             compile, grad, value_and_grad, inspect; `Compiled`, which keeps a version per signature
 specialization  one version: frontend, passes, transforms and code generation in order; its calls
 transforms      what can be made of a function before it is compiled: its gradient
 results         what a call returns, made from the generated function's outputs
+inspection      what a version became: source, graph, generated code, tape and passes, as text
+html            the same as HTML;  highlight: Python text in colours;  excerpts: the user's functions in it
 load            generated text to a function that tracebacks and debuggers can show
 cpu             the few helpers that generated code calls
 """

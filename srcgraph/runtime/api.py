@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import types
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
 from srcgraph.errors import ArgumentError
 from srcgraph.frontend.session import FunctionCode, prepare
 from srcgraph.ir.graph import Graph
+from srcgraph.runtime.html import hint
+from srcgraph.runtime.inspection import Inspection, inspection
 from srcgraph.runtime.specialization import Specialization, describe_arguments, specialize
 from srcgraph.runtime.transforms import Gradient, Transform
 
@@ -38,7 +40,7 @@ class Compiled:
         self.transforms = tuple(transforms)
         self.source = source
         self.code: FunctionCode = prepare(function, source)
-        self.signature = inspect.signature(function)
+        self.signature = signature(function)
         self.names = list(self.signature.parameters)
         self.versions: dict[Any, Specialization] = {}
         self.static: frozenset[str] = frozenset()
@@ -92,6 +94,12 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<srcgraph.Compiled {self.__name__}>"
+
+    def _repr_html_(self) -> str:
+        """The newest version, or how to get one."""
+        if not self.versions:
+            return hint(self.py_func.__name__)
+        return inspection(self.code, next(reversed(self.versions.values())))._repr_html_()
 
 
 def as_function(function: Any) -> types.FunctionType:
@@ -204,6 +212,33 @@ def value_and_grad(
     (9.0, 6.0)
     """
     return _differentiated(function, argnums, "value, gradient", has_aux, value_and_grad, {})
+
+
+def inspect(function: Callable, /, *args: Any, **kwargs: Any) -> Inspection:
+    """What a function becomes for the types of example arguments; it is not called.
+
+    Parameters
+    ----------
+    function : function or Compiled
+        A plain function, or what `compile`, `grad` or `value_and_grad` made of one.
+    *args, **kwargs
+        Arguments such as it will be called with.
+
+    Returns
+    -------
+    Inspection
+        Source, graph, generated code, tape and passes. Shown in a notebook, side by side with linked
+        lines; printed, as text; ``save_html(path)`` writes a page.
+
+    Examples
+    --------
+    >>> def square(x):
+    ...     return x * x
+    >>> inspect(square, 3.0).tape
+    """
+    compiled = compile(function)
+    version, _ = compiled.version(compiled.bound(args, kwargs))
+    return inspection(compiled.code, version)
 
 
 def _differentiated(
