@@ -94,7 +94,7 @@ class Body:
         if isinstance(expr, ast.Name) and expr.id == name:
             return []
         if isinstance(expr, ast.BinOp) and isinstance(expr.op, _AUGMENTED):
-            if isinstance(expr.left, ast.Name) and expr.left.id == name and not _mentions(expr.right, name):
+            if isinstance(expr.left, ast.Name) and expr.left.id == name:
                 return [ast.AugAssign(self.target(value), expr.op, expr.right)]
         return [ast.Assign([self.target(value)], expr, lineno=0)]
 

@@ -107,7 +107,7 @@ def _is_size(item: Item) -> bool:
 
 
 def _helpers_used(block: Block) -> list[str]:
-    names = {op.emit["cpu"] for op in OPS.values() if op.kind == "library" and "cpu" in op.emit}
+    names = {text for op in OPS.values() if op.kind == "library" for text in op.emit.values()}
     found = {n.id for e in all_exprs(block) for n in ast.walk(e) if isinstance(n, ast.Name)}
     return sorted(found & names)
 

@@ -209,8 +209,8 @@ class Expressions:
         out = node.outputs[0].type.dtype
         if node.op.name == "cast":
             return self.cast(operands[0], node.inputs[0].type.dtype, out)
-        if node.op.name in _MIXES:
-            operands = [_without_float(a, operands, k) for k, a in enumerate(operands)]
+        if node.op.name in _MIXES and out == FLOAT:
+            operands = _without_float(operands)
         text = node.op.emit.get(self.target)
         if text is None:
             raise InternalError(f"{node.op.name} has no text for {self.target}")
@@ -235,14 +235,17 @@ class Expressions:
 _MIXES = {"add", "sub", "mul", "div"}
 
 
-def _without_float(operand: ast.expr, operands: Sequence[ast.expr], k: int) -> ast.expr:
+def _without_float(operands: Sequence[ast.expr]) -> list[ast.expr]:
     """``0.5 * float(k)`` is written ``0.5 * k``: beside a float, an integer is one."""
+    integers = [_converted_integer(o) for o in operands]
+    alone = sum(i is not None for i in integers) == 1
+    return [i if i is not None and alone else o for i, o in zip(integers, operands, strict=True)]
+
+
+def _converted_integer(operand: ast.expr) -> ast.expr | None:
+    """``k`` of ``float(k)``."""
     is_cast = isinstance(operand, ast.Call) and isinstance(operand.func, ast.Name) and operand.func.id == "float"
-    if not is_cast:
-        return operand
-    others = [o for j, o in enumerate(operands) if j != k]
-    sure = all(isinstance(o, ast.Constant) and isinstance(o.value, float) for o in others)
-    return operand.args[0] if sure else operand  # type: ignore[attr-defined]
+    return operand.args[0] if is_cast else None  # type: ignore[attr-defined]
 
 
 def base_index(view: View, operands: Sequence[Dim], index: Index) -> Index:

@@ -433,7 +433,7 @@ def _readers_outside(value: Value, kernel: Kernel, s: Scheduler) -> bool:
     while stack:
         current = stack.pop()
         for use in s.uses.reads[current]:
-            if not isinstance(use.node, Apply) or s.wants_memory(use):
+            if not isinstance(use.node, Apply) or s.wants_memory(current, use):
                 return True
             out = use.node.outputs[0]
             if out in inside or out in seen:

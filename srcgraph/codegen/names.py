@@ -211,8 +211,8 @@ class Names:
                 self._union(x, y)
         by_hint: dict[str, list[Value]] = defaultdict(list)
         for value in self.order:
-            if value.name:
-                by_hint[value.name].append(value)
+            if self.hints[value]:
+                by_hint[self.hints[value].lstrip("_")].append(value)
         for values in by_hint.values():
             for k, value in enumerate(values[1:], 1):
                 for earlier in values[:k]:
@@ -253,6 +253,8 @@ class Names:
         for root in roots:
             hint = self._hint_of(root)
             name = hint if root in self.params else _free(hint, taken)
+            if not name.strip("_"):  # a loop over `_` whose trip is needed after all
+                name = next(n for n in _index_names() if n not in taken)
             taken.add(name)
             self.names[root] = name
 

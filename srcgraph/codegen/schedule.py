@@ -19,7 +19,7 @@ from srcgraph.errors import InternalError
 from srcgraph.ir.closure import open_, renamed
 from srcgraph.ir.graph import NOWHERE, Apply, Call, For, Graph, If, Node, Origin, Value, While, node_graphs
 from srcgraph.ir.types import INT, PY_INT, ArrayType, ScalarType
-from srcgraph.ir.view import element
+from srcgraph.ir.view import element, transposed
 
 NEST_LIMIT = 24
 """A nested expression longer than this many ops is split into named parts."""
@@ -144,10 +144,20 @@ class Scheduler:
                 return False
             if self.uses.symbols[known.symbol] > 1:
                 return True
+        if self.is_converted_integer(value, node):
+            return False
         readers = self.uses.reads[value]
         if value.name or len(readers) != 1 or node.op.kind in ("reduction", "library"):
             return True
         return not self.nests(value, readers[0])
+
+    def is_converted_integer(self, value: Value, node: Apply) -> bool:
+        """Whether a number is an integer variable as a float, which costs nothing to write again."""
+        if value.name or node.op.name != "cast":
+            return False
+        number = node.inputs[0]
+        known = number.type.value if isinstance(number.type, ScalarType) else None
+        return number in self.variables or (known is not None and known.symbol in self.providers)
 
     def nests(self, value: Value, use: Use) -> bool:
         """Whether a number read once may stand inside the expression that reads it."""
@@ -235,7 +245,7 @@ class Scheduler:
         node = self.uses.definition[value]
         place = self.uses.defined_at[value]
         readers = self.uses.reads[value]
-        if value in self.uses.consumed or any(self.wants_memory(u) for u in readers):
+        if value in self.uses.consumed or any(self.wants_memory(value, u) for u in readers):
             return True
         if any(u.place.graph is not place.graph for u in readers) and not self.is_free(node):
             return True
@@ -257,13 +267,17 @@ class Scheduler:
             place = place.parent
         return place.position
 
-    def wants_memory(self, use: Use) -> bool:
-        """Whether a reader needs its operand as an array."""
+    def wants_memory(self, value: Value, use: Use) -> bool:
+        """Whether a reader needs ``value`` as an array."""
         node = use.node
         if not isinstance(node, Apply):
             return True
+        if node.op.name == "matmul" and is_transpose(self.uses.definition.get(value)):
+            return False
         if node.op.kind in ("library", "list"):
             return True
+        if is_transpose(node) and node.outputs[0] not in self.made:
+            return any(isinstance(u.node, Apply) and u.node.op.name == "matmul" for u in self.uses.reads[node.outputs[0]])
         return node.op.name == "broadcast_to" and kernels.stretches_at_run_time(node)
 
     def is_free(self, node: Apply) -> bool:
@@ -375,9 +389,11 @@ class Scheduler:
         yield Store(node.outputs[0], base, index, expr, node.op.name == "add_at", node.origin)
 
     def library(self, node: Apply) -> Iterator[Item]:
-        args = [ref(v) if in_memory(v) else self.write.scalar(v) for v in node.inputs]
-        name = node.op.emit[self.write.target]
+        args = [self.in_place(v) if in_memory(v) else self.write.scalar(v) for v in node.inputs]
         out = node.outputs[0]
+        name = node.op.emit[self.write.target]
+        if node.op.name == "matmul" and out.type.dtype.kind not in "fc":
+            name = node.op.emit[f"{self.write.target}_exact"]
         attrs = [literal(v) for v in node.attrs.values()]
         self.name(out)
         if node.op.name == "reshape":
@@ -385,6 +401,12 @@ class Scheduler:
             yield Let(out, call(name, args[0], shape), node.origin, alias=node.inputs[0])
         else:
             yield Let(out, call(name, *args, *attrs), node.origin)
+
+    def in_place(self, value: Value) -> ast.expr:
+        """An array in memory, or the transpose of one."""
+        if value in self.variables:
+            return ref(value)
+        return ast.Attribute(self.in_place(self.uses.definition[value].inputs[0]), "T", ast.Load())
 
     def list_op(self, node: Apply) -> Iterator[Item]:
         out = node.outputs[0]
@@ -469,6 +491,11 @@ class Scheduler:
             self.name(value)
             items += self.provide(value)
         return items
+
+
+def is_transpose(node: Node | None) -> bool:
+    """Whether a node gives all of a matrix with its axes swapped."""
+    return isinstance(node, Apply) and node.op.name == "getitem" and node.attrs["view"] == transposed(2, (1, 0))
 
 
 def _repeated_in(text: str, node: Apply) -> set[Value]:

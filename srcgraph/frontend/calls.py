@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,15 @@ from srcgraph.ir.types import NAME_OF, ScalarType
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
+
+
+_OPERATORS = {
+    operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "div",
+    operator.floordiv: "floordiv", operator.mod: "mod", operator.pow: "power", operator.matmul: "matmul",
+    operator.lshift: "left_shift", operator.rshift: "right_shift", operator.and_: "bitwise_and",
+    operator.or_: "bitwise_or", operator.xor: "bitwise_xor",
+}  # fmt: skip
+"""Functions that are the operators themselves: Python's numbers stay Python's."""
 
 
 def call(low: Lowering, node: Any, hint: str) -> Entity:
@@ -63,6 +73,8 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
         return _numpy_scalar(low, function, args)
     if function in MATH:
         return call_math(low, function, args, kwargs, hint)
+    if function in _OPERATORS and len(args) == 2 and not kwargs:
+        return expressions.binary(low, _OPERATORS[function], *args, hint)
     if function in arrays.FUNCTIONS:
         return arrays.call(low, arrays.FUNCTIONS[function], args, kwargs)
     record = record_of(function)
@@ -136,7 +148,9 @@ def _bind_composite(
     try:
         given = signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise refuse(f"{record.name}: {error}", low.loc, f"supported: {record.name}{signature}") from None
+        name = getattr(record.python[0], "__name__", record.name) if record.python else record.name
+        supported = f"{name}({', '.join(map(_parameter_text, signature.parameters.values()))})"
+        raise refuse(f"{name}: {error}", low.loc, f"supported: {supported}") from None
     for name, entity in given.arguments.items():
         if name in record.static:
             given.arguments[name] = low.static(entity, f"{name!r} of {record.name}")
@@ -145,6 +159,12 @@ def _bind_composite(
         else:
             given.arguments[name] = _argument(low, entity, record.name, numpy_flavour)
     return given
+
+
+def _parameter_text(parameter: inspect.Parameter) -> str:
+    star = "*" if parameter.kind is inspect.Parameter.VAR_POSITIONAL else ""
+    default = "" if parameter.default is inspect.Parameter.empty else f"={parameter.default!r}"
+    return f"{star}{parameter.name}{default}"
 
 
 def _argument(low: Lowering, entity: Entity, what: str, numpy_flavour: bool) -> Any:

@@ -28,6 +28,16 @@ def to_tail_form(function: gast.FunctionDef) -> tuple[gast.FunctionDef, frozense
     return out, frozenset(exits.introduced)
 
 
+def _test_inside(node: Any) -> Any:
+    """A `while` whose test assigns names tests inside its body, where the names stay."""
+    if not isinstance(node, gast.While) or not any(isinstance(n, gast.NamedExpr) for n in gast.walk(node.test)):
+        return node
+    leave = [*node.orelse, gast.copy_location(gast.Break(), node.test)]
+    test = gast.copy_location(gast.If(node.test, node.body, leave), node.test)
+    out = gast.While(_constant(True, node), [test], [])
+    return gast.copy_location(out, node)
+
+
 class _Exits:
     def __init__(self, taken: set[str]):
         self.taken = set(taken)
@@ -51,7 +61,7 @@ class _Exits:
             if isinstance(node, (*_EXITS, gast.Raise)):
                 return [*out, node]
             if isinstance(node, gast.For | gast.While):
-                loop, after = self.loop(node)
+                loop, after = self.loop(_test_inside(node))
                 out += loop
                 todo = after + todo
             elif isinstance(node, gast.If):

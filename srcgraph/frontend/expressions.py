@@ -13,10 +13,11 @@ from srcgraph.frontend import arrays, attributes, calls, statements
 from srcgraph.frontend.entities import Array, Const, Entity, Scalar, SliceOf, Tup, Unusable
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import as_index, checked_index, known_int, read, ref_type, refuse, select, slice_operands
+from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops import linalg
-from srcgraph.ir.types import BOOL, ScalarType
+from srcgraph.ir.types import BOOL, FLOAT, INT, ScalarType
 from srcgraph.ir.view import View
 
 if TYPE_CHECKING:
@@ -30,6 +31,16 @@ def lower(low: Lowering, node: Any, hint: str = "") -> Entity:
         if isinstance(entity, Unusable) and not isinstance(node, gast.Name | gast.Attribute):
             raise low.unusable(entity)
         return entity
+
+
+def lower_named(low: Lowering, node: Any, target: Any) -> Entity:
+    """Lower what is assigned to ``target``, whose names name the values; ``a, b = x, y`` name by name."""
+    if isinstance(target, gast.Name):
+        return lower(low, node, target.id)
+    pairs = isinstance(target, gast.Tuple) and isinstance(node, gast.Tuple) and len(target.elts) == len(node.elts)
+    if not pairs or any(isinstance(e, gast.Starred) for e in (*target.elts, *node.elts)):
+        return lower(low, node)
+    return Tup(tuple(lower_named(low, e, t) for e, t in zip(node.elts, target.elts, strict=True)))
 
 
 def _lower(low: Lowering, node: Any, hint: str) -> Entity:
@@ -100,8 +111,11 @@ def elements(low: Lowering, nodes: Sequence[Any]) -> list[Entity]:
     return out
 
 
-def items_of(low: Lowering, entity: Entity) -> list[Entity]:
-    """The items of something of known length that is unpacked or looped over."""
+def items_of(low: Lowering, entity: Entity, wanted: int | None = None) -> list[Entity]:
+    """The items of something of known length that is unpacked or looped over.
+
+    An array unpacked into ``wanted`` names is checked to have as many items.
+    """
     if isinstance(entity, Tup):
         return list(entity.items)
     if isinstance(entity, Const) and isinstance(entity.value, tuple | str):
@@ -109,10 +123,27 @@ def items_of(low: Lowering, entity: Entity) -> list[Entity]:
     if isinstance(entity, Array):
         kind = ref_type(low, entity)
         count = kind.shape[0].const if kind.ndim else None
+        if count is None and wanted is not None and kind.ndim:
+            _check_unpacked(low, kind.shape[0], wanted)
+            count = wanted
         if count is not None:
             return [element_at(low, entity, [low.builder.const(k)]) for k in range(count)]
-        raise refuse("an array whose length is known only at run time cannot be unpacked", low.loc, "index it instead")
+        raise refuse("the number of items of an array is known only at run time", low.loc, "index it instead")
     raise refuse(f"{describe(entity)} cannot be unpacked", low.loc, kind=InferenceError)
+
+
+def _check_unpacked(low: Lowering, size: Dim, wanted: int) -> None:
+    """Python's errors where an array of ``size`` items is unpacked into ``wanted`` names."""
+    b = low.builder
+    held = b.dim_value(size)
+    enough = b.call_named("greater_equal", held, wanted)
+    b.call_named(
+        "check_that", enough, error="ValueError", message=f"not enough values to unpack (expected {wanted})"
+    )
+    b.learn(size - wanted)
+    few = b.call_named("less_equal", held, wanted)
+    b.call_named("check_that", few, error="ValueError", message=f"too many values to unpack (expected {wanted})")
+    b.learn(wanted - size)
 
 
 # -- operators ----------------------------------------------------------------------------------
@@ -120,8 +151,8 @@ def items_of(low: Lowering, entity: Entity) -> list[Entity]:
 _PYTHON = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
     "floordiv": operator.floordiv, "mod": operator.mod, "power": operator.pow,
-    "left_shift": operator.lshift, "right_shift": operator.rshift, "bit_and": operator.and_,
-    "bit_or": operator.or_, "bit_xor": operator.xor,
+    "left_shift": operator.lshift, "right_shift": operator.rshift, "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
 }  # fmt: skip
 
 
@@ -139,8 +170,11 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
         return low.entity(linalg.product(a, b), hint)
     if op in ("div", "floordiv", "mod") and is_python_number(a) and is_python_number(b):
         b = OPS["check_nonzero"](b, message="division by zero")
-    if op == "power" and is_python_number(a) and is_python_number(b):
-        check_power(low, a, b)
+    if op == "power":
+        return power(low, a, b, hint)
+    if op in ("left_shift", "right_shift") and is_python_number(a) and is_python_number(b):
+        fine = OPS["greater_equal"](b, 0)
+        low.builder.call_named("check_that", fine, error="ValueError", message="negative shift count")
     return low.entity(low.builder.call(OPS[op], (a, b), {}, name=hint), hint)
 
 
@@ -168,12 +202,52 @@ def is_python_number(x: Value) -> bool:
     return isinstance(x.type, ScalarType) and x.type.weak
 
 
+def power(low: Lowering, x: Value, y: Value, hint: str) -> Entity:
+    """``x ** y``: Python's numbers by Python's rules, NumPy's by NumPy's."""
+    b = low.builder
+    python = is_python_number(x) and is_python_number(y)
+    integers = x.type.dtype.kind in "iub" and y.type.dtype.kind in "iub"
+    if python:
+        if integers and (known_int(low, y) or 0) < 0:
+            x, integers = b.cast(x, FLOAT, weak=True), False
+        check_power(low, x, y)
+    elif integers:
+        _check_integer_power(low, x, y)
+    out = b.call(OPS["power"], (x, y), {}, name=hint)
+    if python and not integers and out.type.dtype.kind == "f":
+        _check_power_overflow(low, x, y, out)
+    return low.entity(out, hint)
+
+
+def _check_integer_power(low: Lowering, x: Value, y: Value) -> None:
+    """NumPy raises where an integer would be raised to a negative power."""
+    known = known_int(low, y)
+    if y.type.dtype.kind in "ub" or (known is not None and known >= 0):
+        return
+    fine = OPS["greater_equal"](y, 0)
+    if fine.type.ndim:
+        fine = low.builder.cast(OPS["all"](fine, axes=tuple(range(fine.type.ndim))), BOOL, weak=True)
+    message = "Integers to negative integer powers are not allowed."
+    low.builder.call_named("check_that", fine, error="ValueError", message=message)
+
+
+def _check_power_overflow(low: Lowering, x: Value, y: Value, out: Value) -> None:
+    """Python's floats raise where a power of finite numbers is too large."""
+    exponent = known_int(low, y)
+    if exponent is not None and abs(exponent) <= 3:  # squares and the like: kept as plain as the user wrote them
+        return
+    finite = OPS["logical_and"](OPS["isfinite"](x), OPS["isfinite"](low.builder.cast(y, FLOAT, weak=True)))
+    bad = OPS["logical_and"](OPS["isinf"](out), finite)
+    fine = OPS["logical_not"](bad)
+    low.builder.call_named("check_that", fine, error="OverflowError", message="Numerical result out of range")
+
+
 def check_power(low: Lowering, x: Value, y: Value) -> None:
     """Python's own ``**``: zero to a negative power raises; results that would not be real are refused."""
     b = low.builder
     exponent = known_int(low, y) if y.type.dtype.kind in "ib" else None
     if x.type.dtype.kind in "ib" and y.type.dtype.kind in "ib":
-        if exponent is None or exponent < 0:
+        if exponent is None:
             fine = OPS["greater_equal"](y, 0)
             message = "an integer to a negative power is a float in Python: write a float base, 2.0 ** n"
             b.call_named("check_that", fine, error="ValueError", message=message)
@@ -198,9 +272,11 @@ def unary(low: Lowering, node: gast.UnaryOp, hint: str) -> Entity:
         function = {gast.USub: operator.neg, gast.UAdd: operator.pos, gast.Invert: operator.invert}[type(node.op)]
         return Const(function(entity.value))
     value = low.value(entity, "the operand")
+    if value.type.dtype == BOOL and is_python_number(value):
+        value = low.builder.cast(value, INT, weak=True)
     if isinstance(node.op, gast.UAdd):
-        return low.entity(value if value.type.dtype != BOOL else OPS["add"](value, 0), hint)
-    if isinstance(node.op, gast.USub) and value.type.dtype == BOOL and not is_python_number(value):
+        return low.entity(value, hint)
+    if isinstance(node.op, gast.USub) and value.type.dtype == BOOL:
         raise refuse("NumPy has no negative of a boolean", low.loc, "use ~x or np.logical_not(x)", kind=InferenceError)
     name = "neg" if isinstance(node.op, gast.USub) else "invert"
     return low.entity(low.builder.call(OPS[name], (value,), {}, name=hint), hint)
@@ -304,6 +380,8 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
         return Const(same if isinstance(op, gast.Is) else not same)
     if isinstance(op, gast.In | gast.NotIn):
         found: Entity = Const(False)
+        if isinstance(y, Array):
+            raise refuse("`in` is not supported for arrays", low.loc, "write np.any(x == value)")
         for item in items_of(low, y):
             found = _either(low, found, compare(low, gast.Eq(), x, item))
         if isinstance(op, gast.In):
@@ -327,6 +405,13 @@ def _not_number(entity: Entity) -> bool:
 
 
 def _compare_structures(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
+    if isinstance(x, Array) or isinstance(y, Array):
+        other = y if isinstance(x, Array) else x
+        raise refuse(
+            f"comparing an array with {describe(other)} is not supported",
+            low.loc,
+            "write `is None`, or compare with np.array(...)",
+        )
     same: Entity = Const(False)
     if isinstance(x, Tup) and isinstance(y, Tup) and len(x.items) == len(y.items):
         same = Const(True)
@@ -394,10 +479,17 @@ def subscript_place(low: Lowering, base: Array, index: Any) -> Any:
     if len(parts) == 1 and isinstance(parts[0], Tup) and parts[0].cls is tuple:
         parts = list(parts[0].items)
     kind = ref_type(low, base)
-    parts = _without_ellipsis(low, parts, kind.ndim)
+    parts = _without_ellipsis(low, [_number_of(low, p) for p in parts], kind.ndim)
     if any(_is_array_index(p) for p in parts):
         return arrays.fancy_place(low, base, parts)
     return basic_place(low, base, parts)
+
+
+def _number_of(low: Lowering, part: Entity) -> Entity:
+    """An integer array without axes indexes as its number."""
+    if isinstance(part, Array) and ref_type(low, part).ndim == 0 and ref_type(low, part).dtype.kind in "iu":
+        return Scalar(low.builder.scalar(read(low, part)))
+    return part
 
 
 def _is_array_index(part: Entity) -> bool:

@@ -113,7 +113,7 @@ def widen(low: Lowering, entry: Entity, end: Entity, end_state: State, name: str
         return _widen_arrays(low, entry, end, end_state, name)
     if isinstance(entry, Tup) and isinstance(end, Tup) and len(entry.items) == len(end.items):
         pairs = zip(entry.items, end.items, strict=True)
-        return Several(tuple(widen(low, a, b, end_state, name) for a, b in pairs), entry.cls)
+        return _several([widen(low, a, b, end_state, name) for a, b in pairs], entry.cls)
     return Broken(_differs(name, entry, end), "give it one kind of value before and inside the loop")
 
 
@@ -175,7 +175,7 @@ def join_shapes(x: Shape, y: Shape) -> Shape:
         case (Buffer(), Part()):
             return x
         case (Several(items=a, cls=cls), Several(items=b)):
-            return Several(tuple(map(join_shapes, a, b)), cls)
+            return _several(list(map(join_shapes, a, b)), cls)
         case (Later(shape=a, flagged=f), Later(shape=b)):
             return Later(join_shapes(a, b), f)
         case (Later(shape=a, flagged=f), _):
@@ -183,6 +183,12 @@ def join_shapes(x: Shape, y: Shape) -> Shape:
         case (_, Later(shape=b, flagged=f)):
             return Later(join_shapes(x, b), f)
     return y if isinstance(y, Broken) or x == y else x
+
+
+def _several(items: list[Shape], cls: type) -> Shape:
+    """A tuple's shape; broken if an item is."""
+    broken = next((s for s in items if isinstance(s, Broken)), None)
+    return broken or Several(tuple(items), cls)
 
 
 def _is_number(entity: Entity) -> bool:

@@ -85,7 +85,8 @@ class Joiner:
             return self._scalars(x, y, name)
         if Unusable(ALREADY) in (x, y):
             return lambda outs: Unusable(ALREADY)
-        why = f"{name!r} is {describe(x)} on one path and {describe(y)} on the other"
+        what = "the result" if name == "<return>" else repr(name)
+        why = f"{what} is {describe(x)} on one path and {describe(y)} on the other"
         return lambda outs: Unusable(why, "give it one kind of value on every path", self.low.loc)
 
     def _scalars(self, x: Entity, y: Entity, name: str) -> Make:

@@ -75,6 +75,7 @@ class Lowering:
         self.scope: Scope = analyse(code.node)
         self.internal = code.internal
         self.loc: Loc | None = None
+        self.returned_at: Loc | None = None
         self.outer: dict[str, Entity] = {}
         self.hidden: dict[Any, Entity] = {}
         self.hidden_order: list[tuple[Hidden, Entity]] = []

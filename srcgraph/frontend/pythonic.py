@@ -13,9 +13,11 @@ from srcgraph.frontend import expressions
 from srcgraph.frontend.entities import Array, Closure, Const, Entity, Iteration, Scalar, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import as_index, ref_type, refuse
+from srcgraph.frontend.resolve import to_integer
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
-from srcgraph.ir.types import FLOAT, INT, ArrayType, ScalarType
+from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType
+from srcgraph.ir.view import element
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -123,11 +125,7 @@ def float_(low: Lowering, x: Entity = Const(0.0)) -> Entity:
 
 @builtin(int, 0, 1)
 def int_(low: Lowering, x: Entity = Const(0)) -> Entity:
-    value = scalar_value(low, x, "int()")
-    if value.type.dtype.kind == "f":
-        message = "cannot convert float NaN or infinity to integer"
-        low.builder.call_named("check_that", OPS["isfinite"](value), error="ValueError", message=message)
-    return Scalar(low.builder.cast(value, INT, weak=True))
+    return Scalar(to_integer(low.builder, scalar_value(low, x, "int()")))
 
 
 @builtin(bool, 0, 1)
@@ -185,7 +183,21 @@ def _extreme_of_array(low: Lowering, x: Array, op: str, name: str) -> Entity:
         )
     fine = OPS["greater"](low.builder.dim_value(kind.shape[0]), 0)
     low.builder.call_named("check_that", fine, error="ValueError", message=f"{name}() iterable argument is empty")
-    return low.entity(OPS[name](low.value(x), axes=(0,)))
+    return Scalar(_picked(low, low.value(x), op, name))
+
+
+def _picked(low: Lowering, x: Value, op: str, name: str) -> Value:
+    """The element Python's loop over comparisons picks: NaN loses every comparison, unless it is first."""
+    b = low.builder
+    bounds = (b.const(1), b.dim_value(x.type.shape[0]), b.const(1))
+    first = OPS["getitem"](x, 0, view=element(1))
+    region, index = b.for_region(bounds, "k")
+    with b.inside(region):
+        best = b.fresh(name, first.type)
+        b.enter_params(region, (index, best))
+        item = OPS["getitem"](x, index, view=element(1))
+        result = OPS["where"](OPS[op](item, best), item, best)
+    return b.for_(bounds, [first], region, [result], None, [name])[0]
 
 
 _extreme("less", min)
@@ -198,7 +210,9 @@ def sum_(low: Lowering, x: Entity, start: Entity = Const(0)) -> Entity:
         kind = ref_type(low, x)
         if kind.ndim == 0:
             raise refuse("sum() of an array without axes", low.loc, kind=InferenceError)
-        total = low.entity(OPS["sum"](low.value(x), axes=(0,)))
+        value = low.value(x)
+        value = low.builder.cast(value, INT) if kind.dtype == BOOL else value  # 0 + True is an integer
+        total = low.entity(OPS["sum"](value, axes=(0,)))
         return total if start == Const(0) else expressions.binary(low, "add", start, total)
     out = start
     for item in expressions.items_of(low, x):

@@ -12,7 +12,7 @@ import numpy as np
 
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import COMPOSITES, OPS, Composite, Op
+from srcgraph.ir.op import COMPOSITES, OPS, Composite, Op, current_builder
 from srcgraph.ir.types import FLOAT, INT
 
 
@@ -98,8 +98,19 @@ def _infinite(x: Value) -> Value:
     return OPS["isinf"](x)
 
 
+def to_integer(b: Builder, x: Value) -> Value:
+    """A number as a Python integer: NaN, infinity and what needs more than 64 bits raise."""
+    if x.type.dtype.kind == "f":
+        number = OPS["logical_not"](OPS["isnan"](x))
+        b.call_named("check_that", number, error="ValueError", message="cannot convert float NaN to integer")
+        fits = OPS["less"](OPS["absolute"](b.cast(x, FLOAT, weak=True)), 2.0**63)
+        message = "cannot convert float infinity, or a number of more than 64 bits, to integer"
+        b.call_named("check_that", fits, error="OverflowError", message=message)
+    return b.cast(x, INT, weak=True)
+
+
 def _rounded(name: str) -> MathRule:
-    return MathRule(lambda x: OPS[name](x), lambda x: OPS["isfinite"](x), result=INT)
+    return MathRule(lambda x: to_integer(current_builder(), OPS[name](x)), result=INT)
 
 
 def _log(x: Value, base: Value | None = None) -> Value:

@@ -124,7 +124,7 @@ def _find(tree: gast.Module, code: types.CodeType) -> Any:
 def _find_lambda(tree: gast.Module, code: types.CodeType) -> Any:
     spans = [p for p in code.co_positions() if None not in p and p[2] != p[3]]
     found = [n for n in gast.walk(tree) if isinstance(n, gast.Lambda) and n.lineno == code.co_firstlineno]
-    for node in found:
+    for node in reversed(found):  # breadth first, so an inner lambda comes after the outer one
         body = node.body
         inside = [
             (body.lineno, body.col_offset) <= (line, col) and (end, end_col) <= (body.end_lineno, body.end_col_offset)

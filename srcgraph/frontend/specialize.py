@@ -19,14 +19,16 @@ from srcgraph.frontend.entities import (
     Closure,
     Const,
     Entity,
+    Maybe,
     Scalar,
     Tup,
     Unusable,
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.lower import Lowering, NeedStatic
-from srcgraph.frontend.memory import new_array, read, ref_type, refuse, select, write
+from srcgraph.frontend.memory import Refusal, new_array, read, ref_type, refuse, select, write
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden, Session
+from srcgraph.frontend.source import node_loc
 from srcgraph.infer.signature import ArrayArg, FunctionArg, ScalarArg, Sizes, Skeleton, StaticArg, TupleArg
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Graph, Program, Value
@@ -144,6 +146,7 @@ def _lower(
         for key, skeleton in captured.items():
             low.outer[key] = low.parameter(skeleton, key, None)
         result = low.body()
+        low.loc = low.returned_at or node_loc(code.node, code.file)
         outputs: list[Value] = []
         template = _template(low, result, outputs)
         changed = _changed(low, outputs)
@@ -183,10 +186,18 @@ def _template(low: Lowering, entity: Entity, outputs: list[Value]) -> Template:
                 if why != ALREADY:
                     low.report(low.unusable(e).problem)
                 return Fixed(None)
+        if isinstance(e, Maybe):
+            why = "the function returns something on some paths and nothing on others"
+            low.report(refuse(why, low.loc, "end it with a return", kind=InferenceError).problem)
+            return Fixed(None)
         low.report(refuse(f"returning {describe(e)} is not supported", low.loc, kind=InferenceError).problem)
         return Fixed(None)
 
-    return describe_part(entity)
+    try:
+        return describe_part(entity)
+    except Refusal as refusal:
+        low.report(refusal.problem)
+        return Fixed(None)
 
 
 def _param_of(low: Lowering, cell: Cell) -> int | None:

@@ -50,8 +50,7 @@ def block(low: Lowering, statements: Sequence[Any]) -> None:
 def statement(low: Lowering, node: Any) -> None:
     match node:
         case gast.Assign(targets=targets, value=value):
-            hint = targets[0].id if isinstance(targets[0], gast.Name) else ""
-            entity = expressions.lower(low, value, hint)
+            entity = expressions.lower_named(low, value, targets[0])
             for target in targets:
                 assign(low, target, entity)
         case gast.AnnAssign(target=target, value=value):
@@ -71,6 +70,7 @@ def statement(low: Lowering, node: Any) -> None:
             loops.while_(low, node)
         case gast.Return(value=value):
             low.assign("<return>", NONE if value is None else expressions.lower(low, value))
+            low.returned_at = low.loc
         case gast.Break():
             low.assign("<stop>", Const(True))
         case gast.FunctionDef():
@@ -118,8 +118,8 @@ def assign(low: Lowering, target: Any, entity: Entity) -> None:
 
 
 def unpack(low: Lowering, targets: Sequence[Any], entity: Entity) -> None:
-    items = expressions.items_of(low, entity)
     star = next((k for k, t in enumerate(targets) if isinstance(t, gast.Starred)), None)
+    items = expressions.items_of(low, entity, None if star is not None else len(targets))
     if star is not None:
         tail = len(targets) - star - 1
         if len(items) < len(targets) - 1:
@@ -140,7 +140,7 @@ def store(low: Lowering, target: Any, entity: Entity) -> None:
     dtype = ref_type(low, base).dtype
     if value.type.dtype.kind == "c" and dtype.kind != "c":
         raise refuse("cannot store a complex number in a real array", low.loc, kind=InferenceError)
-    value = low.builder.cast(value, dtype, False)
+    value = low.builder.stored(value, dtype)
     if isinstance(place, Array):
         write(low, place, value)
     else:
@@ -160,7 +160,7 @@ def array_of(low: Lowering, entity: Entity, node: Any) -> Array:
 OPERATORS = {
     gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "div", gast.FloorDiv: "floordiv",
     gast.Mod: "mod", gast.Pow: "power", gast.MatMult: "matmul", gast.LShift: "left_shift",
-    gast.RShift: "right_shift", gast.BitAnd: "bit_and", gast.BitOr: "bit_or", gast.BitXor: "bit_xor",
+    gast.RShift: "right_shift", gast.BitAnd: "bitwise_and", gast.BitOr: "bitwise_or", gast.BitXor: "bitwise_xor",
 }  # fmt: skip
 
 

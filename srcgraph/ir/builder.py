@@ -340,7 +340,30 @@ class Builder:
         if value.type.dtype == dtype:
             return value
         weak = isinstance(value.type, ScalarType) and value.type.weak and dtype in WEAK_NAME
-        return self.cast(value, dtype, weak)
+        return self.cast(value, dtype, True) if weak else self.stored(value, dtype)
+
+    def stored(self, value: Value, dtype: np.dtype) -> Value:
+        """``value`` as a number of an array's dtype; a Python number that does not fit raises, as in NumPy."""
+        kind = value.type.dtype.kind
+        weak = isinstance(value.type, ScalarType) and value.type.weak
+        if weak and dtype.kind in "iu" and (kind == "f" or (kind == "i" and dtype != INT)):
+            self._check_fits_dtype(value, dtype)
+        return self.cast(value, dtype, False)
+
+    def _check_fits_dtype(self, value: Value, dtype: np.dtype) -> None:
+        info = np.iinfo(dtype)
+        if value.type.dtype.kind == "f":
+            number = self.call_named("logical_not", self.call_named("isnan", value))
+            self.call_named("check_that", number, error="ValueError", message="cannot convert float NaN to integer")
+            least, most = float(info.min), float(2**63 if info.max >= 2**63 - 1 else info.max)
+            message = "a float does not fit in 64 bits" if dtype.itemsize == 8 else f"a float does not fit in {dtype}"
+        else:
+            least, most = int(info.min), int(min(info.max, 2**63 - 1))
+            message = f"Python integer out of bounds for {dtype}"
+        above = self.call_named("greater_equal", value, least)
+        below = self.call_named("less" if most == 2.0**63 else "less_equal", value, most)
+        fits = self.call_named("logical_and", above, below)
+        self.call_named("check_that", fits, error="OverflowError", message=message)
 
     def scalar(self, x: Value) -> Value:
         """The one element of a 0-d array."""

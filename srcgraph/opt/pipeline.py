@@ -7,6 +7,7 @@ from srcgraph.ir.rebuild import Rebuild
 from srcgraph.opt.dce import dce
 from srcgraph.opt.licm import licm
 from srcgraph.opt.passes import Pass
+from srcgraph.opt.settle import settle
 
 
 def simplify(graph: Graph) -> Graph:
@@ -16,6 +17,7 @@ def simplify(graph: Graph) -> Graph:
 
 PRIMAL = (
     Pass("dce", dce),
+    Pass("settle", settle),
     Pass("simplify", simplify),
     Pass("licm", licm),
     Pass("dce", dce),
@@ -24,6 +26,7 @@ PRIMAL = (
 
 DERIVED = (
     Pass("dce", dce),
+    Pass("settle", settle),
     Pass("simplify", simplify),
     Pass("licm", licm),
     Pass("dce", dce),

@@ -16,3 +16,28 @@ def reshape(x, shape):
 def matmul(x, y):
     """Matrix product of arrays of one or two axes, by BLAS."""
     return np.dot(x, y)
+
+
+@njit(error_model="numpy")
+def matmul_exact(x, y):
+    """Matrix product of integers or booleans, which BLAS does not know."""
+    if x.ndim == 1 and y.ndim == 1:
+        total = x.dtype.type(0)
+        for i in range(len(x)):
+            total = x.dtype.type(total + x[i] * y[i])
+        return total
+    if x.ndim == 1:
+        return _product(x.reshape((1, x.size)), y)[0]
+    if y.ndim == 1:
+        return _product(x, y.reshape((y.size, 1)))[:, 0].copy()
+    return _product(x, y)
+
+
+@njit(error_model="numpy")
+def _product(x, y):
+    out = np.zeros((x.shape[0], y.shape[1]), x.dtype)
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            for j in range(y.shape[1]):
+                out[i, j] += x[i, k] * y[k, j]
+    return out

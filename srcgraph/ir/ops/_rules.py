@@ -28,12 +28,20 @@ def from_partials(partials: Partials) -> dict[str, Any]:
         return total(terms)
 
     def vjp(ct: Value, out: Value, *inputs: Value, **attrs: Any) -> tuple[Value | None, ...]:
-        factors = partials(out, *inputs, **attrs)
+        factors = merged_partials(inputs, partials(out, *inputs, **attrs))
         return tuple(
             times(ct, p) if p is not None and is_float(v.type) else None for p, v in zip(factors, inputs, strict=True)
         )
 
     return {"jvp": jvp, "vjp": vjp}
+
+
+def merged_partials(inputs: Sequence[Value], factors: Sequence[Any]) -> Sequence[Any]:
+    """One factor for an operand given twice: ``x * x`` has the partial ``2 * x``."""
+    if len(inputs) != 2 or inputs[0] is not inputs[1] or None in factors:
+        return factors
+    x, y = factors
+    return (OPS["add"](x, y) if isinstance(x, Value) or isinstance(y, Value) else x + y), None
 
 
 def times(x: Value, factor: Value | float) -> Value:

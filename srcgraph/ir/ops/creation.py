@@ -128,23 +128,41 @@ def arange_array(start: Any, stop: Any = None, step: Any = None, dtype: Any = No
         start, stop = 0, start
     first, last = b.value(start), b.value(stop)
     by = b.value(1 if step is None else step)
-    found = known_dtype(dtype, common_dtype([first.type, last.type, by.type]))
+    found = known_dtype(dtype, _arange_dtype((first, last) if step is None else (first, last, by)))
     if found.kind in "iu" and all(v.type.dtype.kind in "iu" for v in (first, last, by)):
         count = _whole_count(b, *(b.cast(v, INT, weak=True) for v in (first, last, by)))
     else:
         span = ceil(div(b.cast(sub(last, first), FLOAT, weak=True), b.cast(by, FLOAT, weak=True)))
+        fits = b.call_named("less", span, 2.0**63)
+        b.call_named("check_that", fits, error="ValueError", message="Maximum allowed size exceeded")
         count = maximum(b.cast(span, INT, weak=True), 0)
     return arange(b.cast(first, found, False), b.cast(by, found, False), count)
 
 
+def _arange_dtype(parts: tuple[Value, ...]) -> np.dtype:
+    """Python's numbers count as int64 and float64 here, also beside narrower ones."""
+    found = np.result_type(*(v.type.dtype for v in parts))
+    return np.result_type(found, INT) if len(parts) == 2 else found
+
+
 def _whole_count(b: Any, first: Value, last: Value, by: Value) -> Value:
     step = literal(b, by)
-    if step is None or step == 0:
-        raise InferenceError("the step of arange must be a known number other than 0 for integers")
+    if step == 0:
+        raise InferenceError("the step of arange must not be 0")
+    if step is None:
+        return _unknown_count(b, first, last, by)
     span = sub(last, first) if step > 0 else sub(first, last)
     if abs(step) > 1:
         span = b.call_named("floordiv", b.call_named("add", span, abs(step) - 1), abs(step))
     return span if b.proves(span.type.value) else maximum(span, 0)
+
+
+def _unknown_count(b: Any, first: Value, last: Value, by: Value) -> Value:
+    """``ceil((last - first) / by)`` for a step of unknown sign, by floor division towards the end."""
+    nonzero = b.call_named("not_equal", by, 0)
+    b.call_named("check_that", nonzero, error="ZeroDivisionError", message="division by zero")
+    span = b.call_named("floordiv", sub(first, last), by)
+    return maximum(b.call_named("neg", span), 0)
 
 
 @composite(

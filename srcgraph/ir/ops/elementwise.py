@@ -11,7 +11,7 @@ from scipy import special
 
 from srcgraph.ir import dims
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import define, sample
+from srcgraph.ir.op import OPS, define, sample
 from srcgraph.ir.ops._rules import arithmetic, binary, from_partials, unary
 from srcgraph.ir.ops.compare import equal, greater, less, where
 from srcgraph.ir.ops.vector import div, literal
@@ -287,6 +287,14 @@ fmin = _extreme(np.fmin, less, "The smaller of two, ignoring NaN; ties share the
 
 # -- integers -----------------------------------------------------------------------------------
 
+def _shift_by_literal(plain: str) -> Any:
+    def simplify(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+        by = literal(builder, inputs[1])
+        return builder.apply(OPS[plain], inputs, attrs) if by is not None and 0 <= by < 64 else None
+
+    return simplify
+
+
 _INTS = (sample("i64[3]", "i64[3]", domain=(0, 5)), sample("int", "int", domain=(0, 5)))
 bit_and = binary(
     np.bitwise_and,
@@ -319,8 +327,38 @@ invert = unary(
     np.invert, None, "~x", doc="Bitwise not.", python=(np.invert, operator.invert), samples=(sample("i64[3]"),)
 )
 left_shift = binary(
-    np.left_shift, None, "x << y", doc="Bits shifted left.", python=(np.left_shift, operator.lshift), samples=_INTS
+    np.left_shift,
+    None,
+    "x << y if 0 <= y < 64 else 0",
+    doc="Bits shifted left.",
+    python=(np.left_shift, operator.lshift),
+    simplify=_shift_by_literal("shift_left"),
+    samples=(*_INTS, sample("i64[3]", 70), sample("i32[3]", "i32[3]", domain=(0, 40))),
 )
 right_shift = binary(
-    np.right_shift, None, "x >> y", doc="Bits shifted right.", python=(np.right_shift, operator.rshift), samples=_INTS
+    np.right_shift,
+    None,
+    "x >> (y if 0 <= y < 64 else 63)",
+    doc="Bits shifted right.",
+    python=(np.right_shift, operator.rshift),
+    simplify=_shift_by_literal("shift_right"),
+    samples=(*_INTS, sample("i64[3]", 70), sample("i32[3]", "i32[3]", domain=(0, 40))),
+)
+binary(
+    np.left_shift,
+    None,
+    "x << y",
+    doc="Bits shifted left by a number known to be in range.",
+    name="shift_left",
+    python=(),
+    samples=(sample("i64[3]", 3),),
+)
+binary(
+    np.right_shift,
+    None,
+    "x >> y",
+    doc="Bits shifted right by a number known to be in range.",
+    name="shift_right",
+    python=(),
+    samples=(sample("i64[3]", 3),),
 )

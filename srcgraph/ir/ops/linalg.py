@@ -62,9 +62,12 @@ matmul = define(
     kind="library",
     jvp=_matmul_jvp,
     vjp=_matmul_vjp,
-    emit={"cpu": "matmul"},
+    emit={"cpu": "matmul", "cpu_exact": "matmul_exact"},
     heavy=True,
     samples=(
+        sample("i64[3, 4]", "i64[4, 2]"),
+        sample("i32[4]", "i32[4]"),
+        sample("b1[3, 4]", "b1[4]"),
         sample("f64[3, 4]", "f64[4, 2]"),
         sample("f64[3, 4]", "f64[4]"),
         sample("f64[4]", "f64[4, 2]"),

@@ -59,10 +59,23 @@ def normalized(axis: Any, ndim: int) -> tuple[int, ...]:
 def reduced(op: Op, x: Value, axis: Any, keepdims: bool) -> Value:
     """Reduce, keeping the reduced axes with length 1 if asked."""
     if x.type.ndim == 0:
+        check_axis_of_number(axis)
         return cast(x, dtype=x.type.dtype, weak=False)
     axes = normalized(axis, x.type.ndim)
     out = op(x, axes=axes)
     return with_new_axes(out, list(axes)) if keepdims else out
+
+
+def check_axis_of_number(axis: Any) -> None:
+    """NumPy lets a number be reduced along no axis, -1 or 0 only in some functions: only None is taken here.
+
+    Raises
+    ------
+    InferenceError
+        Another axis is asked for.
+    """
+    if axis not in (None, (), -1, 0):
+        raise InferenceError(f"axis {axis} is out of bounds for a number")
 
 
 def sum_dtype(x: Value, dtype: Any) -> np.dtype:
@@ -163,6 +176,8 @@ def mean(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
     if x.type.dtype.kind in "biu":
         x = cast_to(x, FLOAT)
     if x.type.ndim == 0:
+        if axis is not None:
+            raise InferenceError(f"axis {axis} is out of bounds for a number")
         return cast_to(x, x.type.dtype)
     count = cast_to(count_of(x, axis), x.type.dtype)
     return div(reduced(reduce.sum_, x, axis, keepdims), count)

@@ -120,11 +120,14 @@ class _Explain:
         if isinstance(node, Apply) and node.op.name == "dim":
             return f"{self.label(node.inputs[0])}.shape[{node.attrs['axis']}]"
         written = expression_at(node.origin.loc) if node is not None else ""
-        if written or not isinstance(node, Apply):
-            return _short(written) or value.name.lstrip("_") or "a value"
-        if node.op.name == "getitem":
-            return f"{self.label(node.inputs[0])}[{', '.join(map(self.label, node.inputs[1:]))}]"
-        return node.op.name
+        if isinstance(node, Apply) and node.op.name == "getitem" and not _reads(written):
+            return self.part(node)
+        return _short(written) or (node.op.name if isinstance(node, Apply) else value.name.lstrip("_") or "a value")
+
+    def part(self, node: Apply) -> str:
+        """An element or a part of an array that stands in no expression of its own."""
+        base, *index = map(self.label, node.inputs)
+        return f"{base}[{', '.join(index)}]" if _axes(node.outputs[0]) == 0 else f"part of {base}"
 
     def same(self, value: Value) -> Value:
         """The value of which this is only another form."""
@@ -190,6 +193,11 @@ def _listed(names: Iterable[str]) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= WIDTH else f"{text[: WIDTH - 3].rstrip()}..."
+
+
+def _reads(text: str) -> bool:
+    """Whether an expression is a variable or a part of one."""
+    return bool(text) and isinstance(ast.parse(text, mode="eval").body, ast.Name | ast.Subscript)
 
 
 def expression_at(loc: Loc | None) -> str:

@@ -364,8 +364,10 @@ def hint_of(value: Value, node: Node | None) -> str:
         return value.name.lstrip("_")
     if isinstance(node, Apply) and node.op.name == "getitem" and node.inputs[0].name:
         parts = [node.inputs[0].name.lstrip("_"), *(v.name.lstrip("_") for v in node.inputs[1:] if v.name)]
-        return "_".join(parts) if len(parts) == len(node.inputs) else ""
-    return ""
+        if len(parts) == len(node.inputs):
+            return "_".join(parts)
+    loc = node.origin.loc if node is not None else None
+    return f"t_{loc.line}" if loc is not None else ""
 
 
 def _weak(tape: Tape) -> str:
