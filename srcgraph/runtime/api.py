@@ -75,6 +75,7 @@ class Compiled:
                 self.static |= version.static
                 skeletons, leaves = self.described(args)
                 key = tuple(skeletons.values())
+            self.versions.pop(key, None)  # the newest is the last
             self.versions[key] = version
         return version, leaves
 
@@ -98,7 +99,7 @@ class Compiled:
     def _repr_html_(self) -> str:
         """The newest version, or how to get one."""
         if not self.versions:
-            return hint(self.py_func.__name__)
+            return hint(repr(self))
         return inspection(self.code, next(reversed(self.versions.values())))._repr_html_()
 
 
@@ -232,9 +233,13 @@ def inspect(function: Callable, /, *args: Any, **kwargs: Any) -> Inspection:
 
     Examples
     --------
-    >>> def square(x):
-    ...     return x * x
-    >>> inspect(square, 3.0).tape
+    >>> def power(x, n):
+    ...     y = 1.0
+    ...     for _ in range(n):
+    ...         y *= x
+    ...     return y
+    >>> inspect(grad(power), 2.0, 3).tape[0].reason
+    'the next trip overwrites it'
     """
     compiled = compile(function)
     version, _ = compiled.version(compiled.bound(args, kwargs))

@@ -109,12 +109,11 @@ def table(shown: Table) -> str:
     return _table(shown, list(shown.titles), [""] * len(shown))
 
 
-def hint(name: str) -> str:
+def hint(text: str) -> str:
     """What to show of a compiled function that has no version yet."""
-    text = escape(name)
     return (
-        f'<div style="{SANS}"><code>{text}</code> is not compiled for any types yet: '
-        f"call it, or look at it with <code>sg.inspect({text}, ...)</code>.</div>"
+        f'<div style="{SANS}"><code>{escape(text)}</code> is not compiled for any types yet: '
+        "call it, or give it to <code>sg.inspect</code> with example arguments.</div>"
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from srcgraph.errors import Loc
 from srcgraph.frontend.session import FunctionCode
+from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import For, Graph, Origin, Value
 from srcgraph.ir.printer import format_lines
 from srcgraph.ir.walk import all_nodes
@@ -297,13 +298,13 @@ def _tape(choices: Sequence[Choice], links: _Links) -> Table:
 
 def _tape_row(choice: Choice, links: _Links) -> TapeRow:
     saved = choice.how in MEANING
-    total = " * ".join(_factor(str(d)) for d in (choice.bytes, *choice.trips)) if saved else ""
+    total = " * ".join(map(_factor, (choice.bytes, *choice.trips))) if saved else ""
     each = str(choice.bytes) if saved else ""
     return TapeRow(choice.name, links.to(choice.loc), each, total, choice.how, choice.reason)
 
 
-def _factor(text: str) -> str:
-    return f"({text})" if " + " in text or " - " in text else text
+def _factor(size: Dim) -> str:
+    return f"({size})" if len(size.terms) > 1 else str(size)
 
 
 def _passes(version: Specialization) -> Table:

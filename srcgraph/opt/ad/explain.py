@@ -51,14 +51,16 @@ class _Explain:
         each = product(value.type.shape) * value.type.dtype.itemsize
         nest = self.residuals.home_of[value].chain()
         trips = tuple(self.trips(h.node) for h in nest if isinstance(h.node, For | While))
-        return Choice(self.label(value), self.loc(value), self.container[value], self.why_saved(value), each, trips)
+        name = self.label(value) or "a value"
+        return Choice(name, self.loc(value), self.container[value], self.why_saved(value), each, trips)
 
     def recomputed(self) -> Iterator[Choice]:
         """Values inside loops that are neither saved nor index arithmetic."""
         for value in self.residuals.read:
             source = self.same(value)
             if self.inside(source) and source not in self.container and not is_integer(source.type):
-                yield Choice(self.label(source), self.loc(source), "recomputed", self.why_recomputed(source))
+                name = self.label(source) or "a value"
+                yield Choice(name, self.loc(source), "recomputed", self.why_recomputed(source))
 
     def there(self) -> Iterator[Choice]:
         """Variables outside every loop."""
@@ -82,7 +84,8 @@ class _Explain:
             case For() | While():
                 return "running the inner loop that gives it again would cost more"
             case Apply() if node.op.name in ("getitem", "dim") and self.inside(node.inputs[0]):
-                return f"{self.label(node.inputs[0])} changes in the loop; this part of it is all that is needed"
+                base = self.label(node.inputs[0]) or "the array"
+                return f"{base} changes in the loop; this part of it is all that is needed"
             case Apply() if node.op.kind == "update":
                 return "a later store changes it"
             case Apply() if not recomputable(node):
@@ -95,7 +98,7 @@ class _Explain:
         sources = [v for v in found if not is_integer(v.type) and v not in self.container]
         names = _listed(self.label(v) for v in sources)
         if len(sources) > 1 or any(_axes(v) > _axes(value) for v in sources):
-            return f"kept in place of {names}"
+            return f"kept in place of {names or 'its operands'}"
         return f"as small as {names or 'its operands'}, and {node.op.name} is not run again"
 
     def why_recomputed(self, value: Value) -> str:
@@ -104,13 +107,14 @@ class _Explain:
             return "cheap to choose again"
         names = [v for v in node.inputs if not self.literal(v)]
         if node.op.name == "getitem" and not self.inside(node.inputs[0]):
-            return f"{self.label(node.inputs[0])} does not change: read again"
-        return f"cheap: from {_listed(self.label(v) for v in names)}" if names else "cheap"
+            return f"{self.label(node.inputs[0]) or 'the array'} does not change: read again"
+        made_of = _listed(self.label(v) for v in names)
+        return f"cheap: from {made_of}" if made_of else "cheap"
 
     # -- names ------------------------------------------------------------------------------------
 
     def label(self, value: Value) -> str:
-        """The user's name for a value, or its text in the source."""
+        """The user's name for a value, or its text in the source; '' if there is neither."""
         value = self.same(value)
         node = self.definition.get(value)
         if isinstance(node, For | While) and value.name.startswith("_"):
@@ -122,11 +126,13 @@ class _Explain:
         written = expression_at(node.origin.loc) if node is not None else ""
         if isinstance(node, Apply) and node.op.name == "getitem" and not _reads(written):
             return self.part(node)
-        return _short(written) or (node.op.name if isinstance(node, Apply) else value.name.lstrip("_") or "a value")
+        return _short(written) or (node.op.name if isinstance(node, Apply) else value.name.lstrip("_"))
 
     def part(self, node: Apply) -> str:
         """An element or a part of an array that stands in no expression of its own."""
         base, *index = map(self.label, node.inputs)
+        if not base:
+            return ""
         return f"{base}[{', '.join(index)}]" if _axes(node.outputs[0]) == 0 else f"part of {base}"
 
     def same(self, value: Value) -> Value:
@@ -188,7 +194,7 @@ def _is_users(name: str) -> bool:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(names))
+    return ", ".join(name for name in dict.fromkeys(names) if name)
 
 
 def _short(text: str) -> str:
