@@ -1,4 +1,16 @@
-"""Compile ordinary numeric Python, with real control flow, and differentiate it at source level."""
+"""Compile ordinary numeric Python, with real control flow, and differentiate it at source level.
+
+In: plain functions over numbers and NumPy arrays. Out: functions that give the same, faster; their
+gradients; and readable text of both. `docs/architecture.md` shows how the packages work together.
+
+errors    where something is in the user's source, and how a mistake there is reported
+ir        the graph: types, ops, builder, text form, reference interpreter
+infer     what a call is specialised on
+frontend  Python functions to graphs
+opt       graphs to better graphs, and to gradients
+codegen   graphs to Python text for numba
+runtime   what users call
+"""
 
 import srcgraph.ir.ops  # noqa: F401  (fills the table of ops)
 from srcgraph import errors
