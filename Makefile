@@ -11,7 +11,7 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.created pyproject.toml constraints.txt
-	$(PIP) -e ".[test,notebook]"
+	$(PIP) -e ".[test,notebook,demo]"
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.created pyproject.toml constraints.txt
@@ -29,7 +29,8 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto
 
 golden: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --update-golden tests/test_golden.py tests/test_errors.py
+	$(BIN)/python -m pytest -n auto --update-golden tests/test_golden.py tests/test_errors.py \
+		tests/test_readme.py tests/test_notebooks.py
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
