@@ -1,0 +1,38 @@
+"""What the README shows is what its code prints.
+
+Each ``python`` block with a ``text`` block behind it is saved as ``model.py`` and run. ``pytest --update-golden
+tests/test_readme.py`` stores what they print now.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parent.parent / "README.md"
+BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.DOTALL)
+BLOCKS = list(BLOCK.finditer(README.read_text(encoding="utf-8")))
+
+
+def printed(code: str, folder: Path) -> str:
+    """What a block prints when it is saved as ``model.py`` and run."""
+    (folder / "model.py").write_text(code, encoding="utf-8")
+    done = subprocess.run([sys.executable, "model.py"], cwd=folder, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines()) + "\n"
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_readme_shows_what_its_code_prints(number: int, tmp_path: Path, update_golden: bool):
+    if not update_golden:
+        assert printed(BLOCKS[number]["code"], tmp_path) == BLOCKS[number]["output"]
+    elif number == 0:  # one test writes for all, as several may run at once
+        README.write_text(BLOCK.sub(lambda block: refreshed(block, tmp_path), README.read_text(encoding="utf-8")))
+
+
+def refreshed(block: re.Match[str], folder: Path) -> str:
+    return f"```python\n{block['code']}```\n\n```text\n{printed(block['code'], folder)}```"
