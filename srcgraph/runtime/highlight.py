@@ -42,7 +42,10 @@ def _per_line(words: Iterable[Word]) -> list[str]:
 
 def _marked(kind: str, text: str) -> str:
     escaped = html.escape(text, quote=False)
-    return f'<b class="{kind}">{escaped}</b>' if kind and text.strip() else escaped
+    if not kind or not text.strip():
+        return escaped
+    tag = "b" if kind in "kd" else "span"  # bold also where style sheets are stripped
+    return f'<{tag} class="{kind}">{escaped}</{tag}>'
 
 
 def _lexed(text: str) -> Iterator[Word]:

@@ -1,9 +1,10 @@
 """An inspection as HTML: a fragment for notebooks, and a page of its own.
 
 What matters for reading is in the markup and in inline styles, so that the text stays readable where
-style sheets and scripts are stripped. Colours come from variables that follow the theme of the page;
-hovering works by script, and by style alone for the first `RULES` lines that are linked. Ids are made
-of the content, so that the same inspection always gives the same HTML.
+style sheets and scripts are stripped. Colours are mixed from the text colour of the page around, so
+that they follow its theme, light or dark, without having to know it. Hovering works by script, and by
+style alone for the first `RULES` lines that are linked. Ids are made of the content, so that the same
+inspection always gives the same HTML.
 """
 
 from __future__ import annotations
@@ -25,37 +26,26 @@ CAP = 300
 RULES = 100
 """Linked lines that style rules mark on hovering where no script runs."""
 
-LIGHT = (
-    "--sg-k:#7a2fb5;--sg-s:#1a6b3c;--sg-n:#1f5fa8;--sg-c:#686d75;--sg-d:#a3470b;--sg-mark:#ffd24d55;--sg-pin:#ffc13d80"
-)
-DARK = (
-    "--sg-k:#c79bf2;--sg-s:#8ecf9f;--sg-n:#8ab8f0;--sg-c:#9a9fa8;--sg-d:#e8a66b;--sg-mark:#ffc94033;--sg-pin:#ffb60047"
-)
 STYLE = """
-.srcgraph{LIGHT}
-@media (prefers-color-scheme:dark){.srcgraph{DARK}}
-[data-jp-theme-light="false"] .srcgraph,[data-theme="dark"] .srcgraph,
-body[data-vscode-theme-kind*="dark"] .srcgraph{DARK}
-[data-jp-theme-light="true"] .srcgraph,[data-theme="light"] .srcgraph,
-body[data-vscode-theme-kind*="light"] .srcgraph{LIGHT}
+.srcgraph{--sg-mark:#ffc02b40;--sg-pin:#ffb21c55}
 .srcgraph.srcgraph b{font-weight:inherit}
-.srcgraph.srcgraph .k{color:var(--sg-k)}
-.srcgraph.srcgraph .s{color:var(--sg-s)}
-.srcgraph.srcgraph .n{color:var(--sg-n)}
-.srcgraph.srcgraph .c{color:var(--sg-c)}
-.srcgraph.srcgraph .d{color:var(--sg-d);font-weight:600}
+.srcgraph.srcgraph .k{color:color-mix(in oklab,#a066d9 80%,currentColor)}
+.srcgraph.srcgraph .s{color:color-mix(in oklab,#2f9e62 80%,currentColor)}
+.srcgraph.srcgraph .n{color:color-mix(in oklab,#3b87d6 80%,currentColor)}
+.srcgraph.srcgraph .c{color:color-mix(in oklab,#878b92 86%,currentColor)}
+.srcgraph.srcgraph .d{color:color-mix(in oklab,#d2762b 80%,currentColor);font-weight:600}
 .srcgraph.srcgraph code>span{display:block;padding-right:1em}
 .srcgraph.srcgraph code>span[data-l]{cursor:pointer}
-.srcgraph.srcgraph code i{font-style:normal;color:var(--sg-c);opacity:.75;user-select:none}
-.srcgraph.srcgraph code .h{color:var(--sg-c);padding:.5em 0 .2em .8em}
-.srcgraph.srcgraph .x i{opacity:.35}
+.srcgraph.srcgraph code i{font-style:normal;opacity:.55;user-select:none}
+.srcgraph.srcgraph code .h{opacity:.65;padding:.5em 0 .2em .8em}
+.srcgraph.srcgraph .x i{opacity:.25}
 .srcgraph.srcgraph .on,.srcgraph.srcgraph [data-l]:hover{background:var(--sg-mark)}
 .srcgraph.srcgraph .pin{background:var(--sg-pin);box-shadow:inset 3px 0 #e8970c}
 .srcgraph.srcgraph table{border-collapse:collapse;margin:.4em 0;font-size:12px;border:0;table-layout:auto}
 .srcgraph.srcgraph th,.srcgraph.srcgraph td{text-align:left;vertical-align:baseline;padding:.25em 1.2em .25em .6em;
 border:0;border-bottom:1px solid #8884;max-width:none;white-space:normal}
 .srcgraph.srcgraph tr{background:none}
-.srcgraph.srcgraph th{font-weight:600;color:var(--sg-c)}
+.srcgraph.srcgraph th{font-weight:600;opacity:.65}
 .srcgraph.srcgraph summary{cursor:pointer;padding:.35em 0}
 """
 
@@ -96,7 +86,7 @@ def fragment(seen: Inspection) -> str:
 def page(seen: Inspection) -> str:
     """The inspection as a standalone page: complete."""
     body = _document(seen, None)
-    style = ":root{color-scheme:light dark}body{margin:1em 1.5em;--sg-height:72vh}"
+    style = ":root{color-scheme:light dark}body{margin:1em 1.5em}.srcgraph pre{max-height:72vh!important}"
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -125,10 +115,9 @@ def _document(seen: Inspection, cap: int | None) -> str:
         f'<div style="display:flex;flex-wrap:wrap;gap:12px">\n{panes}\n</div>\n{_tape(seen.tape)}{_passes(seen.passes)}'
     )
     key = "sg-" + hashlib.sha256(body.encode()).hexdigest()[:12]
-    style = STYLE.replace("LIGHT", LIGHT).replace("DARK", DARK).strip()
     rules = _hover_rules(key, seen.panes)
     return (
-        f'<div class="srcgraph" id="{key}" style="{SANS}">\n<style>\n{style}\n{rules}</style>\n{body}'
+        f'<div class="srcgraph" id="{key}" style="{SANS}">\n<style>{STYLE}{rules}</style>\n{body}'
         f"<script>{SCRIPT.replace('ID', key)}</script>\n</div>"
     )
 
@@ -154,7 +143,7 @@ def _pane(pane: Pane, used: set[str], cap: int | None) -> str:
     return (
         f'<div style="flex:{grow} 1 22em;min-width:0;border:1px solid #8885;border-radius:6px;overflow:hidden">'
         f'<div style="padding:.3em .8em;border-bottom:1px solid #8885;font-weight:600">{escape(pane.name)}</div>'
-        f'<pre style="margin:0;padding:.3em 0;overflow:auto;max-height:var(--sg-height,36em);background:none;border:0">'
+        f'<pre style="margin:0;padding:.3em 0;overflow:auto;max-height:36em;background:none;border:0">'
         f'<code style="{CODE}">{"".join(out)}</code>{rest}</pre></div>'
     )
 
@@ -178,7 +167,7 @@ def _rest(lines: Sequence[Line]) -> str:
     text = "".join(f" {line.number:d}  {line.text}\n" for line in lines)
     note = f"{len(lines)} more lines, plain; save_html(path) links them"
     return (
-        f'<details style="{SANS};padding:.3em .8em"><summary>{note}</summary>'
+        f'<details style="{SANS};white-space:normal;padding:.3em .8em"><summary>{note}</summary>'
         f'<code style="{CODE}">{escape(text, quote=False)}</code></details>'
     )
 

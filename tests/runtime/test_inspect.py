@@ -65,7 +65,7 @@ class Reader(HTMLParser):
         self.open.append("heading" if heading else tag)
         if tag == "pre":
             self.panes.append([])
-        if tag == "span" and not heading:
+        if tag == "span" and "span" not in self.open[:-1] and not heading:
             self.panes[-1].append((given.get("data-l") or "", ""))
         if tag == "tr" and "data-l" in given:
             self.rows.append(given["data-l"] or "")
@@ -190,7 +190,7 @@ TAPES = [
     (arrays.garch, (VECTOR, 0.1, 0.2), "var", "array", "8", "8 * n", NEXT),
     (arrays.gauss_seidel, (VECTOR, VECTOR, 3), "u[i]", "blocks", "8", "8 * n_1 * (n - 2)", BY_PART),
     (arrays.slice_add, (VECTOR, 0.1, 3), "x", "list", "8 * n", "8 * n * n_1", NEXT),
-    (arrays.power_iteration, (SQUARE, 4), "q @ v", "list", "8 * n", "8 * n * n_1", "matmul is too costly to run again"),
+    (arrays.power_iteration, (SQUARE, 4), "v", "list", "8 * n", "8 * n * n_1", "matmul is too costly to run again"),
 ]
 
 
@@ -198,10 +198,10 @@ TAPES = [
 def test_tape_says_what_is_saved_where_and_why(case: tuple) -> None:
     function, args, variable, choice, size, total, reason = case
     shown = sg.inspect(sg.grad(function), *args)
-    row = next(r for r in shown.tape if r.variable == variable)
+    row = next(r for r in shown.tape if (r.variable, r.reason) == (variable, reason))
     first = function.__code__.co_firstlineno
     total = re.sub(r"line \d+", lambda m: f"line {first + 2}", total)
-    assert (row.choice, row.bytes, row.total, row.reason) == (choice, size, total, reason)
+    assert (row.choice, row.bytes, row.total) == (choice, size, total)
     name, line = row.place.rsplit(":", 1)
     assert name == Path(function.__code__.co_filename).name
     assert first <= int(line) <= first + len(shown.source.split("\n"))
@@ -388,5 +388,5 @@ def test_both_highlighters_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     first = highlight.highlighted(TEXTS[0])
     monkeypatch.setattr(highlight, "PythonLexer", None)
     second = highlight.highlighted(TEXTS[0])
-    assert first[0] == '<b class="k">def</b> <b class="d">f</b>(x):  <b class="c"># a &lt; "b"</b>' == second[0]
-    assert '<b class="n">1.5e3</b>' in first[3] and '<b class="n">1.5e3</b>' in second[3]
+    assert first[0] == '<b class="k">def</b> <b class="d">f</b>(x):  <span class="c"># a &lt; "b"</span>' == second[0]
+    assert '<span class="n">1.5e3</span>' in first[3] and '<span class="n">1.5e3</span>' in second[3]
