@@ -30,6 +30,7 @@ from srcgraph.codegen.items import (
 )
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Apply, Value
+from srcgraph.ir.op import Reduction
 from srcgraph.ir.types import FLOAT, ArrayType, ScalarType
 from srcgraph.ir.view import split_operands, view_shape
 
@@ -246,7 +247,7 @@ def _reads_elsewhere(s: Scheduler, value: Value, shape: Sequence[Dim], base: Val
 def reduction(s: Scheduler, node: Apply) -> Iterator[Item]:
     """A number, or an array, that combines elements along axes."""
     x, out, axes = node.inputs[0], node.outputs[0], node.attrs["axes"]
-    assert isinstance(x.type, ArrayType) and node.op.reduction is not None
+    assert isinstance(x.type, ArrayType)
     s.hints[out] = _reduction_name(s, node)
     if len(axes) == x.type.ndim:
         yield from _full(s, node)
@@ -267,11 +268,17 @@ def _reduction_name(s: Scheduler, node: Apply) -> str:
     return _RESULT.get(node.op.name, node.op.name)
 
 
+def _rule(node: Apply) -> Reduction:
+    rule = node.op.reduction
+    assert rule is not None
+    return rule
+
+
 def _start(node: Apply) -> tuple[ast.expr, np.dtype]:
     """The first value of the accumulator, and its dtype: float32 adds up in float64."""
     dtype = node.outputs[0].type.dtype
     wide = FLOAT if node.op.name in ("sum", "prod") and dtype == np.float32 else dtype
-    return literal(node.op.reduction.identity(wide)), wide
+    return literal(_rule(node).identity(wide)), wide
 
 
 def _full(s: Scheduler, node: Apply) -> Iterator[Item]:
@@ -282,7 +289,7 @@ def _full(s: Scheduler, node: Apply) -> Iterator[Item]:
     body = _Body(s)
     expr, reads = body.expr(x, loop_index(x.type.ndim))
     parts: list[Part] = list(body.close())
-    parts.append(LoopReduce(acc, node.op.reduction.combine, start, expr, reads, node.origin))
+    parts.append(LoopReduce(acc, _rule(node).combine, start, expr, reads, node.origin))
     yield Kernel(x.type.shape, parts, extents(s, x.type.shape), [], node.origin)
     s.name(acc)
     if acc is not out:
@@ -301,7 +308,7 @@ def _inner(s: Scheduler, node: Apply) -> Iterator[Item]:
     expr, reads = body.expr(x, loop_index(x.type.ndim))
     lets = body.close()
     inner = InnerReduce(
-        acc, node.op.reduction.combine, start, extents(s, x.type.shape[kept:]), kept, lets, expr, reads, node.origin
+        acc, _rule(node).combine, start, extents(s, x.type.shape[kept:]), kept, lets, expr, reads, node.origin
     )
     for let in lets:
         inner.reads = inner.reads + let.reads
@@ -318,7 +325,7 @@ def _outer(s: Scheduler, node: Apply) -> Iterator[Item]:
     x, out, axes = node.inputs[0], node.outputs[0], node.attrs["axes"]
     base = Value(out.name, out.type)
     s.hints[base] = s.hints[out]
-    fill = literal(node.op.reduction.identity(out.type.dtype))
+    fill = literal(_rule(node).identity(out.type.dtype))
     zero = node.op.name == "sum"
     yield Let(base, allocation(s, out, "zeros") if zero else allocation(s, out, "full", fill), node.origin)
     s.name(base)
@@ -328,7 +335,7 @@ def _outer(s: Scheduler, node: Apply) -> Iterator[Item]:
     expr, reads = body.expr(x, full)
     lets = body.close()
     s.name(out)
-    store = LoopStore(out, base, at, _written(s, at), expr, node.op.reduction.combine, reads, node.origin)
+    store = LoopStore(out, base, at, _written(s, at), expr, _rule(node).combine, reads, node.origin)
     yield Kernel(x.type.shape, [*lets, store], extents(s, x.type.shape), [], node.origin)
 
 

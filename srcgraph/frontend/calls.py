@@ -74,12 +74,21 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
     if function in MATH:
         return call_math(low, function, args, kwargs, hint)
     if function in _OPERATORS and len(args) == 2 and not kwargs:
-        return expressions.binary(low, _OPERATORS[function], *args, hint)
+        return expressions.binary(low, _OPERATORS[function], args[0], args[1], hint)
     if function in arrays.FUNCTIONS:
         return arrays.call(low, arrays.FUNCTIONS[function], args, kwargs)
     record = record_of(function)
     if record is not None:
         return call_record(low, record, args, kwargs, hint, numpy_flavour=True)
+    if getattr(function, "transforms", ()):
+        raise refuse(
+            "calling a gradient inside a compiled function is not supported yet",
+            low.loc,
+            "call it outside, or write its formula",
+        )
+    if (getattr(function, "__module__", None) or "").split(".")[0] == "srcgraph":
+        why = f"srcgraph.{function.__name__} cannot be called inside a compiled function"
+        raise refuse(why, low.loc, "call it outside")
     inner = getattr(function, "py_func", function)
     if isinstance(inner, types.FunctionType):
         code = low.session.code_of(inner)
@@ -117,11 +126,11 @@ def call_record(
         given = _bind_composite(low, record, args, kwargs, numpy_flavour)
         return low.entity(record.expand(*given.args, **given.kwargs), hint)
     if kwargs:
-        raise refuse(f"{record.name}: keyword {next(iter(kwargs))!r} is not supported", low.loc)
-    values = [operand(low, a, record.name) for a in args]
+        raise refuse(f"{name_of(record)}: keyword {next(iter(kwargs))!r} is not supported", low.loc)
+    values = [operand(low, a, name_of(record)) for a in args]
     wanted = len(record.samples[0].args) if record.samples else len(values)
     if len(values) != wanted:
-        raise refuse(f"{record.name} takes {wanted} arguments, not {len(values)}", low.loc, kind=InferenceError)
+        raise refuse(f"{name_of(record)} takes {wanted} arguments, not {len(values)}", low.loc, kind=InferenceError)
     if numpy_flavour:
         values = as_numpy(low, values)
     return low.entity(low.builder.call(record, values, {}, name=hint), hint)
@@ -148,17 +157,25 @@ def _bind_composite(
     try:
         given = signature.bind(*args, **kwargs)
     except TypeError as error:
-        name = getattr(record.python[0], "__name__", record.name) if record.python else record.name
+        name = name_of(record)
         supported = f"{name}({', '.join(map(_parameter_text, signature.parameters.values()))})"
         raise refuse(f"{name}: {error}", low.loc, f"supported: {supported}") from None
     for name, entity in given.arguments.items():
         if name in record.static:
-            given.arguments[name] = low.static(entity, f"{name!r} of {record.name}")
+            given.arguments[name] = low.static(entity, f"{name!r} of {name_of(record)}")
         elif isinstance(entity, tuple):  # *args
-            given.arguments[name] = tuple(_argument(low, e, record.name, numpy_flavour) for e in entity)
+            given.arguments[name] = tuple(_argument(low, e, name_of(record), numpy_flavour) for e in entity)
         else:
-            given.arguments[name] = _argument(low, entity, record.name, numpy_flavour)
+            given.arguments[name] = _argument(low, entity, name_of(record), numpy_flavour)
     return given
+
+
+def name_of(record: Op | Composite) -> str:
+    """What users call a record: ``np.sum``."""
+    first = record.python[0] if record.python else None
+    name = getattr(first, "__name__", record.name)
+    module = getattr(first, "__module__", None) or type(first).__module__
+    return f"np.{name}" if module.split(".")[0] == "numpy" else name
 
 
 def _parameter_text(parameter: inspect.Parameter) -> str:

@@ -33,7 +33,7 @@ from srcgraph.frontend.memory import new_array, read, ref_type
 from srcgraph.ir.dims import UNKNOWN
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
-from srcgraph.ir.types import BOOL, PY_BOOL, PY_INT, ArrayType, ScalarType, Type, same_kind
+from srcgraph.ir.types import BOOL, PY_BOOL, PY_INT, ArrayType, ScalarType, TensorType, Type, same_kind
 from srcgraph.ir.view import View
 
 if TYPE_CHECKING:
@@ -130,11 +130,12 @@ def _widen_arrays(low: Lowering, entry: Array, end: Array, end_state: State, nam
         return Broken(
             f"{name!r} is {before} before the loop and {after} after an iteration", "keep one dtype and number of axes"
         )
+    assert isinstance(before, ArrayType)
     sizes = tuple(a if a == b else UNKNOWN for a, b in zip(before.shape, after.shape, strict=True))
     return Buffer(replace(before, shape=sizes))
 
 
-def _in_state(low: Lowering, state: State, ref: Array) -> ArrayType:
+def _in_state(low: Lowering, state: State, ref: Array) -> TensorType:
     before, low.state = low.state, state
     try:
         return ref_type(low, ref)
@@ -148,6 +149,7 @@ def shape_of(low: Lowering, entity: Entity, state: State) -> Shape:
         return Number(_number_type(entity))
     if isinstance(entity, Array):
         type = _in_state(low, state, entity)
+        assert isinstance(type, ArrayType)
         return Buffer(replace(type, shape=tuple(UNKNOWN for _ in type.shape)))
     if isinstance(entity, Tup):
         return Several(tuple(shape_of(low, e, state) for e in entity.items), entity.cls)
@@ -222,6 +224,8 @@ def leaf_types(shape: Shape) -> list[tuple[str, Type]]:
 
 def leaf_values(low: Lowering, shape: Shape, entity: Entity) -> list[Value]:
     """The values an entity gives to the leaves of ``shape``, converted, in the current state and region."""
+    if entity == Unusable(ALREADY):  # a problem that is known: anything of the type will do
+        return [default(low, t) for _, t in leaf_types(shape)]
     match shape:
         case Number(type=type):
             return [low.builder.cast(low.value(entity), type.dtype, type.weak)]

@@ -78,9 +78,10 @@ def enumerate_(low: Lowering, items: Entity, start: Entity = Const(0)) -> Entity
 def zip_(low: Lowering, *args: Entity, strict: Entity = Const(False)) -> Entity:
     if low.static(strict, "strict"):
         raise refuse("zip(strict=True) is not supported", low.loc)
-    if all(isinstance(a, Tup) for a in args):
-        return Tup(tuple(Tup(items) for items in zip(*(a.items for a in args), strict=False)))
-    if any(isinstance(a, Tup) for a in args):
+    tuples = [a for a in args if isinstance(a, Tup)]
+    if len(tuples) == len(args):
+        return Tup(tuple(Tup(items) for items in zip(*(a.items for a in tuples), strict=False)))
+    if tuples:
         raise refuse("zip of tuples and arrays together is not supported", low.loc)
     return Iteration("zip", tuple(args))
 
@@ -167,8 +168,9 @@ def _extreme(op: str, function: Any) -> None:
         items = expressions.items_of(low, args[0]) if len(args) == 1 else list(args)
         if not items:
             raise refuse(f"{function.__name__}() of nothing", low.loc, kind=InferenceError)
-        if all(isinstance(e, Const) and e.is_number for e in items):
-            return Const(function(e.value for e in items))
+        numbers = [e.value for e in items if isinstance(e, Const) and e.is_number]
+        if len(numbers) == len(items):
+            return Const(function(numbers))
         out = items[0]
         for item in items[1:]:
             out = _pick(low, out, item, op)

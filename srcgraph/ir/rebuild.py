@@ -26,7 +26,7 @@ def substitute_type(type: Type, env: Mapping[str, Dim]) -> Type:
         case ArrayType():
             return replace(type, shape=tuple(dims.substitute(d, env) for d in type.shape))
         case ListType():
-            return ListType(substitute_type(type.item, env))
+            return replace(type, item=substitute_type(type.item, env))
 
 
 class Extra:

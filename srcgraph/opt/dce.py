@@ -37,7 +37,7 @@ class Marks:
         self.values: set[Value] = set()
         self.nodes: set[Node] = set()
         self.owner: dict[Value, tuple[Node, int]] = {}
-        self.origin: dict[Value, tuple[str, Node, int]] = {}
+        self.origin: dict[Value, tuple[str, If | While | For, int]] = {}
         self.enclosing: dict[Node, Node | None] = {}
         self.todo: list[Value] = []
         self._index(graph, None)
@@ -68,7 +68,7 @@ class Marks:
             for inner in node_graphs(node):
                 self._index(inner, node)
 
-    def _params(self, params: Sequence[Value], kind: str, node: Node, start: int) -> None:
+    def _params(self, params: Sequence[Value], kind: str, node: If | While | For, start: int) -> None:
         for k, value in enumerate(params, start):
             self.origin[value] = (kind, node, k)
 

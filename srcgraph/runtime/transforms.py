@@ -70,9 +70,9 @@ class Gradient:
 
     def __call__(self, version: Version) -> Version:
         main, aux = self.parts(version)
-        output = self.output(version, main)
         asked = self.argnums if isinstance(self.argnums, tuple) else (self.argnums,)
         chosen = [self.leaves(version, k) for k in asked]
+        output = self.output(version, main)
         inputs = list(dict.fromkeys(k for _, leaves in chosen for k, _ in leaves))
         kept = _Kept(version)
         value = kept.template(main) if self.order != "gradient" else Fixed(None)
@@ -115,12 +115,9 @@ class Gradient:
         if not -len(names) <= argnum < len(names):
             raise ArgumentError(f"argnums={argnum}, but {version.name} takes {len(names)} arguments")
         name = names[argnum]
-        first = 0
-        for key, skeleton in version.arguments.items():
-            found = list(leaf_positions(skeleton, first))
-            if key == name:
-                break
-            first += len(found)
+        skeleton = version.arguments[name]
+        first = sum(len(list(leaf_positions(version.arguments[before], 0))) for before in names[:argnum])
+        found = list(leaf_positions(skeleton, first))
         floats = [(k, s) for k, s in found if s.dtype.kind == "f"]
         if not floats or (not isinstance(skeleton, TupleArg) and len(floats) != len(found)):
             raise ArgumentError(
