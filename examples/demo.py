@@ -11,7 +11,6 @@ shows what the fit is worth. Every number printed is measured while this runs.
 
 from __future__ import annotations
 
-# ruff: noqa: E402
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # SciPy's steps are on 58 numbers: a second thread would only wait
