@@ -41,7 +41,12 @@ def executed(notebook: Any) -> Any:
     command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     manager._kernel_spec = KernelSpec(argv=command, display_name="this Python", language="python")
     client = nbclient.NotebookClient(
-        fresh, km=manager, timeout=SECONDS, record_timing=False, resources={"metadata": {"path": str(FOLDER)}}
+        fresh,
+        km=manager,
+        timeout=SECONDS,
+        record_timing=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(FOLDER)}},
     )
     client.execute()
     return fresh
