@@ -29,9 +29,11 @@ def short_path(path: str) -> str:
     """Return ``path`` relative to the working directory where it lies below it."""
     if path.startswith("<"):
         return path
+    if os.path.basename(os.path.dirname(path)).startswith("ipykernel_"):  # a notebook's cell
+        return "cell"
     try:
         relative = os.path.relpath(path)
-    except ValueError:  # another drive
+    except (OSError, ValueError):  # another drive
         return path
     return path if relative.startswith("..") else relative
 

@@ -14,6 +14,7 @@ liveness   what is still needed after each item
 names      the user's names; one name for the versions of one variable
 body       items to statements
 tidy       flags back to `break` and `return`
+outline    a large function as a short driver over named kernels
 source     statements to text, line map, comments with the user's lines
 cpu        all of these in order: one numba function
 """

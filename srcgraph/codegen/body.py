@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import Any
 
 from srcgraph.codegen.items import (
     INDICES,
@@ -37,6 +38,8 @@ class Body:
         self.names = names
         self.places = places
         self.index_names: dict[Value, str] = {}
+        self.enclosing: list[str] = []
+        """Indices of the loops around, which inner nests do not reuse."""
 
     # -- names ------------------------------------------------------------------------------------
 
@@ -76,9 +79,8 @@ class Body:
                 error = ast.Call(ast.Name(item.error, ast.Load()), args, [])
                 return [ast.If(self.resolved(item.fails), [ast.Raise(error, None)], [])]
             case Store():
-                return self.aliased(item.out, item.base) + [
-                    self.stored(item.out, item.index, item.expr, "add" if item.accumulate else "")
-                ]
+                change = self.stored(item.out, item.index, item.expr, "add" if item.accumulate else "")
+                return [*self.aliased(item.out, item.base), change]
             case Do():
                 return [*self.aliased(item.out, item.base), ast.Expr(self.resolved(item.call))]
             case Kernel():
@@ -116,6 +118,8 @@ class Body:
         if combine:
             now = ast.Subscript(self.plain(target), where, ast.Load())
             value = combined(combine, now, value)
+        if isinstance(value, ast.BinOp) and isinstance(value.op, _AUGMENTED) and _same_text(value.left, place):
+            return ast.AugAssign(place, value.op, value.right)
         return ast.Assign([place], value, lineno=0)
 
     # -- loop nests -------------------------------------------------------------------------------
@@ -123,7 +127,7 @@ class Body:
     def kernel(self, item: Kernel) -> list[ast.stmt]:
         depth = len(item.dims) + max((len(p.extents) for p in item.parts if isinstance(p, InnerReduce)), default=0)
         before = dict(self.index_names)
-        self.index_names.update(zip(INDICES, self.names.indices(item, depth), strict=False))
+        self.index_names.update(zip(INDICES, self.names.indices(item, depth, self.enclosing), strict=False))
         out: list[ast.stmt] = []
         for value, alloc in item.fresh:
             out += self.assign(value, self.resolved(alloc))
@@ -169,7 +173,9 @@ class Body:
 
     def loop(self, item: Loop) -> list[ast.stmt]:
         out = self.placed(self.moves(item.params, item.inits), item.origin)
+        self.enclosing.append(self.names.of(item.index) if item.index is not None else "")
         body = self.block(item.body.items)
+        self.enclosing.pop()
         body += self.placed(self.moves(item.params, item.body.results, item.body.origins), item.origin)
         if item.stop is not None:
             leave = ast.If(self.resolved(item.stop), [ast.Break()], [])
@@ -233,7 +239,7 @@ class _Resolve(ast.NodeTransformer):
     def __init__(self, body: Body):
         self.body = body
 
-    def visit(self, node: ast.AST) -> ast.AST:
+    def visit(self, node: ast.AST) -> Any:
         """A copy with names filled in; trees may be shared, so nothing is changed in place."""
         if isinstance(node, Ref):
             known = self.body.index_names.get(node.value)
@@ -276,6 +282,10 @@ def negated(test: ast.expr) -> ast.expr:
     if isinstance(test, ast.Constant) and isinstance(test.value, bool):
         return ast.Constant(not test.value)
     return ast.UnaryOp(ast.Not(), test)
+
+
+def _same_text(x: ast.expr, y: ast.expr) -> bool:
+    return type(x) is type(y) and ast.unparse(x) == ast.unparse(y)
 
 
 def _is(node: ast.expr, value: int) -> bool:

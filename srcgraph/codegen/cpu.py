@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from srcgraph.codegen.body import Body
 from srcgraph.codegen.expr import loop_index
 from srcgraph.codegen.items import Block, Item, Kernel, Let, LoopStore, Ref, all_blocks, all_exprs, refs
 from srcgraph.codegen.names import Names
+from srcgraph.codegen.outline import outlined
 from srcgraph.codegen.schedule import Scheduler, transparent
 from srcgraph.codegen.source import Places, Text, emit
 from srcgraph.codegen.storage import Copied, Interface, assign_storage
@@ -67,7 +69,8 @@ def generate(graph: Graph, interface: Interface, *, name: str = "", options: str
     leave = _return([body.resolved(e) for e in block.results])
     statements += body.placed([leave], _last_origin(block, interface))
     function = _function(name or graph.name, [names.of(p) for p in plain.params], tidy(statements), options)
-    module = ast.Module([*_imports(function, helpers), function], [])
+    functions = outlined(function, {k: loc.line for k, loc in enumerate(places.known, 1)})
+    module = ast.Module([*_imports(functions, helpers), *functions], [])
     return Generated(name or graph.name, emit(module, places), tuple(copies))
 
 
@@ -101,7 +104,7 @@ def _drop_unused_sizes(block: Block) -> None:
         inner.items[:] = [i for i in inner.items if not (_is_size(i) and i.value not in used)]
 
 
-def _is_size(item: Item) -> bool:
+def _is_size(item: Item) -> TypeGuard[Let]:
     expr = item.expr if isinstance(item, Let) else None
     return isinstance(expr, ast.Subscript) and isinstance(expr.value, ast.Attribute) and expr.value.attr == "shape"
 
@@ -121,11 +124,11 @@ def _return(results: Sequence[ast.expr]) -> ast.stmt:
 def _function(name: str, params: Sequence[str], body: list[ast.stmt], options: str) -> ast.FunctionDef:
     args = ast.arguments([], [ast.arg(p) for p in params], None, [], [], None, [])
     decorator = ast.parse(f"njit({options})", mode="eval").body
-    return ast.FunctionDef(name, args, body, [decorator], None, lineno=0, type_params=[])
+    return ast.FunctionDef(name, args, body, [decorator], None, lineno=0)
 
 
-def _imports(function: ast.FunctionDef, helpers: Sequence[str]) -> list[ast.stmt]:
-    used = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+def _imports(functions: Sequence[ast.FunctionDef], helpers: Sequence[str]) -> list[ast.stmt]:
+    used = {n.id for f in functions for n in ast.walk(f) if isinstance(n, ast.Name)}
     lines = []
     if "math" in used:
         lines.append("import math")

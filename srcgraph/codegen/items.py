@@ -246,8 +246,9 @@ def reads_of(item: Item) -> set[Value]:
         case Kernel():
             own = {p.value for p in item.parts if isinstance(p, LoopLet)}
             for part in item.parts:
-                if isinstance(part, LoopStore) and part.base is not None:
-                    found.add(part.base)
+                if isinstance(part, LoopStore):
+                    own.add(part.target)
+                    found.update([part.base] if part.base is not None else [])
                 if isinstance(part, LoopReduce | InnerReduce):
                     own.add(part.acc)
                 if isinstance(part, InnerReduce):

@@ -159,16 +159,16 @@ class Names:
                 case InnerReduce(acc=acc, parts=lets):
                     inside += [acc, *(p.value for p in lets)]
         inside += [v for v, _ in item.fresh]
-        changed = [p.base for p in item.parts if isinstance(p, LoopStore) and p.base is not None]
+        memory = memory_of(item)
         for value in inside:
-            self._declare(value, live, line)
+            self._declare(value, (v for v in live if memory.get(v) is not value), line)
             self._conflict(value, reads)
-            self._conflict(value, inside)
+            self._conflict(value, (v for v in inside if memory.get(v) is not value))
         for part in item.parts:
             if isinstance(part, LoopStore) and part.base is not None:
-                self._declare(part.target, live, line)
-                self._conflict(part.target, inside)
-                self._conflict(part.target, (v for v in reads if v not in changed))
+                own = memory[part.target]
+                others = [v for v in (*live, *inside, *reads, *memory) if memory.get(v, v) is not own]
+                self._declare(part.target, others, line)
                 self.same_memory.append((part.target, part.base))
 
     def _loop(self, item: Loop, live: Live, line: int) -> None:
@@ -271,7 +271,7 @@ class Names:
         for m in members:
             if m in self.params:
                 return m.name
-        for wanted in (is_users, bool):
+        for wanted in (is_users, str.isidentifier):
             for m in members:
                 if wanted(m.name):
                     return m.name.lstrip("_") or m.name
@@ -281,9 +281,10 @@ class Names:
         line = next((self.lines[m] for m in members if self.lines[m]), 0)
         return f"t_{line}" if line else "t"
 
-    def indices(self, item: Kernel, count: int) -> list[str]:
+    def indices(self, item: Kernel, count: int, enclosing: Iterable[str] = ()) -> list[str]:
         """Names for a nest's indices that nothing needed there has."""
-        busy = {self.of(v) for v in self.live.after[id(item)] | reads_of(item) if v in self.parent}
+        busy = set(enclosing)
+        busy |= {self.of(v) for v in self.live.after[id(item)] | reads_of(item) if v in self.parent}
         busy |= {self.of(v) for v in writes_of(item) if v in self.parent}
         for part in item.parts:
             inner = [part.value] if isinstance(part, LoopLet) else []
@@ -292,6 +293,15 @@ class Names:
             busy |= {self.of(v) for v in inner}
         free = (n for n in _index_names() if n not in busy and n not in self.reserved)
         return [next(free) for _ in range(count)]
+
+
+def memory_of(kernel: Kernel) -> dict[Value, Value]:
+    """The array in whose memory each array that a nest makes or changes is."""
+    out: dict[Value, Value] = {v: v for v, _ in kernel.fresh}
+    for part in kernel.parts:
+        if isinstance(part, LoopStore) and part.base is not None:
+            out[part.target] = out.get(part.base, part.base)
+    return out
 
 
 def _index_names() -> Iterator[str]:
@@ -315,7 +325,7 @@ def _free(hint: str, taken: set[str]) -> str:
 
 def is_users(name: str) -> bool:
     """Whether a name is the user's: the compiler's own begin with an underscore."""
-    return bool(name) and not name.startswith("_")
+    return name.isidentifier() and not name.startswith("_")
 
 
 def _same_storage(x: Value, y: Value) -> bool:

@@ -13,12 +13,13 @@ from dataclasses import replace
 
 from srcgraph.codegen import kernels
 from srcgraph.codegen.expr import Expressions, call, filled, literal, number, repeats_operand, subscript
-from srcgraph.codegen.items import Block, Branch, Do, Item, Let, Loop, Raise, Store, ref
+from srcgraph.codegen.items import Block, Branch, Do, Item, Let, Loop, Raise, Store, ref, refs
 from srcgraph.codegen.uses import Place, Use, Uses, analyse, in_memory
 from srcgraph.errors import InternalError
 from srcgraph.ir.closure import open_, renamed
+from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import NOWHERE, Apply, Call, For, Graph, If, Node, Origin, Value, While, node_graphs
-from srcgraph.ir.types import INT, PY_INT, ArrayType, ScalarType
+from srcgraph.ir.types import INT, PY_BOOL, PY_INT, ArrayType, ScalarType
 from srcgraph.ir.view import element, transposed
 
 NEST_LIMIT = 24
@@ -166,7 +167,7 @@ class Scheduler:
             return False
         if isinstance(use.node, Apply):
             if use.role == "operand" and self.in_loop_nest(use.node):
-                return False
+                return self.uses.definition[value].op.name == "neg" and self.weight(value) == 1
             if self.repeated(use.node, value) or self.weight(value) > NEST_LIMIT:
                 return False
         if isinstance(use.node, While) and use.role != "carry":
@@ -277,7 +278,9 @@ class Scheduler:
         if node.op.kind in ("library", "list"):
             return True
         if is_transpose(node) and node.outputs[0] not in self.made:
-            return any(isinstance(u.node, Apply) and u.node.op.name == "matmul" for u in self.uses.reads[node.outputs[0]])
+            return any(
+                isinstance(u.node, Apply) and u.node.op.name == "matmul" for u in self.uses.reads[node.outputs[0]]
+            )
         return node.op.name == "broadcast_to" and kernels.stretches_at_run_time(node)
 
     def is_free(self, node: Apply) -> bool:
@@ -460,13 +463,14 @@ class Scheduler:
     def bounds(self, node: For, index: Value) -> tuple[ast.expr, ast.expr, ast.expr]:
         """The arguments of ``range``; a countdown whose index nothing reads counts up."""
         start, stop, step = node.start, node.stop, node.step
+        end: Dim | None = stop.type.value
         unread = not self.uses.reads[index] and self.uses.symbols[index.type.value.symbol] == 1
-        if unread and stop.type.value == -1 and step.type.value == -1:
+        if unread and end == -1 and step.type.value == -1:
             trips = kernels.without_clamp(start.type.value + 1)
             return number(0), self.write.dim(trips), number(1)
         first, last, by = (self.write.scalar(v) for v in (start, stop, step))
-        if stop.type.value is not None and step.type.value == 1:
-            last = self.write.dim(kernels.without_clamp(stop.type.value))
+        if end is not None and step.type.value == 1:
+            last = self.write.dim(kernels.without_clamp(end))
         return first, last, by
 
     def while_(self, node: While, place: Place) -> Loop:
@@ -478,12 +482,22 @@ class Scheduler:
     def finished(self, loop: Loop) -> Loop:
         loop.origin = loop.node.origin
         if loop.node.stops:
-            loop.stop = loop.body.results.pop()
             loop.stop_origin = self.origin_of(loop.body.values.pop())
+            loop.stop = self.before_moves(loop, loop.body.results.pop())
             loop.body.origins.pop()
         for value in loop.outputs:
             self.name(value)
         return loop
+
+    def before_moves(self, loop: Loop, stop: ast.expr) -> ast.expr:
+        """The stop flag, computed before the carry is overwritten where it reads the old one."""
+        if set(loop.params).isdisjoint(refs(stop)):
+            return stop
+        done = Value("", PY_BOOL)
+        self.hints[done] = "done"
+        self.variables.add(done)
+        loop.body.items.append(Let(done, stop, loop.stop_origin))
+        return ref(done)
 
     def entered(self, params: Sequence[Value]) -> list[Item]:
         items: list[Item] = []

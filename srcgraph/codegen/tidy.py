@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from collections.abc import Sequence
 
 Statements = list[ast.stmt]
@@ -239,6 +240,14 @@ class _Replaced(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.value if node.id == self.name else node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """``2.0 * 1.0`` is ``2.0``: what a literal put in place of a name leaves behind."""
+        self.generic_visit(node)
+        x, y = (getattr(e, "value", None) for e in (node.left, node.right))
+        if not isinstance(x, float) or not isinstance(y, float) or not isinstance(node.op, ast.Mult):
+            return node
+        return ast.Constant(x * y) if math.isfinite(x * y) else node
 
 
 def returned_inside(body: Statements) -> Statements:

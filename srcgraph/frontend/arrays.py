@@ -186,7 +186,8 @@ def _full_shape(low: Lowering, total: Dim, parts: Sequence[Entity]) -> list[Valu
         dims[unknown[0]] = length
         known = known * length.type.value
     if known != total:
-        b.call_named("same_size", b.dim_value(total), b.dim_value(known))
+        message = "cannot reshape an array of size {x} into one of size {y}"
+        b.call_named("equal_size", b.dim_value(total), b.dim_value(known), error="ValueError", message=message)
     return dims
 
 
@@ -377,7 +378,9 @@ def fancy_place(low: Lowering, base: Array, parts: Sequence[Entity]) -> Any:
             raise refuse("a mask must have as many axes as the array", low.loc, kind=InferenceError)
         for own, given in zip(kind.shape, index.type.shape, strict=True):
             if own != given:
-                low.builder.call_named("same_size", low.builder.dim_value(own), low.builder.dim_value(given))
+                sizes = low.builder.dim_value(own), low.builder.dim_value(given)
+                message = "boolean index did not match indexed array: lengths {x} and {y}"
+                low.builder.call_named("equal_size", *sizes, error="IndexError", message=message)
         return MaskPlace(base, low.builder.retype(index, kind.shape))
     if index.type.dtype.kind not in "iu":
         raise refuse(f"an index array must hold integers or booleans, not {index.type}", low.loc, kind=InferenceError)

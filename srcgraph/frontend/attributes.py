@@ -33,6 +33,8 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return _of_module(low, base.value, name)
     if isinstance(base, Const) and isinstance(base.value, np.dtype | type | np.finfo | np.iinfo):
         return _python_attribute(low, base.value, name)
+    if isinstance(base, Tup) and name in ("append", "extend", "insert", "pop"):
+        raise refuse("lists that grow are not supported", low.loc, "make an array of the right length and fill it")
     raise refuse(f"attribute {name!r} of {describe(base)} is not supported", low.loc, kind=InferenceError)
 
 

@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import gast
 
-from srcgraph.errors import InferenceError
+from srcgraph.errors import InferenceError, InternalError, Loc, Problem, SrcgraphError
 from srcgraph.frontend import arrays, attributes, calls, statements
 from srcgraph.frontend.entities import Array, Const, Entity, Scalar, SliceOf, Tup, Unusable
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import as_index, checked_index, known_int, read, ref_type, refuse, select, slice_operands
+from srcgraph.frontend.memory import (
+    Refusal,
+    as_index,
+    checked_index,
+    known_int,
+    read,
+    ref_type,
+    refuse,
+    select,
+    slice_operands,
+)
 from srcgraph.ir.dims import Dim
-from srcgraph.ir.graph import Value
+from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops import linalg
 from srcgraph.ir.types import BOOL, FLOAT, INT, ScalarType
@@ -27,10 +37,21 @@ if TYPE_CHECKING:
 def lower(low: Lowering, node: Any, hint: str = "") -> Entity:
     """Lower an expression; ``hint`` names the value it computes."""
     with low.at(node):
-        entity = _lower(low, node, hint)
+        try:
+            entity = _lower(low, node, hint)
+        except SrcgraphError as error:
+            raise located(error, low.loc) from None
         if isinstance(entity, Unusable) and not isinstance(node, gast.Name | gast.Attribute):
             raise low.unusable(entity)
         return entity
+
+
+def located(error: SrcgraphError, loc: Loc | None) -> Exception:
+    """A type rule's error at the expression that it is about."""
+    first = error.problems[0]
+    if first.loc is not None or isinstance(error, InternalError):
+        return error
+    return Refusal(Problem(first.message, loc, first.notes, first.hint, type(error)))
 
 
 def lower_named(low: Lowering, node: Any, target: Any) -> Entity:
@@ -137,9 +158,7 @@ def _check_unpacked(low: Lowering, size: Dim, wanted: int) -> None:
     b = low.builder
     held = b.dim_value(size)
     enough = b.call_named("greater_equal", held, wanted)
-    b.call_named(
-        "check_that", enough, error="ValueError", message=f"not enough values to unpack (expected {wanted})"
-    )
+    b.call_named("check_that", enough, error="ValueError", message=f"not enough values to unpack (expected {wanted})")
     b.learn(size - wanted)
     few = b.call_named("less_equal", held, wanted)
     b.call_named("check_that", few, error="ValueError", message=f"too many values to unpack (expected {wanted})")
@@ -300,7 +319,7 @@ def boolean(low: Lowering, op: Any, nodes: Sequence[Any], hint: str) -> Entity:
         return boolean(low, op, nodes[1:], hint)
 
     second = low.inside(region, state, rest)
-    simple = all(getattr(n, "op", None) is not None and not n.op.ordered for n in region.nodes)
+    simple = all(isinstance(n, Apply) and not n.op.ordered for n in region.nodes)
     if _is_bool(first) and _is_bool(second) and simple and len(region.nodes) <= 12:
         b.splice(region)
         low.state.become(state)
@@ -321,7 +340,7 @@ def _joined(low: Lowering, test: Value, sides: Any, entities: tuple[Entity, Enti
     name = hint or "<value>"
     for (_, state), entity in zip(sides, entities, strict=True):
         state.names["<value>"] = entity
-    statements.merge(low, test, *sides, frozenset(low.state.names) | {"<value>"}, None, name)
+    statements.merge(low, test, sides[0], sides[1], frozenset(low.state.names) | {"<value>"}, None, name)
     return low.state.names.pop("<value>")
 
 
@@ -388,13 +407,13 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
             return found
         test = low.truth(found)
         return Const(not test) if isinstance(test, bool) else Scalar(OPS["logical_not"](test))
-    known = isinstance(x, Const) and isinstance(y, Const)
-    if known and isinstance(op, gast.Eq | gast.NotEq) and not (x.is_number and y.is_number):
-        return Const((x.value == y.value) is isinstance(op, gast.Eq))
-    if known and x.is_number and y.is_number:
-        function = {gast.Lt: operator.lt, gast.LtE: operator.le, gast.Gt: operator.gt, gast.GtE: operator.ge,
-                    gast.Eq: operator.eq, gast.NotEq: operator.ne}[type(op)]  # fmt: skip
-        return Const(function(x.value, y.value))
+    if isinstance(x, Const) and isinstance(y, Const):
+        if x.is_number and y.is_number:
+            function = {gast.Lt: operator.lt, gast.LtE: operator.le, gast.Gt: operator.gt, gast.GtE: operator.ge,
+                        gast.Eq: operator.eq, gast.NotEq: operator.ne}[type(op)]  # fmt: skip
+            return Const(function(x.value, y.value))
+        if isinstance(op, gast.Eq | gast.NotEq):
+            return Const((x.value == y.value) is isinstance(op, gast.Eq))
     if isinstance(op, gast.Eq | gast.NotEq) and (_not_number(x) or _not_number(y)):
         return _compare_structures(low, op, x, y)
     return low.entity(OPS[_COMPARE[type(op)]](low.value(x, "the left operand"), low.value(y, "the right operand")))
@@ -468,7 +487,10 @@ def tuple_item(low: Lowering, base: Entity, index: Entity) -> Entity:
         cut = slice(*(low.static(e, "a slice of a tuple") for e in (index.start, index.stop, index.step)))
         return Tup(tuple(items[cut]), base.cls if isinstance(base, Tup) else tuple)
     k = low.static(index, "the index of a tuple")
-    if not isinstance(k, int) or not -len(items) <= k < len(items):
+    if not isinstance(k, int):
+        why = f"the index of a tuple must be an integer, not {describe(Const(k))}"
+        raise refuse(why, low.loc, "use int(...)", kind=InferenceError)
+    if not -len(items) <= k < len(items):
         raise refuse(f"index {k!r} is out of range for a tuple of {len(items)}", low.loc, kind=InferenceError)
     return items[k]
 
@@ -493,7 +515,7 @@ def _number_of(low: Lowering, part: Entity) -> Entity:
 
 
 def _is_array_index(part: Entity) -> bool:
-    if isinstance(part, Array) or (isinstance(part, Tup)):
+    if isinstance(part, Array | Tup):
         return True
     return isinstance(part, Scalar) and part.value.type.dtype == BOOL
 
@@ -502,7 +524,9 @@ def _without_ellipsis(low: Lowering, parts: list[Entity], ndim: int) -> list[Ent
     taken = sum(not (isinstance(p, Const) and p.value in (None, Ellipsis)) for p in parts)
     if taken > ndim:
         raise refuse(
-            f"too many indices: the array has {ndim} axes, but {taken} were indexed", low.loc, kind=InferenceError
+            f"too many indices: an array of {ndim} {'axis' if ndim == 1 else 'axes'} has {taken} of them",
+            low.loc,
+            kind=InferenceError,
         )
     full = [SliceOf(Const(None), Const(None), Const(None))] * (ndim - taken)
     at = [k for k, p in enumerate(parts) if isinstance(p, Const) and p.value is Ellipsis]

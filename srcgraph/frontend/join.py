@@ -7,6 +7,7 @@ is built from those outputs once the node exists. The same rules widen a loop's 
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import ismodule
 from typing import TYPE_CHECKING
 
 from srcgraph.frontend.entities import (
@@ -16,6 +17,7 @@ from srcgraph.frontend.entities import (
     Closure,
     Const,
     Entity,
+    Iteration,
     Maybe,
     Scalar,
     State,
@@ -67,7 +69,7 @@ class Joiner:
         for k, (a, b, _) in enumerate(self.pairs):
             if a is x and b is y:
                 return k
-        self.pairs.append((x, y, name))
+        self.pairs.append((x, y, {"<stop>": "_done", "<return>": "_result"}.get(name, name)))
         return len(self.pairs) - 1
 
     def join(self, x: Entity, y: Entity, name: str) -> Make:
@@ -85,8 +87,7 @@ class Joiner:
             return self._scalars(x, y, name)
         if Unusable(ALREADY) in (x, y):
             return lambda outs: Unusable(ALREADY)
-        what = "the result" if name == "<return>" else repr(name)
-        why = f"{what} is {describe(x)} on one path and {describe(y)} on the other"
+        why = f"{shown(name)} is {describe(x)} on one path and {describe(y)} on the other"
         return lambda outs: Unusable(why, "give it one kind of value on every path", self.low.loc)
 
     def _scalars(self, x: Entity, y: Entity, name: str) -> Make:
@@ -111,7 +112,7 @@ class Joiner:
             return lambda outs: Array(x.cell, x.view, tuple(outs[k] for k in ks))
         types = [low.inside(*s, lambda ref=ref: ref_type(low, ref)) for s, ref in zip(self.sides, (x, y), strict=True)]
         if not same_kind(*types):
-            why = f"{name!r} is {types[0]} on one path and {types[1]} on the other"
+            why = f"{shown(name)} is {types[0]} on one path and {types[1]} on the other"
             return lambda outs: Unusable(why, "give it one dtype and number of axes on every path", low.loc)
         values = [low.inside(*s, lambda ref=ref: read(low, ref)) for s, ref in zip(self.sides, (x, y), strict=True)]
         k = self.output(values[0], values[1], name)
@@ -151,6 +152,11 @@ class Joiner:
         return lambda outs: Maybe(bound(outs), make(outs))
 
 
+def shown(name: str) -> str:
+    """A name in a message; the compiler's own stand for the result and for a conditional expression."""
+    return {"<return>": "the result", "<value>": "this expression"}.get(name, repr(name))
+
+
 def _flag(entity: Entity) -> Entity:
     if isinstance(entity, Maybe):
         return entity.bound
@@ -170,7 +176,7 @@ def describe(entity: Entity) -> str:
     """An entity in the user's words."""
     match entity:
         case Const(value=value):
-            return repr(value) if not callable(value) else getattr(value, "__name__", repr(value))
+            return getattr(value, "__name__", repr(value)) if callable(value) or ismodule(value) else repr(value)
         case Scalar(value=value):
             return {"b": "a bool", "i": "an integer", "u": "an integer", "f": "a float"}.get(
                 value.type.dtype.kind, "a complex number"
@@ -185,4 +191,6 @@ def describe(entity: Entity) -> str:
             return "not assigned"
         case Unusable(why=why):
             return why
+        case Iteration(kind=kind):
+            return f"a {kind}"
     return f"a {type(entity).__name__.lower()}"

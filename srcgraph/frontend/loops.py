@@ -256,7 +256,7 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header) -> Walk:
     def lower_body() -> None:
         if plan is not None:
             with low.at(node.target):
-                statements.assign(low, node.target, plan.item(index))
+                statements.assign(low, node.target, plan.item(body.params[0]))
         statements.block(low, node.body)
 
     low.inside(body, state, lower_body)
@@ -315,7 +315,7 @@ def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
             grown |= new != old
             header.shapes[name] = new
     for cell, held in before.store.items():
-        now = walk.end.store[cell]
+        now = walk.end.store.get(cell, held)
         if isinstance(now, Unusable) and cell not in header.spoiled and not isinstance(held, Unusable):
             header.spoiled[cell] = now
             header.cells.pop(cell, None)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import gast
 import numpy as np
 
-from srcgraph.errors import ArgumentError, InferenceError, Loc, Problem, SrcgraphError, UnsupportedError
+from srcgraph.errors import ArgumentError, InferenceError, Loc, Problem, ShapeError, SrcgraphError, UnsupportedError
 from srcgraph.frontend import expressions, statements
 from srcgraph.frontend.entities import (
     ALREADY,
@@ -72,6 +72,8 @@ class Lowering:
         self.code = code
         self.builder = Builder(name)
         self.state = State()
+        self.around: list[State] = []
+        """The states of the regions around the one being lowered."""
         self.scope: Scope = analyse(code.node)
         self.internal = code.internal
         self.loc: Loc | None = None
@@ -103,11 +105,12 @@ class Lowering:
     def inside(self, region: Region, state: State, action: Callable[[], T]) -> T:
         """Run ``action`` appending to ``region``, in ``state``."""
         before, self.state = self.state, state
+        self.around.append(before)
         try:
             with self.builder.inside(region):
                 return action()
         finally:
-            self.state = before
+            self.state = self.around.pop()
 
     # -- entities and values --------------------------------------------------------------------
 
@@ -207,7 +210,7 @@ class Lowering:
                     "the truth value of an array with more than one element is ambiguous",
                     self.loc,
                     "use np.any(...) or np.all(...)",
-                    kind=InferenceError,
+                    kind=ShapeError,
                 )
         if isinstance(value.type, ArrayType):
             value = self.builder.scalar(value)
@@ -238,6 +241,18 @@ class Lowering:
 
     def assign(self, name: str, entity: Entity) -> None:
         self.state.names[name] = entity
+
+    def named(self, entity: Entity, name: str) -> None:
+        """Let the first name the user gives a value be its name in the generated code."""
+        if name in self.internal:
+            return
+        if isinstance(entity, Array) and entity.view is None:
+            held = self.state.store[entity.cell]
+            entity.cell.name = entity.cell.name or name
+            if isinstance(held, Value):
+                self.builder.suggest(held, name)
+        elif isinstance(entity, Scalar):
+            self.builder.suggest(entity.value, name)
 
     # -- problems -------------------------------------------------------------------------------
 
@@ -291,7 +306,8 @@ class Lowering:
         cell = Cell(name, visible)
         self.param_cells[skeleton.cell] = cell
         self.params.append((value, cell))
-        self.state.store[cell] = value
+        for state in (self.state, *self.around):  # a global may be met first inside a loop or a branch
+            state.store[cell] = value
         self.session.initial[cell] = value
         return Array(cell)
 

@@ -16,7 +16,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.index import selected_type
 from srcgraph.ir.ops.vector import literal
-from srcgraph.ir.types import INT, ArrayType, ScalarType
+from srcgraph.ir.types import INT, ScalarType, TensorType
 from srcgraph.ir.view import View, split_operands, whole
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def read(low: Lowering, ref: Array, name: str = "") -> Value:
     return low.builder.apply(OPS["getitem"], (base, *ref.operands), {"view": ref.view}, name=name)
 
 
-def ref_type(low: Lowering, ref: Array) -> ArrayType:
+def ref_type(low: Lowering, ref: Array) -> TensorType:
     """The type of what a reference stands for; reads nothing."""
     base = content(low, ref.cell).type
     if ref.view is None:
@@ -79,26 +79,23 @@ def write(low: Lowering, ref: Array, value: Value, accumulate: bool = False) -> 
     view = ref.view or whole(base.type.ndim)
     target = selected_type(base.type, view, tuple(v.type for v in ref.operands))
     fitted = fit_store(low, value, target.shape)
-    if not accumulate and view == whole(base.type.ndim) and fitted.type == base.type:
-        stored = fitted
-    else:
-        op = OPS["add_at" if accumulate else "setitem"]
-        stored = low.builder.apply(op, (base, fitted, *ref.operands), {"view": view}, name=base.name)
-    put(low, ref.cell, stored)
+    op = OPS["add_at" if accumulate else "setitem"]
+    put(low, ref.cell, low.builder.apply(op, (base, fitted, *ref.operands), {"view": view}, name=base.name))
 
 
 def put(low: Lowering, cell: Cell, value: Value) -> None:
     """Let ``cell`` hold another value; what may be the same memory can no longer be read."""
     low.state.store[cell] = value
-    for other in cell.shares:
+    for other in sorted(cell.shares, key=lambda c: c.name):
         if other.visible:
             raise refuse(
                 f"this changes {cell.name!r}, which may or may not be the memory of argument {other.name!r}",
                 low.loc,
                 f"make it one or the other: {cell.name} = {cell.name}.copy()",
             )
+        line = low.loc.line if low.loc else "?"
         low.state.store[other] = Unusable(
-            f"{other.name!r} may share memory with {cell.name!r}, which was changed at line {low.loc.line if low.loc else '?'}",
+            f"{other.name!r} may share memory with {cell.name!r}, which was changed at line {line}",
             f"take a copy before the change: {other.name}.copy()",
         )
 

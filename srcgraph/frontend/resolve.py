@@ -114,7 +114,18 @@ def _rounded(name: str) -> MathRule:
 
 
 def _log(x: Value, base: Value | None = None) -> Value:
-    return OPS["log"](x) if base is None else OPS["div"](OPS["log"](x), OPS["log"](base))
+    if base is None:
+        return OPS["log"](x)
+    below = OPS["check_nonzero"](OPS["log"](base), message="division by zero")
+    return OPS["div"](OPS["log"](x), below)
+
+
+def _pow_fails(x: Value, y: Value) -> Value:
+    """Not real, or a power of zero that is infinite."""
+    finite = OPS["logical_and"](OPS["isfinite"](x), OPS["isfinite"](y))
+    fraction = OPS["logical_and"](OPS["less"](x, 0.0), OPS["not_equal"](y, OPS["floor"](y)))
+    pole = OPS["logical_and"](OPS["equal"](x, 0.0), OPS["less"](y, 0.0))
+    return OPS["logical_and"](finite, OPS["logical_or"](fraction, pole))
 
 
 def _log_fails(x: Value, base: Value | None = None) -> Value:
@@ -149,7 +160,7 @@ MATH: dict[Any, MathRule] = {
     math.log1p: _rule("log1p", _at_most(-1.0)),
     math.sqrt: _rule("sqrt", _less(0.0)),
     math.cbrt: _rule("cbrt"),
-    math.pow: _rule("power", overflows=True, numpy_name="power"),
+    math.pow: _rule("power", _pow_fails, overflows=True, numpy_name="power"),
     math.hypot: _rule("hypot", overflows=True),
     math.fabs: _rule("fabs"),
     math.fmod: _rule("fmod", lambda x, y: OPS["logical_or"](OPS["isinf"](x), OPS["equal"](y, 0.0))),

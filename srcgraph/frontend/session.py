@@ -84,6 +84,13 @@ def read_outside(container: Any, name: str) -> Any:
     return container[name] if name in container else getattr(builtins, name)
 
 
+def _is_set(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """Something read from outside and compiled in: the code is valid while it is the same object."""
@@ -163,10 +170,8 @@ class Session:
         """What a free name means: a closure cell's content, a global or a builtin."""
         cells = low.code.cells
         if name in cells:
-            try:
-                cells[name].cell_contents
-            except ValueError:
-                raise refuse(f"the captured variable {name!r} is not assigned yet", low.loc) from None
+            if not _is_set(cells[name]):
+                raise refuse(f"the captured variable {name!r} is not assigned yet", low.loc)
             return self.outside_at(low, name, cells[name])
         if name in low.code.globals or hasattr(builtins, name):
             return self.outside_at(low, name, low.code.globals)

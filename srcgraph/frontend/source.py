@@ -10,13 +10,14 @@ import ast
 import inspect
 import linecache
 import types
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import gast
 
-from srcgraph.errors import Loc, Problem, SourceError, short_path
+from srcgraph.errors import Loc, Problem, SourceError, UnsupportedError, short_path
 
 FunctionNode = gast.FunctionDef | gast.Lambda
 
@@ -57,11 +58,12 @@ def read_source(function: types.FunctionType, text: str | None = None) -> Source
     if text is not None:
         return _from_text(function, text)
     tree, compiled = _parsed(code.co_filename, "".join(_lines(function)))
+    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        raise UnsupportedError(Problem("async functions are not supported", Loc(code.co_filename, code.co_firstlineno)))
     node = _find(tree, code)
     if node is None:
         raise _changed(code)
-    live = _find_code(compiled, code)
-    if live is None or (_shape(live) != _shape(code) and not _rewritten(node)):
+    if not _rewritten(node) and not any(_same_code(c, code) for c in compiled(code.co_firstlineno)):
         raise _changed(code)
     return Source(node, code.co_filename, function.__name__)
 
@@ -102,11 +104,22 @@ def _changed(code: types.CodeType) -> SourceError:
 
 
 @lru_cache(maxsize=64)
-def _parsed(file: str, text: str) -> tuple[gast.Module, types.CodeType]:
+def _parsed(file: str, text: str) -> tuple[gast.Module, Callable[[int], Iterator[types.CodeType]]]:
+    """The tree of a file, and what its line ``n`` compiles to: with the file, or alone as in a notebook's cell."""
     try:
-        return gast.parse(text, filename=file), compile(text, file, "exec", dont_inherit=True)
+        plain = ast.parse(text, filename=file)
+        tree = gast.parse(text, filename=file)
     except SyntaxError as error:
         raise SourceError(f"{short_path(file)} does not parse: {error}") from error
+
+    def compiled(line: int) -> Iterator[types.CodeType]:
+        yield compile(plain, file, "exec", dont_inherit=True)
+        for statement in plain.body:
+            first = min(getattr(n, "lineno", statement.lineno) for n in ast.walk(statement))
+            if first <= line <= (statement.end_lineno or first):
+                yield compile(ast.Module([statement], []), file, "exec", dont_inherit=True)
+
+    return tree, compiled
 
 
 def _find(tree: gast.Module, code: types.CodeType) -> Any:
@@ -144,6 +157,11 @@ def _find_code(module: types.CodeType, code: types.CodeType) -> types.CodeType |
         found += [c for c in inner if (c.co_name, c.co_firstlineno) == (code.co_name, code.co_firstlineno)]
     same = [c for c in found if list(c.co_positions()) == list(code.co_positions())]
     return (same or found or [None])[0]
+
+
+def _same_code(module: types.CodeType, code: types.CodeType) -> bool:
+    live = _find_code(module, code)
+    return live is not None and _shape(live) == _shape(code)
 
 
 def _shape(code: types.CodeType) -> Any:

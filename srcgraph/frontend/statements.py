@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 import numpy as np
 
-from srcgraph.errors import InferenceError
+from srcgraph.errors import InferenceError, ShapeError
 from srcgraph.frontend import expressions, loops
 from srcgraph.frontend.entities import (
     NONE,
@@ -40,7 +40,8 @@ def block(low: Lowering, statements: Sequence[Any]) -> None:
     for node in statements:
         if low.state.dead:
             return
-        with low.at(node), low.recovering(sorted(assigned([node]))):
+        targets = sorted(assigned([node])) + ["<return>"] * isinstance(node, gast.Return)
+        with low.at(node), low.recovering(targets):
             try:
                 statement(low, node)
             except Dead:
@@ -104,6 +105,7 @@ def function_entity(low: Lowering, node: Any) -> Closure:
 def assign(low: Lowering, target: Any, entity: Entity) -> None:
     match target:
         case gast.Name(id=name):
+            low.named(entity, name)
             low.assign(name, entity)
         case gast.Tuple(elts=elts) | gast.List(elts=elts):
             unpack(low, elts, entity)
@@ -127,7 +129,9 @@ def unpack(low: Lowering, targets: Sequence[Any], entity: Entity) -> None:
         middle = Tup(tuple(items[star : len(items) - tail]), list)
         items = [*items[:star], middle, *items[len(items) - tail :]]
     if len(items) != len(targets):
-        raise refuse(f"{len(items)} values for {len(targets)} names", low.loc, kind=InferenceError)
+        problem = "not enough" if len(items) < len(targets) else "too many"
+        why = f"{problem} values to unpack: {len(items)} for {len(targets)} names"
+        raise refuse(why, low.loc, kind=ShapeError)
     for target, item in zip(targets, items, strict=True):
         assign(low, target, item)
 
@@ -296,7 +300,12 @@ def _changed_names(before: State, then: State, orelse: State, live: frozenset[st
     return [n for n in names if changed(n)]
 
 
-def _fill_dead(low: Lowering, pair: tuple[Entity, Entity], sides: Any, dead: list[bool]) -> tuple[Entity, Entity]:
+def _fill_dead(
+    low: Lowering,
+    pair: tuple[Entity, Entity],
+    sides: tuple[tuple[Region, State], tuple[Region, State]],
+    dead: list[bool],
+) -> tuple[Entity, Entity]:
     """On a path that ends, a name stands for anything: something of the other path's kind."""
     x, y = pair
     if dead[0] and x != y:
@@ -309,8 +318,8 @@ def _fill_dead(low: Lowering, pair: tuple[Entity, Entity], sides: Any, dead: lis
 def _changed_cells(low: Lowering, before: State, then: State, orelse: State, joiner: Joiner, dead: list[bool]) -> dict:
     stores: dict[Any, Any] = {}
     for cell, held in before.store.items():
-        x = held if dead[0] else then.store[cell]
-        y = held if dead[1] else orelse.store[cell]
+        x = held if dead[0] else then.store.get(cell, held)
+        y = held if dead[1] else orelse.store.get(cell, held)
         if x is y and x is held:
             continue
         if isinstance(x, Unusable) or isinstance(y, Unusable):
@@ -361,6 +370,8 @@ def raise_(low: Lowering, node: gast.Raise) -> None:
     args = []
     if isinstance(error, gast.Call):
         error, args = error.func, error.args
+    if len(args) > 1:
+        raise refuse("an exception takes one argument here, its message", low.loc)
     cls = getattr(builtins, error.id, None) if isinstance(error, gast.Name) else None
     if not (isinstance(cls, type) and issubclass(cls, Exception)):
         raise refuse("only builtin exceptions can be raised", low.loc, 'for example: raise ValueError("message")')

@@ -277,6 +277,12 @@ class Builder:
             self.learn(*op.learn(outputs[0], *inputs))
         return outputs
 
+    def suggest(self, value: Value, name: str) -> None:
+        """Name a value built here that has no name yet. Names are hints: no graph means anything else by them."""
+        node = self.definition(value)
+        if node is not None and node.op.name != "const" and not value.name:
+            object.__setattr__(value, "name", name)
+
     def definition(self, value: Value) -> Apply | None:
         """The node built here that defines ``value``."""
         return self._definitions.get(value)
@@ -419,7 +425,7 @@ class Builder:
 
     def fit(self, value: Value, target: Sequence[Dim]) -> Value:
         """``value`` with its axes retyped, or stretched, to ``target`` where they are not 1."""
-        shape = value.type.shape
+        shape: tuple[Dim, ...] = value.type.shape
         if all(d in (t, 1) for d, t in zip(shape, target, strict=True)):
             return value
         same = [t if d != 1 and self.not_one(d) else d for d, t in zip(shape, target, strict=True)]
@@ -456,13 +462,9 @@ class Builder:
         here.nodes.extend(region.nodes)
         here.known.extend(region.known)
         here.born |= region.born
-        for mine, other in (
-            (here.merged, region.merged),
-            (here.integers, region.integers),
-            (here.sizes, region.sizes),
-        ):
-            for key, found in other.items():
-                mine.setdefault(key, found)
+        _add_missing(here.merged, region.merged)
+        _add_missing(here.integers, region.integers)
+        _add_missing(here.sizes, region.sizes)
 
     def enter_params(self, region: Region, params: Sequence[Value]) -> None:
         """Give ``region``, which is innermost, its parameters."""
@@ -487,10 +489,9 @@ class Builder:
                 )
                 return replace(type, shape=shape)
             case ListType():
-                item = type.item
-                if type_symbols(item).isdisjoint(born):
+                if type_symbols(type.item).isdisjoint(born):
                     return type
-                return ListType(self._outward(item, born, hint))
+                return replace(type, item=self._outward(type.item, born, hint))
 
     def if_(
         self,
@@ -613,6 +614,11 @@ _OPPOSITE = {
     "equal": "not_equal",
     "not_equal": "equal",
 }
+
+
+def _add_missing(mine: dict[Any, Any], other: dict[Any, Any]) -> None:
+    for key, found in other.items():
+        mine.setdefault(key, found)
 
 
 def _index_facts(i: Dim, bounds: tuple[Value, Value, Value], builder: Builder) -> list[Dim]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from srcgraph.errors import Loc
-from srcgraph.ir.types import Type
 
 if TYPE_CHECKING:
     from srcgraph.ir.op import Op
@@ -23,10 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Value:
-    """One SSA result. ``name`` is a hint, the user's where there is one; it need not be unique."""
+    """One SSA result.
+
+    Attributes
+    ----------
+    name : str
+        A hint, the user's where there is one; it need not be unique.
+    type : ScalarType, ArrayType or ListType
+        Which of them follows from the op that made it, so it is not checked again at every use.
+    """
 
     name: str
-    type: Type
+    type: Any
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.type}>"
@@ -59,11 +66,11 @@ class Value:
         return _operators["neg"](self)
 
 
-_operators: dict[str, Callable[..., Value]] = {}
+_operators: dict[str, Callable[..., Any]] = {}
 
 
-def set_operator(name: str, function: Callable[..., Value]) -> None:
-    """Say which op a Python operator on values builds."""
+def set_operator(name: str, function: Callable[..., Any]) -> None:
+    """Say which op a Python operator on values builds, or how a graph is printed (``str``)."""
     _operators[name] = function
 
 
@@ -97,6 +104,13 @@ class Graph:
     params: tuple[Value, ...]
     nodes: tuple[Node, ...]
     results: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        """The graph as text, which `srcgraph.ir.parser` reads back."""
+        return _operators["str"](self)
+
+    def __repr__(self) -> str:
+        return f"<graph {self.name}: {len(self.params)} parameters, {len(self.nodes)} nodes>"
 
 
 @dataclass(frozen=True, eq=False, slots=True)

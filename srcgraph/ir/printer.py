@@ -12,7 +12,21 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from srcgraph.ir.graph import NOWHERE, Apply, Call, For, Graph, If, Node, Origin, Program, Value, While, node_graphs
+from srcgraph.ir.graph import (
+    NOWHERE,
+    Apply,
+    Call,
+    For,
+    Graph,
+    If,
+    Node,
+    Origin,
+    Program,
+    Value,
+    While,
+    node_graphs,
+    set_operator,
+)
 from srcgraph.ir.types import NAME_OF
 from srcgraph.ir.view import View
 
@@ -23,6 +37,9 @@ def format_graph(graph: Graph, *, locs: bool = False, hints: bool = True) -> str
     ``locs`` appends each node's place as a comment; without ``hints`` values are just numbered.
     """
     return "\n".join(text for text, _ in _Printer(locs, hints).function(graph, 0))
+
+
+set_operator("str", format_graph)
 
 
 def format_lines(graph: Graph) -> list[Line]:

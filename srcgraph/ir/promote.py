@@ -56,6 +56,21 @@ def ufunc(function: np.ufunc) -> Elementwise:
     return Elementwise(lambda types: resolve(function, types))
 
 
+_SYMBOL = {
+    np.bitwise_and: "&", np.bitwise_or: "|", np.bitwise_xor: "^", np.invert: "~", np.left_shift: "<<",
+    np.right_shift: ">>", np.floor_divide: "//", np.remainder: "%", np.add: "+", np.subtract: "-",
+    np.multiply: "*", np.true_divide: "/", np.power: "**", np.less: "<", np.greater: ">",
+}  # fmt: skip
+
+
+def _in_words(type: TensorType) -> str:
+    """``a float``, ``an int``; arrays and NumPy's numbers by their type."""
+    if isinstance(type, ScalarType) and type.weak:
+        name = {"b": "bool", "i": "int", "f": "float", "c": "complex number"}[type.dtype.kind]
+        return f"an {name}" if name == "int" else f"a {name}"
+    return str(type)
+
+
 def resolve(function: np.ufunc, types: Sequence[TensorType]) -> Loop:
     """Return the dtypes NumPy would compute with.
 
@@ -72,8 +87,8 @@ def resolve(function: np.ufunc, types: Sequence[TensorType]) -> Loop:
     try:
         found = function.resolve_dtypes((*asked, *[None] * function.nout))
     except TypeError:
-        shown = ", ".join(map(str, types))
-        raise InferenceError(f"{function.__name__} is not defined for {shown}") from None
+        shown = " and ".join(map(_in_words, types))
+        raise InferenceError(f"{_SYMBOL.get(function, function.__name__)} is not defined for {shown}") from None
     if any(t not in NAME_OF for t in found):
         raise InferenceError(
             f"{function.__name__} of {', '.join(map(str, types))} would use {found[-1]}, which is not supported"

@@ -90,6 +90,9 @@ def _is_costly(node: Apply) -> bool:
 
 
 CHEAP = frozenset(
-    "add sub mul div neg cast less less_equal greater greater_equal equal not_equal logical_and logical_or "
-    "logical_not where maximum minimum absolute sign ipow square floordiv mod isnan isinf isfinite".split()
+    {
+        *("add", "sub", "mul", "div", "neg", "cast", "ipow", "square", "floordiv", "mod", "absolute", "sign"),
+        *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isnan", "isinf", "isfinite"),
+        *("logical_and", "logical_or", "logical_not", "where", "maximum", "minimum"),
+    }
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Sequence
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 from srcgraph.errors import ArgumentError
@@ -13,8 +13,10 @@ from srcgraph.frontend.session import FunctionCode, prepare
 from srcgraph.ir.graph import Graph
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
-from srcgraph.runtime.specialization import Specialization, describe_arguments, specialize
+from srcgraph.runtime.specialization import Specialization, describe_arguments, quick_key, specialize
 from srcgraph.runtime.transforms import Gradient, Transform
+
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Compiled:
@@ -40,16 +42,26 @@ class Compiled:
         self.transforms = tuple(transforms)
         self.source = source
         self.code: FunctionCode = prepare(function, source)
-        self.signature = signature(function)
+        self.signature = signature(function, follow_wrapped=False)
         self.names = list(self.signature.parameters)
-        self.versions: dict[Any, Specialization] = {}
+        self.positional = all(p.kind in _POSITIONAL for p in self.signature.parameters.values())
+        self.versions: dict[Any, list[Specialization]] = {}
+        self.quick: dict[Any, Specialization] = {}
+        """Versions by what `quick_key` sees, for calls with numbers and arrays only."""
+        self.newest: Specialization | None = None
         self.static: frozenset[str] = frozenset()
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) != len(self.names):
+        if kwargs or not self.positional or len(args) != len(self.names):
             args = self.bound(args, kwargs)
+        key = None if self.static else quick_key(args)
+        known = self.quick.get(key)
+        if known is not None and known.ready(args):
+            return known.run_on(args)
         version, leaves = self.version(args)
+        if key is not None:
+            self.quick[key] = version
         return version.call(leaves)
 
     def bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -68,15 +80,15 @@ class Compiled:
         """The compiled version for these arguments, and the numbers and arrays to call it with."""
         skeletons, leaves = self.described(args)
         key = tuple(skeletons.values())
-        version = self.versions.get(key)
-        if version is None or not version.valid():
+        version = next((v for v in self.versions.get(key, ()) if v.valid()), None)
+        if version is None:
             version = specialize(self.code, self.names, args, self.transforms)
             if not version.static <= self.static:
                 self.static |= version.static
                 skeletons, leaves = self.described(args)
                 key = tuple(skeletons.values())
-            self.versions.pop(key, None)  # the newest is the last
-            self.versions[key] = version
+            self.versions.setdefault(key, []).append(version)
+            self.newest = version
         return version, leaves
 
     def described(self, args: Sequence[Any]) -> Any:
@@ -94,13 +106,13 @@ class Compiled:
         return self if instance is None else types.MethodType(self, instance)
 
     def __repr__(self) -> str:
-        return f"<srcgraph.Compiled {self.__name__}>"
+        return f"<srcgraph.Compiled {self.py_func.__name__}>"
 
     def _repr_html_(self) -> str:
         """The newest version, or how to get one."""
-        if not self.versions:
+        if self.newest is None:
             return hint(repr(self))
-        return inspection(self.code, next(reversed(self.versions.values())))._repr_html_()
+        return inspection(self.code, self.newest)._repr_html_()
 
 
 def as_function(function: Any) -> types.FunctionType:

@@ -61,20 +61,48 @@ class Specialization:
     changed: tuple[int, ...]
     private: tuple[int, ...]
     hidden: tuple[Hidden, ...]
+    hidden_types: tuple[Skeleton, ...]
     guards: tuple[Guard, ...]
     static: frozenset[str]
     tape: tuple[Choice, ...] = ()
     report: Report = field(default_factory=Report)
 
     def valid(self) -> bool:
-        return all(g.holds() for g in self.guards)
+        """Whether what was compiled in is what it was, and globals are of the types they were."""
+        return all(g.holds() for g in self.guards) and (
+            not self.hidden or self.hidden_types == describe_hidden(self.hidden)
+        )
+
+    def ready(self, args: Sequence[Any]) -> bool:
+        """Whether it can run on these arguments, of the right types, as they are."""
+        if self.guards and not all(g.holds() for g in self.guards):
+            return False
+        if self.hidden and (len(self.hidden) > 1 or not self.valid()):
+            return False
+        return not (self.changed or self.private) or self.apart(args)
+
+    def apart(self, args: Sequence[Any]) -> bool:
+        """Whether the arrays it changes are writable and share no memory with others."""
+        for position in (*self.changed, *self.private):
+            array = args[position]
+            for other in args:
+                if other is not array and type(other) is np.ndarray and np.may_share_memory(array, other):
+                    return False
+        return all(args[p].flags.writeable for p in self.changed) and len({id(a) for a in args}) == len(args)
 
     def call(self, leaves: list[Any]) -> Any:
-        """Run on the numbers and arrays of a call."""
-        for hidden in self.hidden:
-            leaves = leaves + leaves_of(hidden.read(), hidden.name)
+        """Run on the numbers and arrays of a call, checking their memory."""
         if self.changed or self.private:
-            self.check_memory(leaves)
+            self.check_memory([*leaves, *self.outside()])
+        return self.run_on(leaves)
+
+    def outside(self) -> list[Any]:
+        """The numbers and arrays of globals, read now."""
+        return [leaf for h in self.hidden for leaf in leaves_of(h.read(), h.name)]
+
+    def run_on(self, leaves: Sequence[Any]) -> Any:
+        if self.hidden:
+            leaves = [*leaves, *self.outside()]
         try:
             outs = self.run(*leaves)
         except numba.core.errors.NumbaError as error:
@@ -112,12 +140,12 @@ class Specialization:
             error.add_note(f"at {loc}\n{excerpt(loc)}".rstrip())
 
     def place_of(self, error: BaseException) -> Loc | None:
-        trace = error.__traceback__
+        trace, found = error.__traceback__, None
         while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self.file:
-                return self.generated.text.lines.get(trace.tb_lineno)
+            if trace.tb_frame.f_code.co_filename == self.file:  # the innermost: a kernel may have raised
+                found = self.generated.text.lines.get(trace.tb_lineno)
             trace = trace.tb_next
-        return None
+        return found
 
     def defect(self, error: Exception) -> InternalError:
         return InternalError(
@@ -139,6 +167,27 @@ def leaves_of(value: Any, name: str) -> list[Any]:
     leaves = Leaves()
     skeleton_of(value, name, leaves)
     return leaves.values
+
+
+def describe_hidden(hidden: Sequence[Hidden]) -> tuple[Skeleton, ...]:
+    """The types of globals as they are now."""
+    return tuple(skeleton_of(h.read(), h.name, Leaves()) for h in hidden)
+
+
+def quick_key(args: Sequence[Any]) -> Any:
+    """What tells calls with plain numbers and arrays apart, in well under a microsecond an argument; else None."""
+    key: list[Any] = []
+    for value in args:
+        kind = type(value)
+        if kind is np.ndarray:
+            shape = value.shape
+            key.append(value.dtype)
+            key.append(tuple([size == 1 for size in shape]) if 1 in shape else len(shape))
+        elif kind is float or kind is bool or (kind is int and -(2**63) <= value < 2**63):
+            key.append(kind)
+        else:
+            return None
+    return tuple(key)
 
 
 def describe_arguments(
@@ -217,6 +266,7 @@ def specialize(
         changed=tuple(version.interface.changed),
         private=version.private,
         hidden=found.summary.hidden,
+        hidden_types=describe_hidden(found.summary.hidden),
         guards=found.guards,
         static=static,
         tape=version.tape,

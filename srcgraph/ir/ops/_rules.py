@@ -99,7 +99,7 @@ def unary(
     fields.setdefault("name", function.__name__)
     fields.setdefault("infer", ufunc(function))
     fields.setdefault("python", (function,))
-    return define(doc=doc, numpy=function, emit={"cpu": emit}, **rules, **fields)
+    return define(doc=doc, numpy=function, emit={"cpu": emit}, **(rules | fields))
 
 
 def binary(function: np.ufunc, partials: Partials | None, emit: str, *, doc: str, **fields: Any) -> Op:
@@ -108,4 +108,4 @@ def binary(function: np.ufunc, partials: Partials | None, emit: str, *, doc: str
     fields.setdefault("name", function.__name__)
     fields.setdefault("infer", ufunc(function))
     fields.setdefault("python", (function,))
-    return define(doc=doc, numpy=function, emit={"cpu": emit}, **rules, **fields)
+    return define(doc=doc, numpy=function, emit={"cpu": emit}, **(rules | fields))

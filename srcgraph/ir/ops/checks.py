@@ -92,9 +92,9 @@ check_upper = define(
 )
 
 
-def _same(x: int, y: int) -> int:
+def _same(x: int, y: int, *, error: str = "ValueError", message: str = "") -> int:
     if x != y:
-        raise ValueError(f"operands could not be broadcast together: lengths {x} and {y}")
+        raise exception(error)((message or _MISMATCH).format(x=x, y=y))
     return x
 
 
@@ -112,7 +112,7 @@ def _stretched_type(x: ScalarType, y: ScalarType, *, of: str) -> ScalarType:
 _MISMATCH = "operands could not be broadcast together: lengths {x} and {y}"
 same_size = define(
     name="same_size",
-    doc="``x``; raises ValueError unless it equals ``y``.",
+    doc="``x``; raises ValueError, as for a broadcast, unless it equals ``y``.",
     infer=lambda x, y: x,
     numpy=_same,
     kind="check",
@@ -120,6 +120,17 @@ same_size = define(
     simplify=lambda builder, inputs, attrs: inputs[0] if inputs[0].type.value == inputs[1].type.value else None,
     learn=lambda out, x, y: [x.type.value - y.type.value, y.type.value - x.type.value],
     unchecked=lambda x, y: x,
+)
+equal_size = define(
+    name="equal_size",
+    doc="``x``; raises ``error`` with ``message``, in which {x} and {y} stand for the lengths, unless it equals ``y``.",
+    infer=lambda x, y, **attrs: x,
+    numpy=_same,
+    kind="check",
+    check=Check("x != y", "{error}", "{message}"),
+    simplify=same_size.simplify,
+    learn=same_size.learn,
+    unchecked=lambda x, y, **attrs: x,
 )
 broadcast_size = define(
     name="broadcast_size",

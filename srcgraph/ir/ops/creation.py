@@ -14,7 +14,6 @@ from srcgraph.ir.ops.elementwise import ceil, maximum
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.shape import arange, dims_of, empty, full
 from srcgraph.ir.ops.vector import div, literal, mul, sub
-from srcgraph.ir.promote import common_dtype
 from srcgraph.ir.types import FLOAT, INT, NAME_OF
 from srcgraph.ir.view import View
 

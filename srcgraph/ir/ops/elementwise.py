@@ -16,7 +16,7 @@ from srcgraph.ir.ops._rules import arithmetic, binary, from_partials, unary
 from srcgraph.ir.ops.compare import equal, greater, less, where
 from srcgraph.ir.ops.vector import div, literal
 from srcgraph.ir.promote import ufunc
-from srcgraph.ir.types import ScalarType, TensorType
+from srcgraph.ir.types import ScalarType, TensorType, is_float
 
 _ANY = (sample("f64[3]"), sample("f32"))
 _POSITIVE = (sample("f64[3]", domain=(0.2, 3.0)), sample("f32", domain=(0.2, 3.0)))
@@ -231,7 +231,7 @@ floordiv = binary(
     "x // y",
     doc="``floor(x / y)``; Python's check for zero is a node of its own.",
     name="floordiv",
-    infer=arithmetic(np.floor_divide, lambda x, y: dims.floordiv(x, y) if y != 0 else x),
+    infer=arithmetic(np.floor_divide, lambda x, y: dims.floordiv(x, y) if y != 0 else dims.as_dim(0)),
     python=(np.floor_divide, operator.floordiv),
     samples=(sample("f64[3]", "f64[3]", domain=(0.5, 3.0)), sample("int", "int", domain=(1, 9))),
 )
@@ -241,7 +241,7 @@ mod = binary(
     "x % y",
     doc="``x - floor(x / y) * y``, with the sign of ``y``.",
     name="mod",
-    infer=arithmetic(np.remainder, lambda x, y: dims.modulo(x, y)),
+    infer=arithmetic(np.remainder, lambda x, y: dims.modulo(x, y) if y != 0 else dims.as_dim(0)),
     python=(np.remainder, operator.mod),
     samples=(sample("f64[3]", "f64[3]", domain=(0.5, 3.0)), sample("int", "int", domain=(1, 9))),
 )
@@ -269,11 +269,18 @@ def _half_at_tie(wins: Value, ties: Value) -> Value:
 
 
 def _extreme(function: np.ufunc, wins: Any, doc: str, exact: Any = None) -> Any:
+    def vjp(ct: Value, out: Value, x: Value, y: Value) -> tuple[Value | None, ...]:
+        """The cotangent chosen, not multiplied by 0 or 1: it may be infinite where it does not count."""
+        ties = equal(x, y)
+        half = where(ties, ct * 0.5, 0.0)
+        return tuple(where(wins(a, b), ct, half) if is_float(a.type) else None for a, b in ((x, y), (y, x)))
+
     return binary(
         function,
         lambda out, x, y: (_half_at_tie(wins(x, y), equal(x, y)), _half_at_tie(wins(y, x), equal(x, y))),
         f"np.{function.__name__}(x, y)",
         doc=doc,
+        vjp=vjp,
         infer=arithmetic(function, exact) if exact else ufunc(function),
         commutative=True,
         samples=(sample("f64[3, 4]", "f64[4]"), sample("f64[3]", "float")),
@@ -286,6 +293,7 @@ fmax = _extreme(np.fmax, greater, "The larger of two, ignoring NaN; ties share t
 fmin = _extreme(np.fmin, less, "The smaller of two, ignoring NaN; ties share the derivative.")
 
 # -- integers -----------------------------------------------------------------------------------
+
 
 def _shift_by_literal(plain: str) -> Any:
     def simplify(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:

@@ -15,7 +15,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, current_builder, define, sample
 from srcgraph.ir.ops._rules import linear
 from srcgraph.ir.ops.vector import literal
-from srcgraph.ir.types import ArrayType, ScalarType, Type, is_float, tensor
+from srcgraph.ir.types import ArrayType, ScalarType, TensorType, Type, is_float, tensor
 from srcgraph.ir.view import View, split_operands, view_shape, whole
 
 
@@ -32,7 +32,7 @@ def numpy_view(x: np.ndarray, operands: tuple[int, ...], view: View) -> np.ndarr
     part = x[(*index, ...)]
     kept = [k for k in view.order if k is not None]
     part = part.transpose(kept)
-    return part[tuple(None if k is None else slice(None) for k in view.order) + (...,)]
+    return part[(*(None if k is None else slice(None) for k in view.order), ...)]
 
 
 def _slice(start: int, length: int, step: int) -> slice:
@@ -48,7 +48,7 @@ def _lengths(view: View, operands: tuple[Type, ...]) -> list[Dim]:
     return [o[1].value for o in own if len(o) == 2]
 
 
-def selected_type(x: ArrayType, view: View, operands: tuple[Type, ...]) -> Type:
+def selected_type(x: ArrayType, view: View, operands: tuple[Type, ...]) -> TensorType:
     shape = view_shape(view, x.shape, _lengths(view, operands))
     return tensor(x.dtype, shape, array=bool(shape))
 
@@ -117,6 +117,8 @@ def _setitem_vjp(ct: Value, out: Value, x: Value, v: Value, *operands: Value, vi
     if not is_float(x.type):
         return (None,) * (2 + len(operands))
     part = getitem(ct, *operands, view=view) if is_float(v.type) else None
+    if view == whole(x.type.ndim):  # nothing of the old array is left
+        return (None, part, *(None for _ in operands))
     cleared = setitem(ct, _zero(x), *operands, view=view)
     return (cleared, part, *(None for _ in operands))
 

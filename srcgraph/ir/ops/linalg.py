@@ -90,7 +90,8 @@ def product(x: Value, y: Value) -> Value:
             raise InferenceError(f"a matrix product takes arrays of one or two axes, not {v.type}")
     inner, rows = x.type.shape[-1], y.type.shape[0]
     if inner != rows:
-        b.call_named("same_size", b.dim_value(inner), b.dim_value(rows))
+        message = "matmul: the operands do not fit: {x} columns, {y} rows"
+        b.call_named("equal_size", b.dim_value(inner), b.dim_value(rows), error="ValueError", message=message)
         y = b.retype(y, [inner, *y.type.shape[1:]])
     dtype = np.result_type(x.type.dtype, y.type.dtype)
     return matmul(b.cast(x, dtype), b.cast(y, dtype))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgraph.errors import InferenceError
+from srcgraph.errors import InferenceError, ShapeError
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import composite, current_builder, sample
 from srcgraph.ir.ops import linalg, reduce
@@ -105,6 +105,8 @@ def outer(a: Any, b: Any) -> Value:
 @composite("trace", python=np.trace, method="trace", samples=(sample("f64[3, 3]"), sample("f64[2, 3]")))
 def trace(a: Any) -> Value:
     """Sum of the diagonal of a matrix."""
+    if current_builder().value(a).type.ndim != 2:
+        raise ShapeError("trace takes a matrix: an array of two axes")
     return reduced(reduce.sum_, diagonal(a), None, False)
 
 
@@ -165,7 +167,7 @@ def triu(m: Any, k: int = 0) -> Value:
         sample("f64[4]", ord=np.inf),
     ),
 )
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Value:  # noqa: A002 (NumPy's name)
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Value:
     """Norm of a vector, or Frobenius norm of a matrix; derivative 0 at 0."""
     value = as_operand(x)
     if value.type.dtype.kind in "biu":

@@ -48,10 +48,10 @@ def products_of_others(x: Value, axes: tuple[int, ...]) -> Value:
     """
     b = current_builder()
     shape = x.type.shape
-    if len(axes) > 1:
+    axis, *others = axes
+    if others:
         x = b.call_named("reshape", x, b.dim_value(product(shape)))
-        axes = (0,)
-    (axis,) = axes
+        axis = 0
     kept = [b.dim_value(d) for k, d in enumerate(x.type.shape) if k != axis]
     count = b.dim_value(x.type.shape[axis])
     one = x.type.dtype.type(1)
@@ -116,7 +116,7 @@ def _extreme(name: str, function: np.ufunc, lowest: bool) -> Any:
 
     return define(
         name=name,
-        doc=f"The {'smallest' if lowest else 'largest'} of ``x`` along ``axes``; NaN if one is NaN. Ties share the derivative.",
+        doc=f"The {'smallest' if lowest else 'largest'} of ``x`` along ``axes``; NaN if one is NaN; ties share.",
         infer=reduced_type,
         numpy=_meaning(function),
         kind="reduction",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,13 @@ from srcgraph.ir.view import View
 
 
 def sizes(dims: Sequence[Type]) -> tuple[Dim, ...]:
-    return tuple(d.value for d in dims)
+    return tuple(map(_size, dims))
+
+
+def _size(dim: Type) -> Dim:
+    """What an operand that is a size equals: the builder gives integers it does not know a symbol."""
+    assert isinstance(dim, ScalarType) and dim.value is not None
+    return dim.value
 
 
 def dims_of(x: Value) -> tuple[Value, ...]:
@@ -55,7 +62,7 @@ def zeros_of(x: Value) -> Value:
 
 
 def _arange_type(start: ScalarType, step: ScalarType, length: ScalarType) -> ArrayType:
-    return ArrayType(start.dtype, (length.value,))
+    return ArrayType(start.dtype, sizes((length,)))
 
 
 arange = define(
@@ -96,6 +103,13 @@ with_shape = define(
     linear=True,
     samples=(sample("f64[3, 4]", 3, 4),),
 )
+
+
+def _not_stretched(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    x, *dims = inputs
+    return x if x.type.shape == sizes([v.type for v in dims]) else None
+
+
 broadcast_to = define(
     name="broadcast_to",
     doc="``x`` stretched to the given lengths: axes are added in front, axes of length 1 repeat.",
@@ -104,7 +118,7 @@ broadcast_to = define(
     kind="structural",
     jvp=linear(lambda tx, *dims: broadcast_to(tx, *dims)),
     vjp=lambda ct, out, x, *dims: (sum_to(ct, x), *(None for _ in dims)),
-    simplify=lambda builder, inputs, attrs: inputs[0] if inputs[0].type.shape == sizes([v.type for v in inputs[1:]]) else None,
+    simplify=_not_stretched,
     linear=True,
     samples=(sample("f64[3, 1]", 2, 3, 4), sample("f64", 3)),
 )  # fmt: skip

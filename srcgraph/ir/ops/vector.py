@@ -12,7 +12,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import define, install_operators, sample
 from srcgraph.ir.ops._rules import arithmetic, binary, unary
 from srcgraph.ir.promote import ufunc
-from srcgraph.ir.types import PYTHON_TYPE, ScalarType, Type, is_float, tensor
+from srcgraph.ir.types import PYTHON_TYPE, ScalarType, TensorType, is_float, tensor
 
 
 def _const_type(*, value: Any) -> ScalarType:
@@ -28,7 +28,7 @@ def literal(builder: Any, value: Value) -> Any:
     return node.attrs["value"] if node is not None and node.op is const else None
 
 
-def _cast_type(x: Type, *, dtype: np.dtype, weak: bool) -> Type:
+def _cast_type(x: TensorType, *, dtype: np.dtype, weak: bool) -> TensorType:
     if not isinstance(x, ScalarType):
         return tensor(dtype, x.shape, array=True)
     keeps = x.dtype == dtype == np.int64
@@ -97,10 +97,11 @@ def _is(builder: Any, x: Value, number: float) -> bool:
 
 
 def _kept(builder: Any, x: Value, other: Value) -> Value | None:
-    """``x`` if an op of ``x`` and ``other`` has its very type, so that it may stand for the result."""
-    same = x.type.ndim >= other.type.ndim and x.type.dtype == other.type.dtype
+    """``x`` as the result of an op of ``x`` and ``other`` that does not change it, if it has the dtype for it."""
+    if x.type.ndim < other.type.ndim or x.type.dtype != other.type.dtype:
+        return None
     weaker = isinstance(x.type, ScalarType) and x.type.weak and not getattr(other.type, "weak", False)
-    return x if same and not weaker else None
+    return builder.cast(x, x.type.dtype, False) if weaker else x
 
 
 def _negated(builder: Any, x: Value) -> Value | None:
@@ -198,7 +199,7 @@ neg = unary(
     "-x",
     doc="``-x``.",
     name="neg",
-    infer=arithmetic(np.negative, operator.neg),
+    infer=arithmetic(np.negative, lambda x: -x),
     python=(np.negative, operator.neg),
     simplify=lambda builder, inputs, attrs: _negated(builder, inputs[0]),
     linear=True,

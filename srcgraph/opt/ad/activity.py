@@ -14,7 +14,11 @@ from srcgraph.ir.types import ListType, Type, is_float
 
 
 def carries_derivative(type: Type) -> bool:
-    return is_float(type) or (isinstance(type, ListType) and is_float(type.item))
+    return is_float(type) or is_complex(type) or (isinstance(type, ListType) and is_float(type.item))
+
+
+def is_complex(type: Type) -> bool:
+    return not isinstance(type, ListType) and type.dtype.kind == "c"
 
 
 def active_values(graph: Graph, inputs: Iterable[Value], results: Iterable[Value]) -> frozenset[Value]:

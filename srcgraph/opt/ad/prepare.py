@@ -80,6 +80,11 @@ class _Prepare(Rebuild):
             if size.symbol in self.builder.region.sizes:
                 self.builder.apply(OPS["dim"], (value,), {"axis": axis})
 
+    def body(self, graph: Graph) -> None:
+        for param in graph.params:
+            self.sizes(self.value(param))
+        super().body(graph)
+
     def if_(self, node: If) -> Sequence[Value]:
         cond = self.value(node.cond)
         sides = []

@@ -283,7 +283,7 @@ def _bytes(value: Value) -> int:
 
 
 def _guess(size: Dim) -> int:
-    return evaluate(size, {s: GUESS for s in size.symbols()})
+    return evaluate(size, dict.fromkeys(size.symbols(), GUESS))
 
 
 def _sink_side(edges: Sequence[tuple[int, int, int]], count: int) -> set[int]:

@@ -54,6 +54,8 @@ class Reverse:
         """Arrays that hold a running cotangent: contributions are added to them in place."""
         self.replayed: list[tuple[LoopFacts, Value]] = []
         """For each reverse loop around: what is known of the forward one, whether this is its last trip."""
+        self.chosen: set[Value] = set()
+        """Values that reach the result through `where`: where not chosen, their cotangent is exactly 0."""
 
     # -- cotangents -----------------------------------------------------------------------------
 
@@ -63,7 +65,11 @@ class Reverse:
 
     def ct_or_zero(self, value: Value) -> Value:
         found = self.ct(value)
-        return self.own(zeros_of(value)) if found is None else found
+        if found is not None:
+            return found
+        zeros = zeros_of(value)
+        self.builder.suggest(zeros, d_name(value))
+        return self.own(zeros)
 
     def accumulate(self, value: Value, ct: Value | None) -> None:
         """Add a contribution to a value's cotangent."""
@@ -133,9 +139,20 @@ class Reverse:
             if rule.why:
                 raise DerivativeError(Problem(f"{node.op.name}: {rule.why}", node.origin.loc))
             return
-        contributions = rule(ct, out, *node.inputs, **node.attrs)
+        contributions = self.guarded(node, ct, rule(ct, out, *node.inputs, **node.attrs))
         for value, contribution in zip(node.inputs, contributions, strict=True):
             self.accumulate(value, contribution)
+
+    def guarded(self, node: Apply, ct: Value | None, contributions: Sequence[Value | None]) -> Sequence[Value | None]:
+        """No NaN from a side that `where` did not choose: 0 times an infinite partial is 0 there."""
+        if node.op.name == "where":
+            self.chosen.update(node.inputs[1:])
+        elif node.outputs[0] in self.chosen:
+            self.chosen.update(node.inputs)
+            if node.op.kind == "elementwise" and not node.op.linear and ct is not None:
+                unused = OPS["equal"](ct, 0.0)
+                return [c if c is None else OPS["where"](unused, 0.0, c) for c in contributions]
+        return contributions
 
     def into(self, node: Apply, ct: Value | None, out: Value) -> None:
         """An op that adds to part of its operand's cotangent in place."""
@@ -182,7 +199,7 @@ class Reverse:
         self.frames.append(frame)
         with self.builder.inside(region):
             for k, ct in seeds:
-                self.accumulate(graph.results[k], ct)
+                self.accumulate(graph.results[k], self.sized(ct, graph.results[k]))
             self.nodes(graph.nodes)
         self.frames.pop()
         return region, frame

@@ -77,6 +77,8 @@ class _Assemble(Rebuild):
         self.state: dict[Tape, Value] = {}
         self.block: dict[Tape, Value] = {}
         self.region_names: list[str] = []
+        self.recovered: set[str] = set()
+        """Symbols of forward values that the reverse region under construction has again."""
 
     # -- where things are saved -------------------------------------------------------------------
 
@@ -170,12 +172,18 @@ class _Assemble(Rebuild):
 
     def trips(self, node: For) -> Value:
         b = self.builder
-        start, stop, step = (self.value(v) for v in (node.start, node.stop, node.step))
+        start, stop, step = (self.bound(v) for v in (node.start, node.stop, node.step))
         width = step.type.value.const
         span = b.call_named("sub", stop, start) if width > 0 else b.call_named("sub", start, stop)
         if abs(width) > 1:
             span = b.call_named("floordiv", b.call_named("add", span, abs(width) - 1), abs(width))
         return span if b.proves(span.type.value) else b.call_named("maximum", span, 0)
+
+    def bound(self, value: Value) -> Value:
+        """A loop's bound, also before the branch that it is computed in."""
+        if value in self.env:
+            return self.value(value)
+        return self.builder.dim_value(substitute(value.type.value, self.symbols))
 
     def new_list(self, tape: Tape) -> Value:
         item: Type = tape.value.type
@@ -227,6 +235,7 @@ class _Assemble(Rebuild):
 
     def body(self, graph: Graph) -> None:
         self.region_names.append(graph.name)
+        before = set(self.recovered)
         if is_reverse(graph):
             self.recover(graph)
         else:
@@ -234,6 +243,7 @@ class _Assemble(Rebuild):
                 self.save(param)
         self.nodes(graph.nodes)
         self.region_names.pop()
+        self.recovered = before
 
     def recover(self, graph: Graph) -> None:
         """At the start of a reverse region: the forward values it reads."""
@@ -253,12 +263,15 @@ class _Assemble(Rebuild):
         """What stands for a forward value, and its sizes, from here on in the reverse sweep."""
         if isinstance(old.type, ArrayType) and isinstance(new.type, ArrayType):
             for before, now in zip(old.type.shape, new.type.shape, strict=True):
-                if before.symbol and before.symbol not in self.top_symbols:
-                    self.symbols[before.symbol] = now
-        elif isinstance(old.type, ScalarType) and old.type.value is not None and old.type.value.symbol:
-            if old.type.value.symbol not in self.top_symbols:
-                self.symbols[old.type.value.symbol] = new.type.value
+                self.learned(before, now)
+        elif isinstance(old.type, ScalarType) and old.type.value is not None:
+            self.learned(old.type.value, new.type.value)
         self.env[old] = new
+
+    def learned(self, before: Dim, now: Dim) -> None:
+        if before.symbol and before.symbol not in self.top_symbols:
+            self.symbols[before.symbol] = now
+            self.recovered.add(before.symbol)
 
     def load(self, tape: Tape) -> Value:
         """Read a saved value."""
@@ -272,8 +285,13 @@ class _Assemble(Rebuild):
             self.state[tape], found = b.apply(OPS["list_pop"], (self.state[tape],), {}, name=_weak(tape))
         type = tape.value.type
         if isinstance(type, ArrayType):
-            return found
+            return b.retype(found, [self.size_again(d, e) for d, e in zip(type.shape, found.type.shape, strict=True)])
         return b.cast(found, type.dtype, getattr(type, "weak", False))
+
+    def size_again(self, dim: Dim, found: Dim) -> Dim:
+        """A saved array's length over what the reverse sweep knows, where it does."""
+        known = dim.symbols() <= self.top_symbols | self.recovered
+        return substitute(dim, self.symbols) if known else found
 
     def recompute(self, value: Value) -> None:
         """Run the node again that defined a value, without its checks."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Apply, Graph, Value, node_graphs
 from srcgraph.ir.op import building
 from srcgraph.ir.ops.shape import zeros_of
-from srcgraph.ir.types import ScalarType, type_symbols
+from srcgraph.ir.types import ListType, ScalarType, type_symbols
 from srcgraph.ir.walk import all_nodes
-from srcgraph.opt.ad.activity import active_values
+from srcgraph.opt.ad.activity import active_values, is_complex
 from srcgraph.opt.ad.explain import explain
 from srcgraph.opt.ad.prepare import Prepared, prepare
 from srcgraph.opt.ad.residuals import Choice, choose
@@ -66,6 +67,7 @@ def _both_sweeps(prepared: Prepared, output: int, inputs: Sequence[int], kept: S
     result = forward.results[output]
     wanted = [forward.params[k] for k in inputs]
     active = active_values(forward, wanted, [result])
+    _refuse_unsupported(forward, active)
     builder = continued(forward)
     with building(builder):
         reverse = Reverse(builder, active, prepared.loops)
@@ -75,6 +77,25 @@ def _both_sweeps(prepared: Prepared, output: int, inputs: Sequence[int], kept: S
         reverse.nodes(forward.nodes)
         cts = [ct if (ct := reverse.ct(v)) is not None else zeros_of(v) for v in wanted]
     return builder.open_graph([*(forward.results[k] for k in kept), *cts])
+
+
+def _refuse_unsupported(graph: Graph, active: frozenset[Value]) -> None:
+    """Derivatives through complex numbers and lists are not there yet, and must not come out as zero."""
+    for node in all_nodes(graph):
+        if any(isinstance(v.type, ListType) and v in active for v in node.outputs):
+            problem = Problem(
+                "the second derivative of this loop is not supported: its first keeps values on a list",
+                node.origin.loc,
+                hint="a loop over range(n) whose values are numbers keeps them in an array, which is supported",
+            )
+            raise DerivativeError(problem)
+        if any(is_complex(v.type) and v in active for v in node.outputs):
+            problem = Problem(
+                "the derivative passes through complex numbers here, which is not supported",
+                node.origin.loc,
+                hint="write the real and the imaginary part as two numbers",
+            )
+            raise DerivativeError(problem)
 
 
 def continued(graph: Graph) -> Builder:
