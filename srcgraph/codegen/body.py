@@ -143,6 +143,8 @@ class Body:
 
     def nest(self, extents: Sequence[ast.expr], first: int, inner: list[ast.stmt]) -> list[ast.stmt]:
         for k in range(len(extents) - 1, -1, -1):
+            if _is(extents[k], 1):
+                continue
             index = ast.Name(self.index_names[INDICES[first + k]], ast.Store())
             run = ast.Call(ast.Name("range", ast.Load()), [self.resolved(extents[k])], [])
             inner = [ast.For(index, run, inner, [], lineno=0)]

@@ -83,7 +83,7 @@ def _last_origin(block: Block, interface: Interface) -> Origin:
 def _store_back(block: Block, stores: Sequence[tuple[Value, Value]], s: Scheduler) -> None:
     """Final contents that ended up elsewhere are copied into the arguments."""
     for param, value in stores:
-        index = loop_index(param.type.ndim)
+        index = loop_index(param.type.shape)
         at = tuple(s.write.dim(d) for d in index)
         expr = s.write.element(value, index) if value in s.variables else _element(s, value, at)
         out = Value(param.name, param.type)

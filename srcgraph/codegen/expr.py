@@ -28,9 +28,9 @@ _NARROW = {np.dtype(t) for t in (np.int8, np.int16, np.int32, np.uint8, np.uint1
 _KEEPS_WIDTH = {"cast", "where", "maximum", "minimum", "fmax", "fmin"}
 
 
-def loop_index(ndim: int) -> Index:
-    """The index of the current point of a nest."""
-    return tuple(symbol(f"@{k}") for k in range(ndim))
+def loop_index(dims: Sequence[Dim]) -> Index:
+    """The index of the current point of a nest over axes of these lengths; an axis of length 1 needs no loop."""
+    return tuple(as_dim(0) if d == 1 else symbol(f"@{k}") for k, d in enumerate(dims))
 
 
 class Expressions:

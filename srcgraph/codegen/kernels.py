@@ -158,7 +158,7 @@ def made(s: Scheduler, node: Apply) -> Iterator[Item]:
             yield Let(out, expr, node.origin)
         case _:
             body = _Body(s)
-            index = loop_index(out.type.ndim)
+            index = loop_index(out.type.shape)
             expr, reads = body.expr(out, index)
             alloc = allocation(s, out)
             lets = body.close()
@@ -202,7 +202,7 @@ def update(s: Scheduler, node: Apply) -> Iterator[Item]:
     operands = [s.write.index_of(v) for v in node.inputs[2:]]
     own = split_operands(view, operands)
     shape = view_shape(view, base.type.shape, [o[1] for o in own if len(o) == 2])
-    index = loop_index(len(shape))
+    index = loop_index(shape)
     at = base_index(view, operands, index)
     if isinstance(value.type, ArrayType) and _reads_elsewhere(s, value, shape, base, at):
         if value in s.variables:
@@ -233,9 +233,9 @@ def _aligned(value: Value, shape: Sequence[Dim], index: Index) -> Index:
 def _reads_elsewhere(s: Scheduler, value: Value, shape: Sequence[Dim], base: Value, at: Index) -> bool:
     """Whether the value stored reads the array it is stored into, other than in the same place."""
     if value in s.variables:
-        return value is base and _aligned(value, shape, loop_index(len(shape))) != at
+        return value is base and _aligned(value, shape, loop_index(shape)) != at
     body = _Body(s)
-    _, reads = body.expr(value, _aligned(value, shape, loop_index(len(shape))))
+    _, reads = body.expr(value, _aligned(value, shape, loop_index(shape)))
     reads = reads + [r for let in body.parts for r in let.reads]
     body.close()
     return any(v is base and i != at for v, i in reads)
@@ -287,7 +287,7 @@ def _full(s: Scheduler, node: Apply) -> Iterator[Item]:
     acc = out if wide == out.type.dtype else Value(out.name, ScalarType(wide))
     s.hints[acc] = s.hints[out]
     body = _Body(s)
-    expr, reads = body.expr(x, loop_index(x.type.ndim))
+    expr, reads = body.expr(x, loop_index(x.type.shape))
     parts: list[Part] = list(body.close())
     parts.append(LoopReduce(acc, _rule(node).combine, start, expr, reads, node.origin))
     yield Kernel(x.type.shape, parts, extents(s, x.type.shape), [], node.origin)
@@ -305,14 +305,14 @@ def _inner(s: Scheduler, node: Apply) -> Iterator[Item]:
     acc = Value(out.name, ScalarType(wide))
     s.hints[acc] = s.hints[out]
     body = _Body(s)
-    expr, reads = body.expr(x, loop_index(x.type.ndim))
+    expr, reads = body.expr(x, loop_index(x.type.shape))
     lets = body.close()
     inner = InnerReduce(
         acc, _rule(node).combine, start, extents(s, x.type.shape[kept:]), kept, lets, expr, reads, node.origin
     )
     for let in lets:
         inner.reads = inner.reads + let.reads
-    index = loop_index(kept)
+    index = loop_index(out.type.shape)
     alloc = allocation(s, out)
     total: ast.expr = ref(acc) if wide == out.type.dtype else s.write.converted(ref(acc), out.type.dtype)
     store = LoopStore(out, None, index, _written(s, index), total, origin=node.origin)
@@ -330,7 +330,7 @@ def _outer(s: Scheduler, node: Apply) -> Iterator[Item]:
     yield Let(base, allocation(s, out, "zeros") if zero else allocation(s, out, "full", fill), node.origin)
     s.name(base)
     body = _Body(s)
-    full = loop_index(x.type.ndim)
+    full = loop_index(x.type.shape)
     at = tuple(d for k, d in enumerate(full) if k not in axes)
     expr, reads = body.expr(x, full)
     lets = body.close()
@@ -347,7 +347,7 @@ def fused(items: list[Item], s: Scheduler) -> list[Item]:
     out: list[Item] = []
     for item in items:
         if isinstance(item, Kernel):
-            at = _partner(out, item)
+            at = _partner(out, item, s)
             if at is not None:
                 moved = out[at + 1 :]
                 joined = _joined(out[at], item, s)  # type: ignore[arg-type]
@@ -357,14 +357,14 @@ def fused(items: list[Item], s: Scheduler) -> list[Item]:
     return out
 
 
-def _partner(out: list[Item], item: Kernel) -> int | None:
+def _partner(out: list[Item], item: Kernel, s: Scheduler) -> int | None:
     """The last nest before ``item`` that it can join: only lets that do not need it may lie between."""
     between: list[Item] = []
     for at in range(len(out) - 1, -1, -1):
         before = out[at]
         if isinstance(before, Kernel):
             free = all(_independent(before, b) for b in between)
-            return at if free and _can_join(before, item) else None
+            return at if free and _can_join(before, item, s) else None
         if not isinstance(before, Let):
             return None
         between.append(before)
@@ -378,7 +378,7 @@ def _independent(kernel: Kernel, item: Item) -> bool:
     return made_there.isdisjoint(reads_of(item)) and changed.isdisjoint(reads_of(item))
 
 
-def _can_join(first: Kernel, second: Kernel) -> bool:
+def _can_join(first: Kernel, second: Kernel, s: Scheduler) -> bool:
     if first.dims != second.dims:
         return False
     made_by_first = {p.target: p.at for p in first.parts if isinstance(p, LoopStore)}
@@ -397,13 +397,15 @@ def _can_join(first: Kernel, second: Kernel) -> bool:
                 return False
             if part.combine and _partial(part, second):
                 return False
+            if part.base in made_by_first and _readers_outside(part.base, _both(first, second), s):
+                return False  # what the first nest made is needed after the second has changed it
     return not any(isinstance(p, LoopStore) and p.combine and _partial(p, first) for p in first.parts)
 
 
 def _partial(part: LoopStore, kernel: Kernel) -> bool:
     """Whether several points of the nest store into one place."""
     used = {s for d in part.at for s in d.symbols()}
-    return not all(f"@{k}" in used for k in range(len(kernel.dims)))
+    return not all(f"@{k}" in used for k, d in enumerate(kernel.dims) if d != 1)
 
 
 def _accesses(kernel: Kernel) -> Iterator[Access]:
@@ -412,13 +414,16 @@ def _accesses(kernel: Kernel) -> Iterator[Access]:
 
 
 def _joined(first: Kernel, second: Kernel, s: Scheduler) -> Kernel:
-    both = Kernel(first.dims, first.parts + second.parts, first.extents, first.fresh + second.fresh, first.origin)
-    return _contracted(both, s)
+    return _contracted(_both(first, second), s)
+
+
+def _both(first: Kernel, second: Kernel) -> Kernel:
+    return Kernel(first.dims, first.parts + second.parts, first.extents, first.fresh + second.fresh, first.origin)
 
 
 def _contracted(kernel: Kernel, s: Scheduler) -> Kernel:
     """New arrays that only this nest reads, each element where it is made, become loop numbers."""
-    index = loop_index(len(kernel.dims))
+    index = loop_index(kernel.dims)
     for value, _ in list(kernel.fresh):
         places = [i for v, i in _accesses(kernel) if v is value]
         if not places or any(i != index for i in places) or value in s.uses.consumed:

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from srcgraph.codegen.expr import loop_index
 from srcgraph.codegen.items import (
     Block,
     Branch,
@@ -80,6 +81,12 @@ def assign_storage(
     stores = work.changed(block, params, interface)
     work.returned(block, params, interface)
     return stores, work.copies
+
+
+def fills(part: LoopStore, kernel: Kernel) -> bool:
+    """Whether a store writes every element of its array."""
+    assert part.base is not None
+    return not part.combine and kernel.dims == part.base.type.shape and part.at == loop_index(kernel.dims)
 
 
 class _Storage:
@@ -167,8 +174,19 @@ class _Storage:
         for part in item.parts:
             if isinstance(part, LoopStore) and part.base is not None:
                 here = [p.target for p in item.parts if isinstance(p, LoopStore)]
+                if fills(part, item) and self.conflict(part.base, live, here):
+                    self.anew(item, part)
+                    continue
                 part.base = self.movable(part.base, live, part.origin, out, here)
                 self.buffers[part.target] = self.of(part.base)
+
+    def anew(self, item: Kernel, part: LoopStore) -> None:
+        """A store over a whole array that is still needed goes into a new one: there is nothing to copy."""
+        assert part.base is not None
+        like = ast.Call(ast.Attribute(ast.Name("np", ast.Load()), "empty_like", ast.Load()), [ref(part.base)], [])
+        item.fresh.append((part.target, like))
+        part.base = None
+        self.buffers[part.target] = frozenset({Buffer(part.target.name)})
 
     def push(self, item: Do, live: Live, out: list[Item]) -> None:
         """A list takes an array as it is; one that is going to be changed is copied first."""

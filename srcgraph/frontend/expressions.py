@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gast
@@ -306,19 +306,23 @@ def boolean(low: Lowering, op: Any, nodes: Sequence[Any], hint: str) -> Entity:
     first = lower(low, nodes[0])
     if len(nodes) == 1:
         return first
-    is_and = isinstance(op, gast.And)
+    return lazily(low, isinstance(op, gast.And), first, lambda: boolean(low, op, nodes[1:], hint), hint)
+
+
+def lazily(low: Lowering, is_and: bool, first: Entity, rest: Callable[[], Entity], hint: str = "") -> Entity:
+    """``first and rest()``, or ``or``: the rest is evaluated only where it decides."""
     test = low.truth(first)
     if isinstance(test, bool):
-        return boolean(low, op, nodes[1:], hint) if test is is_and else first
+        return rest() if test is is_and else first
     b = low.builder
     before = low.state
     region, state = b.new_region(), before.copy()
 
-    def rest() -> Entity:
+    def decide() -> Entity:
         b.learn_condition(test, is_and)
-        return boolean(low, op, nodes[1:], hint)
+        return rest()
 
-    second = low.inside(region, state, rest)
+    second = low.inside(region, state, decide)
     simple = all(isinstance(n, Apply) and not n.op.ordered for n in region.nodes)
     if _is_bool(first) and _is_bool(second) and simple and len(region.nodes) <= 12:
         b.splice(region)
@@ -372,16 +376,17 @@ _COMPARE = {
 
 def comparison(low: Lowering, node: gast.Compare) -> Entity:
     """``a < b < c``: each operand once; the results are combined with ``and``."""
-    left = lower(low, node.left)
-    out: Entity | None = None
-    for op, right_node in zip(node.ops, node.comparators, strict=True):
-        right = lower(low, right_node)
-        with low.at(node):
-            this = compare(low, op, left, right)
-            out = this if out is None else _both(low, out, this)
-        left = right
-    assert out is not None
-    return out
+    return _chain(low, node, lower(low, node.left), 0)
+
+
+def _chain(low: Lowering, node: gast.Compare, left: Entity, k: int) -> Entity:
+    """The comparisons from the ``k``-th on; later operands are evaluated only if the earlier ones hold."""
+    right = lower(low, node.comparators[k])
+    with low.at(node):
+        this = compare(low, node.ops[k], left, right)
+        if k + 1 == len(node.ops):
+            return this
+        return lazily(low, True, this, lambda: _chain(low, node, right, k + 1))
 
 
 def _both(low: Lowering, x: Entity, y: Entity) -> Entity:

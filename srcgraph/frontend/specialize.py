@@ -26,7 +26,7 @@ from srcgraph.frontend.entities import (
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.lower import Lowering, NeedStatic
-from srcgraph.frontend.memory import Refusal, new_array, read, ref_type, refuse, select, write
+from srcgraph.frontend.memory import Refusal, new_array, put, read, ref_type, refuse, select, write
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden, Session
 from srcgraph.frontend.source import node_loc
 from srcgraph.infer.signature import ArrayArg, FunctionArg, ScalarArg, Sizes, Skeleton, StaticArg, TupleArg
@@ -316,7 +316,10 @@ def _call(low: Lowering, summary: Summary, given: _Arguments) -> Entity:
     for position, k in summary.changed:
         ref = given.refs[position]
         assert ref is not None
-        write(low, ref, outs[k])
+        if ref.view is None:
+            put(low, ref.cell, low.builder.retype(outs[k], ref_type(low, ref).shape))
+        else:
+            write(low, ref, outs[k])
     return _instantiate(low, summary.template, outs, given, {})
 
 

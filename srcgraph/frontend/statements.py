@@ -24,7 +24,7 @@ from srcgraph.frontend.entities import (
     Unusable,
 )
 from srcgraph.frontend.join import Joiner, describe
-from srcgraph.frontend.memory import Dead, ref_type, refuse, write
+from srcgraph.frontend.memory import Dead, content, ref_type, refuse, write
 from srcgraph.frontend.scope import assigned
 from srcgraph.ir.builder import Region
 from srcgraph.ir.graph import Apply, Value
@@ -183,11 +183,17 @@ def augmented(low: Lowering, node: gast.AugAssign) -> None:
         raise refuse("this target of an augmented assignment is not supported", low.loc)
     base = array_of(low, expressions.lower(low, node.target.value), node.target.value)
     place = expressions.subscript_place(low, base, node.target.slice)
+    if not isinstance(place, Array):
+        place.update(low, op, expressions.lower(low, node.value))
+        return
+    before = content(low, place.cell)
+    number = low.value(place) if not ref_type(low, place).ndim else None
     operand = expressions.lower(low, node.value)
-    if isinstance(place, Array):
-        in_place(low, place, op, operand)
+    if number is not None and content(low, place.cell) is not before:  # the number was read before it changed
+        value = low.value(expressions.binary(low, op, Scalar(number), operand))
+        write(low, place, low.builder.cast(value, ref_type(low, place).dtype, False))
     else:
-        place.update(low, op, operand)
+        in_place(low, place, op, operand)
 
 
 def in_place(low: Lowering, ref: Array, op: str, operand: Entity) -> None:

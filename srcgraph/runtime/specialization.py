@@ -83,6 +83,8 @@ class Specialization:
 
     def apart(self, args: Sequence[Any]) -> bool:
         """Whether the arrays it changes are writable and share no memory with others."""
+        if max((*self.changed, *self.private)) >= len(args):  # a global's array
+            return False
         for position in (*self.changed, *self.private):
             array = args[position]
             for other in args:

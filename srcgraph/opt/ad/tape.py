@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from srcgraph.errors import DerivativeError, Problem, ShapeError
 from srcgraph.ir.dims import UNKNOWN, Dim, substitute
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.op import OPS
@@ -128,11 +129,23 @@ class _Assemble(Rebuild):
         for node in nodes:
             with self.builder.at(origin=node.origin):
                 before = self.before(node)
-                for old, new in zip(node.outputs, self.node(node), strict=True):
+                for old, new in zip(node.outputs, self.again(node), strict=True):
                     self.bind(old, new)
                     self.save(old)
                 self.after(before)
                 self.count_by_tape(node)
+
+    def again(self, node: Node) -> Sequence[Value]:
+        """The node in its new place."""
+        try:
+            return self.node(node)
+        except ShapeError as error:
+            problem = Problem(
+                f"the derivative of this line is not supported: lengths of saved arrays cannot be followed ({error})",
+                node.origin.loc,
+                hint="copy the part into an array of its own before it is used",
+            )
+            raise DerivativeError(problem) from error
 
     def before(self, node: Node) -> list[Tape]:
         """Make the tapes of an outermost node, and the blocks of a nest; fetch them in the reverse sweep."""
