@@ -22,6 +22,7 @@ from srcgraph.codegen.items import (
     Raise,
     Ref,
     Store,
+    all_exprs,
     refs,
 )
 from srcgraph.codegen.names import Names
@@ -175,7 +176,9 @@ class Body:
 
     def loop(self, item: Loop) -> list[ast.stmt]:
         out = self.placed(self.moves(item.params, item.inits), item.origin)
-        self.enclosing.append(self.names.of(item.index) if item.index is not None else "")
+        inside = [*all_exprs(item.body), *([item.stop] if item.stop is not None else [])]
+        read = item.index is not None and any(item.index in refs(e) for e in inside)
+        self.enclosing.append(self.names.of(item.index) if item.index is not None and read else "")
         body = self.block(item.body.items)
         self.enclosing.pop()
         body += self.placed(self.moves(item.params, item.body.results, item.body.origins), item.origin)
@@ -183,20 +186,18 @@ class Body:
             leave = ast.If(self.resolved(item.stop), [ast.Break()], [])
             body += self.placed([leave], item.stop_origin)
         if item.test is None:
-            out.append(self.for_(item, body))
+            out.append(self.for_(item, body, read))
         else:
             out.append(self.while_(item, body))
         return out + self.placed(self.moves(item.outputs, [Ref(p) for p in item.params]), item.origin)
 
-    def for_(self, item: Loop, body: list[ast.stmt]) -> ast.stmt:
+    def for_(self, item: Loop, body: list[ast.stmt], read: bool) -> ast.stmt:
         assert item.index is not None and item.bounds is not None
         start, stop, step = map(self.resolved, item.bounds)
         args = [start, stop, step]
         if _is(step, 1):
             args = [stop] if _is(start, 0) else [start, stop]
-        name = self.names.of(item.index)
-        if not any(_mentions(s, name) for s in body):
-            name = "_"
+        name = self.names.of(item.index) if read else "_"
         run = ast.Call(ast.Name("range", ast.Load()), args, [])
         return ast.For(ast.Name(name, ast.Store()), run, body or [ast.Pass()], [], lineno=0)
 
@@ -292,7 +293,3 @@ def _same_text(x: ast.expr, y: ast.expr) -> bool:
 
 def _is(node: ast.expr, value: int) -> bool:
     return isinstance(node, ast.Constant) and node.value == value
-
-
-def _mentions(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))

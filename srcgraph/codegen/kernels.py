@@ -148,6 +148,8 @@ def made(s: Scheduler, node: Apply) -> Iterator[Item]:
     match node.op.name:
         case "full":
             yield from _filled(s, node)
+        case "broadcast_to" if not node.inputs[0].type.ndim:
+            yield from _filled(s, node)
         case "empty":
             expr = allocation(s, out)
             s.name(out)
