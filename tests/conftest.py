@@ -1,6 +1,12 @@
-"""Options of the test run."""
+"""Options of the test run, and what holds in all of it."""
+
+import functools
+from collections.abc import Iterator
 
 import pytest
+
+from srcgraph.opt.passes import run_passes
+from srcgraph.runtime import specialization
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -10,3 +16,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
     return request.config.getoption("--update-golden")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def verified_passes() -> Iterator[None]:
+    """Whatever a test compiles is verified after every pass."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(specialization, "run_passes", functools.partial(run_passes, check=True))
+        yield

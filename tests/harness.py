@@ -196,10 +196,20 @@ def version_of(function: Callable, args: tuple[Any, ...], distinct: bool = False
     names = list(inspect.signature(function).parameters)
     found, skeletons, _ = lowered(prepare(function), names, args, distinct)
     verify(found.program)
+    for inner in found.program.graphs.values():
+        check_text(inner)
     graph = run_passes(inline(found.program), PRIMAL, check=True)
-    assert same_graph(parse_graph(format_graph(graph)), graph), "the text does not read back"
+    check_text(graph)
     version = as_is(found, graph, skeletons)
     return version, found, found.summary.hidden
+
+
+def check_text(graph: Graph) -> None:
+    """The text reads back as the same graph, which prints as the same text."""
+    text = format_graph(graph)
+    again = parse_graph(text)
+    assert same_graph(again, graph), f"the text does not read back:\n{text}"
+    assert format_graph(again) == text
 
 
 def leaves_of(args: tuple[Any, ...], hidden: Any) -> list[Any]:
@@ -317,7 +327,9 @@ def derived(version: Version, argnums: tuple[int, ...]) -> Version:
     flat = replace(version, graph=graph, template=Out(0), interface=Interface({}, [0]))
     out = Gradient(argnums)(flat)
     verify(out.graph)
+    check_text(out.graph)
     graph = run_passes(out.graph, DERIVED, check=True)
+    check_text(graph)
     return replace(out, graph=graph)
 
 
