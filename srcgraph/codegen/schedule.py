@@ -144,13 +144,33 @@ class Scheduler:
             if known.symbol is None or known.symbol in self.providers:
                 return False
             if self.uses.symbols[known.symbol] > 1:
-                return True
+                return not self.counts_trips(value, node)
         if self.is_converted_integer(value, node):
             return False
         readers = self.uses.reads[value]
         if value.name or len(readers) != 1 or node.op.kind in ("reduction", "library"):
             return True
         return not self.nests(value, readers[0])
+
+    def counts_trips(self, value: Value, node: Apply) -> bool:
+        """Whether a list's length is only read as the number of trips of one loop: ``range(len(xs))``."""
+        if node.op.name != "list_len" or value.name or self.uses.symbols[value.type.value.symbol] != 2:
+            return False
+        ends: list[Use] = []
+        for use in self.uses.reads[value]:
+            less_one = isinstance(use.node, Apply) and use.node.op.name == "sub"
+            ends += self.uses.reads[use.node.outputs[0]] if less_one and use.node is not None else [use]
+        loops = {u.node for u in ends if isinstance(u.node, For) and self.is_unread_countdown(u.node)}
+        if len(loops) != 1 or any(u.node not in loops for u in ends):
+            return False
+        place, end = self.uses.defined_at[value], ends[0].place
+        return place.graph is end.graph and not self.overtaken(value, place, end)
+
+    def is_unread_countdown(self, node: For) -> bool:
+        """Whether a loop counts down to 0 by an index that nothing reads."""
+        index = node.body.params[0]
+        unread = not self.uses.reads[index] and self.uses.symbols[index.type.value.symbol] == 1
+        return unread and node.stop.type.value == -1 and node.step.type.value == -1
 
     def is_converted_integer(self, value: Value, node: Apply) -> bool:
         """Whether a number is an integer variable as a float, which costs nothing to write again."""
@@ -453,19 +473,18 @@ class Scheduler:
 
     def for_(self, node: For, place: Place) -> Loop:
         index, *params = node.body.params
-        bounds = self.bounds(node, index)
+        bounds = self.bounds(node)
         inits = [self.handed_on(v) for v in node.carry]
         self.name(index)
         body = self.block(node.body, place, self.entered(params))
         loop = Loop(node, tuple(params), inits, node.carry, body, node.outputs, index, bounds)
         return self.finished(loop)
 
-    def bounds(self, node: For, index: Value) -> tuple[ast.expr, ast.expr, ast.expr]:
+    def bounds(self, node: For) -> tuple[ast.expr, ast.expr, ast.expr]:
         """The arguments of ``range``; a countdown whose index nothing reads counts up."""
         start, stop, step = node.start, node.stop, node.step
         end: Dim | None = stop.type.value
-        unread = not self.uses.reads[index] and self.uses.symbols[index.type.value.symbol] == 1
-        if unread and end == -1 and step.type.value == -1:
+        if self.is_unread_countdown(node):
             trips = kernels.without_clamp(start.type.value + 1)
             return number(0), self.write.dim(trips), number(1)
         first, last, by = (self.write.scalar(v) for v in (start, stop, step))
