@@ -1,0 +1,733 @@
+"""Programs with a mistake in them, as text: each becomes a file `model.py` of its own, so lines are counted from 1.
+
+The function `f` is called with `INPUTS` by its parameters' names, unless a call says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+REFUSED: dict[str, str] = {
+    "list comprehension": """
+def f(x):
+    return np.array([v * v for v in x])
+""",
+    "set comprehension": """
+def f(x):
+    return len({v for v in x})
+""",
+    "dict comprehension": """
+def f(x):
+    return len({k: v for k, v in enumerate(x)})
+""",
+    "generator expression": """
+def f(x):
+    return sum(v * v for v in x)
+""",
+    "yield": """
+def f(x):
+    for v in x:
+        yield v * v
+""",
+    "yield from": """
+def f(x):
+    yield from x
+""",
+    "async function inside": """
+def f(a):
+    async def g():
+        return a
+    return a
+""",
+    "async function": """
+async def f(a):
+    return a
+""",
+    "async for": """
+async def f(x):
+    async for v in x:
+        pass
+""",
+    "try": """
+def f(a):
+    try:
+        return 1.0 / a
+    except ZeroDivisionError:
+        return 0.0
+""",
+    "try star": """
+def f(a):
+    try:
+        return 1.0 / a
+    except* ZeroDivisionError:
+        pass
+    return 0.0
+""",
+    "with": """
+def f(a):
+    with np.errstate(all="ignore"):
+        return 1.0 / a
+""",
+    "global": """
+count = 0
+
+def f(a):
+    global count
+    count += 1
+    return a
+""",
+    "nonlocal": """
+def f(a):
+    s = 0.0
+    def add(v):
+        nonlocal s
+        s += v
+    add(a)
+    return s
+""",
+    "del": """
+def f(a):
+    b = a * a
+    del b
+    return a
+""",
+    "class inside": """
+def f(a):
+    class Point:
+        pass
+    return a
+""",
+    "import inside": """
+def f(a):
+    import math
+    return math.sin(a)
+""",
+    "from import inside": """
+def f(a):
+    from math import sin
+    return sin(a)
+""",
+    "dict": """
+def f(a):
+    d = {"rate": a}
+    return d["rate"]
+""",
+    "set": """
+def f(a):
+    return a in {1.0, 2.0}
+""",
+    "f-string": """
+def f(a):
+    name = f"value {a}"
+    return a
+""",
+    "match": """
+def f(a):
+    match a:
+        case 0.0:
+            return 1.0
+        case _:
+            return a
+""",
+    "slice of stars": """
+def f(x):
+    return x[*(0,)]
+""",
+    "several at once": """
+def f(x):
+    import math
+    squares = [v * v for v in x]
+    try:
+        s = math.sqrt(squares[0])
+    except ValueError:
+        s = 0.0
+    return {"s": s}
+""",
+    "several of types at once": """
+def f(x, a):
+    b = a + "one"
+    c = a[0]
+    d = x.nonsense
+    return np.nonsense(b, c, d)
+""",
+    "recursion": """
+def f(a):
+    return a * f(a - 1.0) if a > 1.0 else 1.0
+""",
+    "recursion of two": """
+def even(a):
+    return odd(a - 1.0) if a > 0.0 else True
+
+def odd(a):
+    return even(a - 1.0) if a > 0.0 else False
+
+def f(a):
+    return even(a)
+""",
+    "in a callee": """
+def square(v):
+    return [w * w for w in v]
+
+def f(x):
+    return square(x)
+""",
+    "gradient of a call inside": """
+df = sg.grad(lambda v: v * v)
+
+def f(a):
+    return df(a)
+""",
+    "growing list": """
+def f(x):
+    out = []
+    for v in x:
+        out.append(v)
+    return np.array(out)
+""",
+    "method of an object": """
+class Model:
+    rate = 2.0
+    def apply(self, v):
+        return self.rate * v
+
+model = Model()
+
+def f(a):
+    return model.apply(a)
+""",
+    "unknown function": """
+import os
+
+def f(a):
+    return os.getpid() + a
+""",
+    "message that is computed": """
+def f(a):
+    if a < 1.0:
+        raise ValueError(f"too small: {a}")
+    return a
+""",
+    "exception of one's own": """
+class Wrong(Exception):
+    pass
+
+def f(a):
+    if a < 1.0:
+        raise Wrong("too small")
+    return a
+""",
+}
+
+TYPES: dict[str, str] = {
+    "number plus text": """
+def f(a):
+    return a + "one"
+""",
+    "number plus None": """
+def f(a):
+    return a + None
+""",
+    "float as index": """
+def f(x, a):
+    return x[a]
+""",
+    "float as index of a tuple": """
+def f(a):
+    return (1.0, 2.0)[a]
+""",
+    "index of a number": """
+def f(a):
+    return a[0]
+""",
+    "too many indices": """
+def f(x):
+    return x[0, 1]
+""",
+    "range of a float": """
+def f(a):
+    s = 0.0
+    for i in range(a):
+        s += i
+    return s
+""",
+    "loop over a number": """
+def f(a):
+    s = 0.0
+    for v in a:
+        s += v
+    return s
+""",
+    "len of a number": """
+def f(a):
+    return len(a)
+""",
+    "shift of a float": """
+def f(a):
+    return a << 1
+""",
+    "floor division of complex": """
+def f(a):
+    return (1j * a) // 2
+""",
+    "order of complex": """
+def f(a):
+    return (1j * a) < 2
+""",
+    "negative of booleans": """
+def f(x):
+    return -(x > 0.5)
+""",
+    "complex stored in a real array": """
+def f(x):
+    x[0] = 1j
+    return x
+""",
+    "unpack too many": """
+def f(a):
+    b, c = a, a, a
+    return b
+""",
+    "unpack a number": """
+def f(a):
+    b, c = a
+    return b
+""",
+    "array or number on two paths": """
+def f(x, a):
+    if a > 0:
+        return a
+    return x
+""",
+    "tuples of two lengths": """
+def f(a):
+    if a > 0:
+        b = (a, a)
+    else:
+        b = (a, a, a)
+    return b
+""",
+    "text or number": """
+def f(a):
+    b = "none"
+    if a > 0:
+        b = a
+    return b
+""",
+    "changes its axes in a loop": """
+def f(x):
+    y = x
+    for i in range(3):
+        y = np.sum(y)
+    return y
+""",
+    "nothing on one path": """
+def f(a):
+    if a > 0:
+        return a
+""",
+    "truth of an array": """
+def f(x):
+    if x > 0:
+        return 1.0
+    return 0.0
+""",
+    "axis out of bounds": """
+def f(x):
+    return np.sum(x, axis=1)
+""",
+    "axis that is not known": """
+def f(x, a):
+    return np.sum(x, axis=int(a))
+""",
+    "unknown keyword": """
+def f(x):
+    return np.sum(x, foo=1)
+""",
+    "missing argument": """
+def f(x):
+    return np.where(x > 0, x)
+""",
+    "missing argument of a function": """
+def g(a, b):
+    return a * b
+
+def f(a):
+    return g(a)
+""",
+    "too many arguments of a function": """
+def g(a):
+    return a
+
+def f(a):
+    return g(a, a)
+""",
+    "too many arguments of math": """
+def f(a):
+    return math.sin(a, a)
+""",
+    "math of an array": """
+def f(x):
+    return math.sin(x)
+""",
+    "calling a number": """
+def f(a):
+    return a(1.0)
+""",
+    "calling a module": """
+def f(a):
+    return math(a)
+""",
+    "unknown name": """
+def f(a):
+    return a + undefined_name
+""",
+    "unknown name of NumPy": """
+def f(x):
+    return np.nonexistent(x)
+""",
+    "unknown method": """
+def f(x):
+    return x.nonexistent()
+""",
+    "returns a function": """
+def f(a):
+    return lambda v: v * a
+""",
+    "returns a range": """
+def f(a):
+    return range(3)
+""",
+    "integer too large": """
+def f(a):
+    return 2**100
+""",
+    "a global list": """
+RATES = [1.0, 2.0]
+
+def f(a):
+    return RATES[0] * a
+""",
+    "a global dict": """
+RATES = {"low": 1.0}
+
+def f(a):
+    return RATES["low"] * a
+""",
+    "empty list as array": """
+def f(a):
+    return np.array([])
+""",
+    "uneven list as array": """
+def f(a):
+    return np.array([[a, a], [a]])
+""",
+    "dtype that is none": """
+def f(x):
+    return x.astype("nonsense")
+""",
+    "step of zero": """
+def f(x):
+    return x[::0]
+""",
+    "raise of what is no exception": """
+def f(a):
+    raise a
+""",
+}
+
+SHAPES: dict[str, str] = {
+    "sums of fixed shapes": """
+def f(a):
+    return np.zeros((3, 2)) + np.zeros((4, 2))
+""",
+    "matrix product": """
+def f(a):
+    return np.zeros((2, 3)) @ np.zeros((2, 3))
+""",
+    "reshape": """
+def f(a):
+    return np.zeros(5).reshape(7)
+""",
+    "two unknown lengths": """
+def f(x):
+    return x.reshape(-1, -1)
+""",
+    "matrix into vector": """
+def f(x, m):
+    x[:] = m
+    return x
+""",
+    "fixed vector into fixed vector": """
+def f(a):
+    y = np.zeros(3)
+    y[:] = np.zeros(4)
+    return y
+""",
+    "concatenate": """
+def f(x, m):
+    return np.concatenate((x, m))
+""",
+    "trace of a vector": """
+def f(x):
+    return np.trace(x)
+""",
+    "squeeze": """
+def f(m):
+    return np.squeeze(m, axis=0)
+""",
+}
+
+RUN_TIME: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "index": ("""
+def f(x, k):
+    s = 0.0
+    s += x[k]
+    return s
+""", (np.ones(3), 3)),
+    "index in a loop": ("""
+def f(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i + 1] - x[i]
+    return s
+""", (np.ones(3),)),
+    "index of a store": ("""
+def f(x, k):
+    x[k] = 1.0
+    return x
+""", (np.ones(3), -4)),
+    "index in a callee": ("""
+def pick(v, i):
+    return v[i]
+
+def f(x, k):
+    return pick(x, k) + 1.0
+""", (np.ones(3), 3)),
+    "index array": ("""
+def f(x, j):
+    return x[j]
+""", (np.ones(3), np.array([0, 7]))),
+    "division": ("""
+def f(a, b):
+    c = a + 1.0
+    return c / b
+""", (1.0, 0.0)),
+    "integer division": ("""
+def f(k, n):
+    return k // n
+""", (1, 0)),
+    "remainder": ("""
+def f(k, n):
+    return k % n
+""", (1, 0)),
+    "power of zero": ("""
+def f(a, b):
+    return a**b
+""", (0.0, -1.0)),
+    "unbound": ("""
+def f(a):
+    if a > 0:
+        y = a
+    return y
+""", (-1.0,)),
+    "unbound after no trips": ("""
+def f(n):
+    for i in range(n):
+        last = i
+    return last
+""", (0,)),
+    "root of a negative": ("""
+def f(a):
+    return math.sqrt(a)
+""", (-1.0,)),
+    "logarithm of zero": ("""
+def f(a):
+    return math.log(a)
+""", (0.0,)),
+    "exponential": ("""
+def f(a):
+    return math.exp(a)
+""", (1000.0,)),
+    "assert": ("""
+def f(a):
+    assert a > 0, "a must be positive"
+    return a
+""", (-1.0,)),
+    "assert without a message": ("""
+def f(a):
+    assert a > 0
+    return a
+""", (-1.0,)),
+    "raise": ("""
+def f(a):
+    if a < 0:
+        raise ValueError("a must not be negative")
+    return a
+""", (-1.0,)),
+    "raise without a message": ("""
+def f(a):
+    while True:
+        a = a - 1.0
+        if a < 0:
+            raise StopIteration
+""", (3.0,)),
+    "raise a class": ("""
+def f(a):
+    raise NotImplementedError
+""", (3.0,)),
+    "shapes": ("""
+def f(x, y):
+    return x + y
+""", (np.ones(3), np.ones(4))),
+    "shapes of a store": ("""
+def f(x, y):
+    x[:2] = y
+    return x
+""", (np.ones(3), np.ones(4))),
+    "largest of nothing": ("""
+def f(x):
+    return np.max(x)
+""", (np.ones(0),)),
+    "unpack": ("""
+def f(x):
+    a, b = x
+    return a + b
+""", (np.ones(3),)),
+    "step of zero": ("""
+def f(n):
+    s = 0
+    for i in range(0, 5, n):
+        s += i
+    return s
+""", (0,)),
+    "read-only": ("""
+def f(x):
+    x[0] = 1.0
+    return x
+""", (np.broadcast_to(1.0, 3),)),
+}  # fmt: skip
+"""A program and the arguments with which it fails as it does in Python."""
+
+
+class Array(np.ndarray):
+    """An array of another class."""
+
+
+class Thing:
+    """An object."""
+
+
+ARGUMENTS: dict[str, Callable[[], Any]] = {
+    "text": lambda: "one",
+    "bytes": lambda: b"one",
+    "object array": lambda: np.array([1.0, None], dtype=object),
+    "text array": lambda: np.array(["a", "b"]),
+    "none": lambda: None,
+    "list": lambda: [1.0, 2.0],
+    "dict": lambda: {"a": 1.0},
+    "set": lambda: {1.0},
+    "structured array": lambda: np.zeros(2, dtype=[("a", float), ("b", int)]),
+    "matrix": lambda: Array((2, 2)).view(np.matrix),
+    "masked array": lambda: np.ma.masked_array([1.0, 2.0], [True, False]),
+    "subclass": lambda: np.ones(2).view(Array),
+    "dates": lambda: np.array(["2020-01-01"], dtype="datetime64[D]"),
+    "date": lambda: np.datetime64("2020-01-01"),
+    "long double": lambda: np.ones(2, np.longdouble),
+    "byte order": lambda: np.ones(2).astype(">f8" if np.little_endian else "<f8"),
+    "not aligned": lambda: np.frombuffer(bytearray(17), np.float64, 2, offset=1),
+    "large integer": lambda: 2**70,
+    "range": lambda: range(3),
+    "slice": lambda: slice(3),
+    "function": lambda: abs,
+    "class": lambda: float,
+    "object": Thing,
+    "tuple with a list": lambda: (1.0, [2.0]),
+    "tuple": lambda: (1.0, 2.0),
+}
+"""What cannot be used where a number is needed: passed as `x` to `x * 2.0 + 1.0`."""
+
+GRADIENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "integer": ("""
+def f(x):
+    return x * x
+""", (3,)),
+    "integer array": ("""
+def f(x):
+    return np.sum(x * 0.5)
+""", (np.arange(3),)),
+    "boolean": ("""
+def f(x):
+    return 2.0 * x
+""", (True,)),
+    "complex": ("""
+def f(x):
+    return np.abs(x)
+""", (1.0 + 2.0j,)),
+    "text": ("""
+def f(x):
+    return 2.0
+""", ("one",)),
+    "array returned": ("""
+def f(x):
+    return x * x
+""", (np.ones(3),)),
+    "tuple returned": ("""
+def f(x):
+    return x, x
+""", (1.0,)),
+    "integer returned": ("""
+def f(x):
+    return int(x)
+""", (1.0,)),
+    "boolean returned": ("""
+def f(x):
+    return x > 0
+""", (1.0,)),
+    "complex returned": ("""
+def f(x):
+    return x * 1j
+""", (1.0,)),
+    "nothing returned": ("""
+def f(x):
+    x[0] = 1.0
+""", (np.ones(3),)),
+    "complex between": ("""
+def f(x):
+    z = np.exp(1j * x)
+    return np.abs(z)
+""", (1.0,)),
+    "complex array between": ("""
+def f(x):
+    z = x * (1.0 + 2.0j)
+    return np.sum(z.real)
+""", (np.ones(3),)),
+    "no derivative": ("""
+def f(x):
+    return np.median(np.linalg.svd(x)[1])
+""", (np.eye(2),)),
+    "index at run time": ("""
+def f(x):
+    return x[3] * 2.0
+""", (np.ones(3),)),
+    "division at run time": ("""
+def f(x):
+    y = x - 1.0
+    return 1.0 / y
+""", (1.0,)),
+}  # fmt: skip
+
+INPUTS: dict[str, Callable[[], Any]] = {
+    "a": lambda: 0.7,
+    "x": lambda: np.linspace(0.2, 1.0, 5),
+    "m": lambda: np.ones((5, 3)),
+}
+
+DEFECTS: dict[str, str] = {
+    "order of complex": "numba refuses the generated code",
+    "too many arguments of math": "TypeError of the expansion, without the user's line",
+    "uneven list as array": "nothing is raised: the short row is filled with what was in memory",
+}
+"""Programs whose mistake is not reported yet, and what happens instead."""
