@@ -1,0 +1,391 @@
+"""Dtypes and layouts: single precision, integers, bools, masks, strides, empty and one-element arrays."""
+# ruff: noqa: B905  (these programs do what people do)
+
+import math
+
+import numpy as np
+
+
+def single_precision_norm(xf):
+    s = np.float32(0.0)
+    for v in xf:
+        s += v * v
+    return np.sqrt(s)
+
+
+def single_precision_python_scalar(xf, a):
+    return (xf * a + 1.0) / 3
+
+
+def single_and_double(xf, x):
+    return xf * x, xf + 1, xf.sum()
+
+
+def single_scalar(af, a):
+    return af * a + 1.5, af * 2
+
+
+def single_scalar_in_loop(af, n):
+    s = af
+    for _ in range(n):
+        s = s * af + 1.0
+    return s
+
+
+def single_matrix(mf):
+    return mf.sum(axis=0), mf.mean(), np.max(mf, axis=1), mf.T @ mf
+
+
+def single_store_of_double(xf, x):
+    xf[:] = x * 2.0
+    xf[0] = math.pi
+    return xf
+
+
+def single_accumulates_in_double(xf):
+    s = 0.0
+    for v in xf:
+        s += float(v)
+    return s
+
+
+def double_scalar(ad, a):
+    return ad * a, ad // 0.4, ad % 0.25, -ad, abs(ad - 1)
+
+
+def double_scalar_by_zero(ad):
+    return ad / 0.0, -ad / 0.0, np.float64(0.0) / 0.0
+
+
+def integer_scalar(j, k, a):
+    return j * k, j / k, j // k, j % k, j**2, j * a
+
+
+def integer_array(xi):
+    return xi * 2, xi / 2, xi // 2, xi % 3, -xi, xi**2
+
+
+def integer_array_store(xi, a):
+    xi[0] = 7
+    xi[-1] = a * 10
+    xi += 2
+    xi *= 3
+    return xi
+
+
+def integer_cumulative(xi):
+    return np.cumsum(xi), np.cumprod(xi + 1)
+
+
+def small_integers(xb):
+    return xb + 1, xb * xb, xb + xb, xb.sum(), xb / 2
+
+
+def small_integers_loop(xb):
+    s = 0
+    for v in xb:
+        s += v
+    return s
+
+
+def integer_and_float_arrays(xi, x):
+    return xi * x, xi + x, x**xi, xi > x
+
+
+def bool_counts(mask, x):
+    return np.count_nonzero(mask), np.any(mask), np.all(mask), np.mean(mask), np.count_nonzero(x > 0.7)
+
+
+def bool_any_all(x, a):
+    return np.any(x > a), np.all(x > 0.0), (x > a).any(), (x < 9.0).all()
+
+
+def bool_in_loop(mask, x):
+    s = 0.0
+    for keep, v in zip(mask, x):
+        if keep:
+            s += v * v
+        else:
+            s -= v
+    return s
+
+
+def bool_array_built(x, a):
+    out = np.zeros(len(x), dtype=bool)
+    for i in range(len(x)):
+        out[i] = x[i] > a
+    return out, out.sum()
+
+
+def mask_select(x, a):
+    return x[x > a]
+
+
+def mask_select_sum(x, mask):
+    return np.sum(x[mask] ** 2) + x[~mask].sum()
+
+
+def mask_store(x, a):
+    x[x > a] = 0.0
+    return np.sum(x)
+
+
+def mask_add(x, a):
+    x[x < a] += 1.0
+    x[x > 1.5] *= 0.5
+    return x
+
+
+def mask_matrix(m, a):
+    m[m > a] = a
+    return np.sum(m * m)
+
+
+def where_scalars(a, b):
+    return float(np.where(a > b, a, b * 2.0))
+
+
+def where_arrays(x, y):
+    return np.where(x > y, x, y * y)
+
+
+def where_mixed(x, a):
+    return np.where(x > a, 1.0, x), np.where(x > a, x, 0)
+
+
+def where_nested(x):
+    return np.where(x < 0.5, x * x, np.where(x < 1.0, x, 2.0 - x))
+
+
+def where_guarded_sqrt(s):
+    positive = s > 0
+    return np.where(positive, np.sqrt(np.where(positive, s, 1.0)), 0.0)
+
+
+def clip_bounds(s, a):
+    return np.clip(s, -0.5, 0.5), np.clip(s, None, a), s.clip(0.0, a)
+
+
+def clip_by_arrays(s, x):
+    return np.clip(s, -x, x * 0.3)
+
+
+def astype_conversions(x, xi):
+    return x.astype(np.float32), x.astype(int), xi.astype(float), xi.astype(bool), x.astype(np.int32)
+
+
+def astype_then_arithmetic(xi, a):
+    return np.sum(xi.astype(float) * a)
+
+
+def truncation(s, a):
+    return np.trunc(s * 3), np.floor(s * 3), np.ceil(s * 3), np.rint(s * 3), int(a * 10), (s * 3).astype(int)
+
+
+def sign_and_abs(s):
+    return np.sign(s), np.abs(s), np.absolute(s) * s, np.fabs(s)
+
+
+def extremes_where(s):
+    return s.argmax(), s.argmin(), np.argmax(s), s.max(), np.min(s)
+
+
+def reversed_view(xr, a):
+    xr[0] = a
+    return xr[1:] * 2.0, np.sum(xr)
+
+
+def reversed_in_loop(xr):
+    s = 0.0
+    for i in range(len(xr)):
+        s = s * 0.5 + xr[i]
+    return s
+
+
+def strided_view(xs, a):
+    xs += a
+    return xs[::2], xs.sum()
+
+
+def strided_copy(xs):
+    y = xs.copy()
+    y[:] = y[::-1]
+    return y
+
+
+def fortran_order(qf, x):
+    qf[0] = x
+    return qf @ x, qf.sum(axis=0), qf.T
+
+
+def fortran_loop(qf):
+    s = 0.0
+    for i in range(len(qf)):
+        for j in range(i):
+            s += qf[i, j] * qf[j, i]
+    return s
+
+
+def negative_steps(x):
+    return x[::-1], x[::-2], x[-2::-1], x[3:0:-1], x[:1:-1]
+
+
+def negative_step_store(x, a):
+    x[::-2] = a
+    x[-1:0:-1] += 1.0
+    return x
+
+
+def slices_out_of_range(x):
+    return x[2:100], x[-100:2], x[4:2], x[100:], x[:-100]
+
+
+def slices_from_the_end(x, k):
+    return x[-k:], x[:-k], x[k:], x[-k:-1]
+
+
+def step_slices_2d(q):
+    q[::2, 1::2] *= 2.0
+    return q[1::2, ::-1]
+
+
+def empty_arrays(x):
+    y = x[:0]
+    return y, y.sum(), y * 2.0, len(y), np.zeros(0)
+
+
+def empty_loop(x):
+    s = 1.0
+    for v in x[:0]:
+        s += v
+    return s
+
+
+def empty_product(x):
+    return np.prod(x), np.prod(x[:0]), x.prod()
+
+
+def one_element(x, a):
+    y = x[:1]
+    return y * x, y + a
+
+
+def one_element_axis(m):
+    row = m[:1]
+    col = m[:, :1]
+    return row * m, col - m, row + col
+
+
+def zero_d_array(p0, a):
+    return p0 * a, p0 + p0
+
+
+def zero_d_index(p0):
+    return p0[()] * 2.0, p0.ndim, p0.size
+
+
+def full_reductions_of_bools(mask):
+    s = 0
+    for v in mask:
+        s += v
+    return s, mask.sum() * 2
+
+
+def weak_int_and_float32(xf, k):
+    return xf * k, xf + k / 2, xf**2
+
+
+def python_int_division(k, n):
+    return k / (n + 1), k // (n + 1), -k // (n + 1), -k % (n + 1), k % -(n + 1)
+
+
+def float_division_signs(a, c):
+    return a // c, a % c, -a // c, c % a, -c // a
+
+
+def integer_overflow_free(k):
+    return k * 10**6 * 10**6, (k << 40) >> 38
+
+
+def mixed_branch_types(k, a):
+    if a > 0.5:
+        y = k
+    else:
+        y = a
+    return y * 2.0
+
+
+def accumulate_ints_then_float(xi, x):
+    count = 0
+    total = 0.0
+    for i in range(len(xi)):
+        count += xi[i]
+        total += x[i]
+    return count, total
+
+
+def nan_handling(x, a):
+    y = x.copy()
+    y[0] = np.nan
+    return np.isnan(y), np.isnan(y).sum(), np.isfinite(y).all(), y > a
+
+
+def infinities(x):
+    y = np.full(3, np.inf)
+    return y * 2.0, -y, np.isinf(y), 1.0 / y, x[0] - y
+
+
+def constants(a):
+    return a * np.pi + math.e, np.inf > a, math.tau - a, np.nan
+
+
+def complex_array(xc):
+    return xc * xc, np.abs(xc), xc + 1.5, xc[0] * xc[-1]
+
+
+def array_of_int_literals(a):
+    y = np.array([1, 2, 3])
+    z = np.array([1, 2.5, a])
+    return y * 2, z, y.sum() * a
+
+
+def ones_of_dtypes(x):
+    return (
+        np.ones(3, dtype=np.float32),
+        np.zeros(2, dtype=int),
+        np.full(2, 7),
+        np.ones_like(x),
+        np.zeros_like(x, dtype=int),
+    )
+
+
+def arange_kinds(k, a):
+    return np.arange(k), np.arange(1, k), np.arange(0.0, 1.0, 0.25), np.arange(k, 0, -1), np.arange(3) * a
+
+
+def cumulative_sums(x, m):
+    return np.cumsum(x), np.cumsum(m, axis=0), np.diff(x)
+
+
+def differences(x):
+    return np.diff(x) ** 2, x[1:] - x[:-1]
+
+
+def concatenated(x, y):
+    return np.concatenate((x, y)), np.append(x, 1.0), np.hstack((y, x))
+
+
+def stacked(x, y):
+    return np.stack((x, y)), np.vstack((x, y)), np.column_stack((x, y))
+
+
+def rolled(x):
+    return np.roll(x, 1), np.roll(x, -2), np.flip(x), x[::-1] * x
+
+
+def outer_and_kron(x, y):
+    return np.outer(x, y), np.dot(x, y), np.inner(x, y), np.vdot(x, y)
+
+
+def norms(x, q):
+    return np.linalg.norm(x), np.linalg.norm(q), np.sqrt(np.sum(x * x)), np.trace(q), np.diag(q)
