@@ -199,10 +199,10 @@ def f(a):
     return model.apply(a)
 """,
     "unknown function": """
-import os
+import time
 
 def f(a):
-    return os.getpid() + a
+    return time.time() + a
 """,
     "message that is computed": """
 def f(a):
@@ -635,7 +635,7 @@ ARGUMENTS: dict[str, Callable[[], Any]] = {
     "subclass": lambda: np.ones(2).view(Array),
     "dates": lambda: np.array(["2020-01-01"], dtype="datetime64[D]"),
     "date": lambda: np.datetime64("2020-01-01"),
-    "long double": lambda: np.ones(2, np.longdouble),
+    "half precision": lambda: np.ones(2, np.float16),
     "byte order": lambda: np.ones(2).astype(">f8" if np.little_endian else "<f8"),
     "not aligned": lambda: np.frombuffer(bytearray(17), np.float64, 2, offset=1),
     "large integer": lambda: 2**70,
