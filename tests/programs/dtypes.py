@@ -389,3 +389,27 @@ def outer_and_kron(x, y):
 
 def norms(x, q):
     return np.linalg.norm(x), np.linalg.norm(q), np.sqrt(np.sum(x * x)), np.trace(q), np.diag(q)
+
+
+def integer_scalar_by_zero(j):
+    return j // 0, j % 0
+
+
+def integer_array_sums(xi):
+    return xi.sum(), xi.mean(), np.sum(xi * xi), xi @ xi
+
+
+def unsigned_integers(xu):
+    return xu + 1, xu // 2, xu * 1.5, xu.sum(), -xu.astype(np.int64)
+
+
+def bit_operations(xi, k):
+    return xi & 3, xi | 4, xi ^ 1, ~xi, xi << 1, xi >> 1, (k & 1) + (k << 2), k ^ 7
+
+
+def bools(mask, x):
+    return mask.sum(), mask * x, ~mask, mask & (x > 0.5), mask | (x < 0.5), mask ^ mask
+
+
+def integer_powers(k):
+    return k**2, k**0, 2**k, k**-1, (-k) ** 3

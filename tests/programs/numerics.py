@@ -890,3 +890,39 @@ def random_walk_lcg(a, n):
         seed = (1103515245 * seed + 12345) % 2147483648
         x += a * (seed / 2147483648 - 0.5)
     return x, seed
+
+
+def fixed_point(a, tol):
+    x = a
+    count = 0
+    while count < 100:
+        new = math.cos(a * x)
+        count += 1
+        if abs(new - x) < tol:
+            x = new
+            break
+        x = new
+    return x, count
+
+
+def gauss_elimination(q, f):
+    a = q.copy()
+    b = f.copy()
+    k = len(b)
+    for i in range(k):
+        best = i
+        for r in range(i + 1, k):
+            if abs(a[r, i]) > abs(a[best, i]):
+                best = r
+        if best != i:
+            for j in range(k):
+                a[i, j], a[best, j] = a[best, j], a[i, j]
+            b[i], b[best] = b[best], b[i]
+        for r in range(i + 1, k):
+            factor = a[r, i] / a[i, i]
+            a[r, i:] -= factor * a[i, i:]
+            b[r] -= factor * b[i]
+    x = np.zeros(k)
+    for i in range(k - 1, -1, -1):
+        x[i] = (b[i] - np.sum(a[i, i + 1 :] * x[i + 1 :])) / a[i, i]
+    return x
