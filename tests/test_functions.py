@@ -1,0 +1,428 @@
+"""What a function is made of besides its text: globals, closure cells, defaults, lambdas, source given by hand."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import linecache
+import math
+import textwrap
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcgraph as sg
+from srcgraph.errors import ArgumentError, SourceError
+
+COUNT = iter(range(10**6))
+
+
+def define(text: str, name: str = "f", **names: Any) -> Any:
+    """What ``name`` is after running a text, whose lines can be read back as those of a file can."""
+    text = textwrap.dedent(text).lstrip("\n")
+    file = f"<functions {next(COUNT)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    namespace = {"np": np, "math": math, "functools": functools, **names}
+    exec(compile(text, file, "exec"), namespace)
+    return namespace[name]
+
+
+def made_by_exec(text: str, name: str) -> Any:
+    """A function whose source nobody can find."""
+    namespace: dict[str, Any] = {"np": np}
+    exec(compile(text, "<nowhere>", "exec"), namespace)
+    return namespace[name]
+
+
+def same(got: Any, want: Any) -> None:
+    assert type(got) is type(want)
+    np.testing.assert_array_equal(got, want)
+    assert getattr(got, "dtype", None) == getattr(want, "dtype", None)
+
+
+# -- globals ---------------------------------------------------------------------------------------
+
+SCALED = "def f(x):\n    return x * G\n"
+CHANGES: dict[str, tuple[str, list[Any]]] = {
+    "numbers": (SCALED, [2.0, 3.0, 4, True, np.float64(5.0), np.float32(2.5), 1j, 2.0]),
+    "number and array": (SCALED, [2.0, np.arange(3.0), np.array(2.0), 3.0, np.arange(2)]),
+    "array of another size": (SCALED, [np.arange(3.0), np.arange(5.0), np.arange(1.0), np.arange(0.0)]),
+    "array of another kind": (SCALED, [np.arange(3.0), np.arange(3), np.ones((2, 3)), np.arange(3.0)[::-1]]),
+    "size of an array made": ("def f(x):\n    return x + np.sum(np.ones(G))\n", [3, 4, 0, 3]),
+    "axis": ("def f(x):\n    return np.sum(np.ones((2, 3)) * x, axis=G)\n", [0, 1, None, (0, 1), -1]),
+    "NumPy and math functions": ("def f(x):\n    return G(x)\n", [math.sin, math.cos, np.sin, abs, math.sin]),
+    "lambdas": ("def f(x):\n    return G(x)\n", [lambda v: v + 1.0, lambda v: v * v, math.exp]),
+    "tuples": ("def f(x):\n    return x + G[0] * G[1]\n", [(1.0, 2.0), (3.0, 4.0), (3, 4), (np.ones(2), 2.0)]),
+    "strings": ("def f(x):\n    return x if G == 'up' else -x\n", ["up", "down", "up"]),
+    "truth": ("def f(x):\n    return x if G else -x\n", [True, False, 0, 2.5, None, "", "a"]),
+    "branch on a number": ("def f(x):\n    return x if G > 2 else -x\n", [1.0, 3.0, 2, 5]),
+    "a name that hides a builtin": ("def f(x):\n    return abs(x) + G\n", [1.0, 2.0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_changed_global(case: str) -> None:
+    """Each call sees the global as it is then: another value, another type, another function."""
+    text, values = CHANGES[case]
+    f = define(text, G=values[0])
+    compiled = sg.compile(f)
+    for value in values:
+        f.__globals__["G"] = value
+        same(compiled(3.0), f(3.0))
+
+
+@pytest.mark.parametrize(
+    "values", [(2.0, 3.0, 4.0), (np.arange(3.0), np.arange(7.0), np.arange(2.0))], ids=["number", "array"]
+)
+def test_changed_global_needs_no_recompilation(values: tuple[Any, ...]) -> None:
+    """A number or an array of the same kind is an input: the code stays."""
+    f = define(SCALED, G=values[0])
+    compiled = sg.compile(f)
+    versions = set()
+    for value in values:
+        f.__globals__["G"] = value
+        same(compiled(3.0), f(3.0))
+        versions.add(id(compiled.version((3.0,))[0]))
+    assert len(versions) == 1
+
+
+def test_array_changed_in_place() -> None:
+    """An array global is read when called, not copied when compiled."""
+    weights = np.ones(3)
+    f = define("def f(x):\n    return np.sum(weights * x)\n", weights=weights)
+    compiled = sg.compile(f)
+    assert compiled(2.0) == 6.0
+    weights[0] = 5.0
+    assert compiled(2.0) == 14.0
+
+
+def test_array_global_stored_into() -> None:
+    """A store reaches the global itself, also after it was rebound."""
+    f = define("def f(x):\n    G[0] = x\n    return G[0] + G[1]\n", G=np.ones(2))
+    compiled = sg.compile(f)
+    for array in (f.__globals__["G"], np.zeros(2), np.full(4, 3.0)):
+        f.__globals__["G"] = array
+        want = 5.0 + array[1]
+        assert compiled(5.0) == want and array[0] == 5.0
+
+
+def test_changed_global_of_a_callee() -> None:
+    f = define("def h(v):\n    return v * G\n\ndef f(x):\n    return h(x) + G\n", G=2.0)
+    compiled = sg.compile(f)
+    for value in (2.0, 3.0, np.arange(3.0), 4):
+        f.__globals__["G"] = value
+        same(compiled(3.0), f(3.0))
+
+
+def test_changed_global_under_grad() -> None:
+    """The gradient sees it too."""
+    f = define("def f(x):\n    return x * x * G\n", G=2.0)
+    gradient = sg.grad(f)
+    assert gradient(3.0) == 12.0
+    f.__globals__["G"] = 5.0
+    assert gradient(3.0) == 30.0
+
+
+def test_redefined_callee() -> None:
+    """A function bound to the same name later is compiled in anew."""
+    f = define("def h(v):\n    return v * 2.0\n\ndef f(x):\n    return h(x)\n")
+    compiled = sg.compile(f)
+    assert compiled(3.0) == 6.0
+    f.__globals__["h"] = define("def h(v):\n    return v * 5.0\n", name="h")
+    assert compiled(3.0) == 15.0
+
+
+def test_attribute_of_a_module() -> None:
+    settings = types.ModuleType("settings")
+    settings.rate = 2.0
+    f = define("def f(x):\n    return x * settings.rate\n", settings=settings)
+    compiled = sg.compile(f)
+    for rate in (2.0, 3.0, np.arange(3.0), 4):
+        settings.rate = rate
+        same(compiled(3.0), f(3.0))
+
+
+# -- closures --------------------------------------------------------------------------------------
+
+
+def counter(k: Any) -> tuple[Callable, Callable]:
+    def f(x):
+        return x * k
+
+    def set_to(value):
+        nonlocal k
+        k = value
+
+    return f, set_to
+
+
+def test_closure_sees_later_rebinding() -> None:
+    """A captured variable is read at each call."""
+    f, set_to = counter(2.0)
+    compiled = sg.compile(f)
+    for value in (2.0, 3.0, 7, np.arange(2.0), np.arange(1.0), 2.0):
+        set_to(value)
+        same(compiled(3.0), f(3.0))
+
+
+def test_closures_of_one_function_are_different() -> None:
+    """Two functions made by one factory share text, not what they captured."""
+    first, second = (sg.compile(counter(k)[0]) for k in (2.0, 10.0))
+    assert (first(3.0), second(3.0), first(3.0)) == (6.0, 30.0, 6.0)
+
+
+def test_closure_not_yet_assigned() -> None:
+    def make():
+        def f(x):
+            return x * late
+
+        compiled = sg.compile(f)
+        with pytest.raises(Exception, match="late"):
+            compiled(1.0)
+        late = 2.0
+        return compiled
+
+    assert make()(3.0) == 6.0
+
+
+def test_function_bound_to_a_cell() -> None:
+    def make(g):
+        def f(x):
+            return g(x) + 1.0
+
+        def set_to(other):
+            nonlocal g
+            g = other
+
+        return f, set_to
+
+    f, set_to = make(math.sin)
+    compiled = sg.compile(f)
+    for function in (math.sin, math.cos, lambda v: v * v):
+        set_to(function)
+        assert compiled(0.5) == f(0.5)
+
+
+# -- lambdas ---------------------------------------------------------------------------------------
+
+
+def test_two_lambdas_on_one_line() -> None:
+    f, g = (lambda v: v * 2.0), (lambda v: v + 5.0)
+    assert (sg.compile(f)(3.0), sg.compile(g)(3.0)) == (6.0, 8.0)
+    assert (sg.grad(f)(3.0), sg.grad(g)(3.0)) == (2.0, 1.0)
+
+
+def test_alike_lambdas_on_one_line() -> None:
+    """Also where only a constant, or a parameter's name, tells them apart."""
+    functions = define("f = (lambda v: v * 2.0, lambda w: w * 3.0, lambda v: 2.0 * v, lambda: 1.0, lambda: 2.0)\n")
+    assert [sg.compile(f)(3.0) for f in functions[:3]] == [6.0, 9.0, 6.0]
+    assert [sg.compile(f)() for f in functions[3:]] == [1.0, 2.0]
+
+
+def test_lambda_over_several_lines() -> None:
+    f = define("""
+        f = (lambda v:
+             v * 2.0
+             + 1.0)
+    """)
+    assert sg.compile(f)(3.0) == 7.0
+
+
+def test_lambda_inside_a_lambda() -> None:
+    f = define("f = lambda v: (lambda w: w + v)(v * 2.0)\n")
+    assert sg.compile(f)(3.0) == 9.0
+
+
+def test_lambdas_made_in_a_loop() -> None:
+    """A default is evaluated when the lambda is made, a captured variable is what it is at the call."""
+    early = [lambda v, k=k: v * k for k in (1.0, 2.0)]
+    late = [lambda v: v * k for k in (1.0, 2.0)]
+    assert [sg.compile(f)(3.0) for f in early] == [3.0, 6.0]
+    assert [sg.compile(f)(3.0) for f in late] == [6.0, 6.0]
+
+
+# -- which function --------------------------------------------------------------------------------
+
+
+def test_equal_names() -> None:
+    """Of several functions of one name in a file, each is itself."""
+    f = define("""
+        def a():
+            def f(x):
+                return x
+            return f
+        def b():
+            def f(x):
+                return -x
+            return f
+        f = (a(), b())
+    """)
+    assert [sg.compile(g)(2.0) for g in f] == [2.0, -2.0]
+
+
+def test_redefinition_in_one_file() -> None:
+    text = "def f(x):\n    return x + 1.0\n\nfirst = f\n\ndef f(x):\n    return x - 1.0\n"
+    f = define(text)
+    assert sg.compile(f)(2.0) == 1.0
+    assert sg.compile(f.__globals__["first"])(2.0) == 3.0
+
+
+def test_conditional_definition() -> None:
+    f = define("if True:\n    def f(x):\n        return x + 1.0\nelse:\n    def f(x):\n        return x - 1.0\n")
+    assert sg.compile(f)(2.0) == 3.0
+
+
+def test_static_method_and_unbound_method() -> None:
+    a = define("""
+        class A:
+            @staticmethod
+            def scale(x):
+                return x * 3.0
+    """, name="A")  # fmt: skip
+    assert sg.compile(a.scale)(2.0) == 6.0
+
+
+def test_decorated_with_compile() -> None:
+    """As a decorator; the function keeps its name, its documentation and its signature."""
+    f = define("""
+        @sg.compile
+        def f(x, k=2.0):
+            'Scale.'
+            return x * k
+    """, sg=sg)  # fmt: skip
+    assert f(3.0) == 6.0 and f(3.0, k=5.0) == 15.0
+    assert (f.__name__, f.__doc__, str(inspect.signature(f))) == ("f", "Scale.", "(x, k=2.0)")
+
+
+def test_compiled_functions_call_each_other() -> None:
+    f = define("""
+        @sg.compile
+        def square(x):
+            return x * x
+
+        def f(x):
+            return square(x) + square(2.0)
+    """, sg=sg)  # fmt: skip
+    assert sg.compile(f)(3.0) == 13.0 and sg.grad(f)(3.0) == 6.0
+
+
+# -- arguments -------------------------------------------------------------------------------------
+
+SIGNATURES: list[tuple[str, list[tuple[tuple, dict]]]] = [
+    (
+        "def f(a, b=2.0):\n    return a - b\n",
+        [((5.0,), {}), ((5.0, 1.0), {}), ((5.0,), {"b": 1.0}), ((), {"b": 1.0, "a": 7.0})],
+    ),
+    (
+        "def f(a, *, b=2.0, c):\n    return a - b * c\n",
+        [((5.0,), {"c": 3.0}), ((5.0,), {"c": 3.0, "b": 4.0})],
+    ),
+    (
+        "def f(a, /, b):\n    return a - b\n",
+        [((5.0, 1.0), {}), ((5.0,), {"b": 1.0})],
+    ),
+    (
+        "def f(*a):\n    return a[0] - a[1]\n",
+        [((5.0, 1.0), {}), ((5.0, 1.0, 2.0), {})],
+    ),
+    (
+        "def f(a, *rest, b=1.0):\n    s = a\n    for r in rest:\n        s = s * b + r\n    return s\n",
+        [((5.0,), {}), ((5.0, 1.0, 2.0), {}), ((5.0, 1.0), {"b": 3.0})],
+    ),
+    (
+        "def f(a, n=3, flag=True):\n    return a * n if flag else -a\n",
+        [((2.0,), {}), ((2.0, 4), {}), ((2.0,), {"flag": False})],
+    ),
+    (
+        "def f(a, w=None):\n    return a if w is None else a * w\n",
+        [((2.0,), {}), ((2.0, 4.0), {}), ((2.0, np.ones(2)), {})],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "calls"), SIGNATURES, ids=[t.split(":")[0] for t, _ in SIGNATURES])
+def test_ways_to_pass_arguments(text: str, calls: list[tuple[tuple, dict]]) -> None:
+    f = define(text)
+    compiled = sg.compile(f)
+    for args, kwargs in calls:
+        same(compiled(*args, **kwargs), f(*args, **kwargs))
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"), [((), {}), ((1.0, 2.0, 3.0), {}), ((1.0,), {"z": 2.0}), ((1.0,), {"a": 2.0})]
+)
+def test_wrong_arguments(args: tuple, kwargs: dict) -> None:
+    """The error is of the type Python raises."""
+    f = define("def f(a, b=2.0):\n    return a - b\n")
+    with pytest.raises(TypeError):
+        f(*args, **kwargs)
+    with pytest.raises(TypeError):
+        sg.compile(f)(*args, **kwargs)
+
+
+def versions(compiled: sg.Compiled, arguments: list[Any]) -> Iterator[int]:
+    for argument in arguments:
+        compiled(argument)
+        yield len(compiled.versions)
+
+
+def test_one_version_per_signature() -> None:
+    """Sizes, strides and values do not matter; types do, and so does an axis of length 1, which broadcasts."""
+    compiled = sg.compile(define("def f(x):\n    return x\n"))
+    arguments = [1.0, -2.5, math.inf, 1, 7, True, np.float64(1.0), np.float32(1.0)]
+    assert list(versions(compiled, arguments)) == [1, 1, 1, 2, 2, 3, 4, 5]
+    q = np.ones((4, 4))
+    arrays = [np.ones(3), np.ones(9), np.ones(0), np.ones(9)[::-2], np.ones(1), q, q.T, q[1:, ::2], q[:, :1]]
+    assert [k - 5 for k in versions(compiled, arrays)] == [1, 1, 1, 1, 2, 3, 3, 3, 4]
+
+
+# -- source given by hand --------------------------------------------------------------------------
+
+TEXT = "def h(x):\n    s = 0.0\n    for v in x:\n        s += v * v\n    return s\n"
+
+
+def test_no_source() -> None:
+    """Without a source there is nothing to compile; the error says what to do."""
+    with pytest.raises(SourceError, match=r"(?s)no source for 'h'.*source=text"):
+        sg.compile(made_by_exec(TEXT, "h"))
+    with pytest.raises(SourceError, match="no source"):
+        sg.grad(made_by_exec(TEXT, "h"))
+
+
+def test_source_by_hand() -> None:
+    """The text given is what is compiled, differentiated, and shown in errors."""
+    h = made_by_exec(TEXT, "h")
+    compiled = sg.compile(h, source=TEXT)
+    x = np.arange(3.0)
+    assert compiled(x) == h(x) == 5.0
+    np.testing.assert_array_equal(sg.grad(compiled)(x), 2.0 * x)
+
+
+def test_source_by_hand_is_shown() -> None:
+    h = made_by_exec("def h(x):\n    return x[5]\n", "h")
+    with pytest.raises(IndexError, match="index 5 is out of bounds") as caught:
+        sg.compile(h, source="def h(x):\n    return x[5]\n")(np.ones(3))
+    assert "return x[5]" in "\n".join(caught.value.__notes__)
+
+
+def test_source_without_the_function() -> None:
+    with pytest.raises(SourceError, match="does not define 'h'"):
+        sg.compile(made_by_exec(TEXT, "h"), source="def other(x):\n    return x\n")
+
+
+def test_source_that_does_not_parse() -> None:
+    with pytest.raises(SourceError, match="does not parse"):
+        sg.compile(made_by_exec(TEXT, "h"), source="def h(x:\n")
+
+
+@pytest.mark.parametrize(
+    "thing", [math.sin, np.sin, float, 3.0, "f", functools.partial(math.sin), object()], ids=lambda t: type(t).__name__
+)
+def test_not_a_function(thing: Any) -> None:
+    """Builtins, classes, and things that are no functions are refused when decorated."""
+    for use in (sg.compile, sg.grad, sg.value_and_grad):
+        with pytest.raises(ArgumentError, match="is not a Python function"):
+            use(thing)
