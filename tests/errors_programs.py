@@ -724,10 +724,3 @@ INPUTS: dict[str, Callable[[], Any]] = {
     "x": lambda: np.linspace(0.2, 1.0, 5),
     "m": lambda: np.ones((5, 3)),
 }
-
-DEFECTS: dict[str, str] = {
-    "order of complex": "numba refuses the generated code",
-    "too many arguments of math": "TypeError of the expansion, without the user's line",
-    "uneven list as array": "nothing is raised: the short row is filled with what was in memory",
-}
-"""Programs whose mistake is not reported yet, and what happens instead."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from errors_programs import ARGUMENTS, DEFECTS, GRADIENTS, INPUTS, REFUSED, RUN_TIME, SHAPES, TYPES
+from errors_programs import ARGUMENTS, GRADIENTS, INPUTS, REFUSED, RUN_TIME, SHAPES, TYPES
 from harness import duplicate
 
 import srcgraph as sg
@@ -135,12 +135,7 @@ def test_all_violations_are_listed() -> None:
     assert [int(n) for n in re.findall(r"model\.py:(\d+):", text)] == [3, 4, 5, 9]
 
 
-TYPE_CASES = [
-    pytest.param(t, marks=pytest.mark.xfail(reason=DEFECTS[t], strict=True)) if t in DEFECTS else t for t in TYPES
-]
-
-
-@pytest.mark.parametrize("title", TYPE_CASES)
+@pytest.mark.parametrize("title", TYPES)
 def test_types(title: str, load: Callable, same_as_golden: Callable) -> None:
     error = mistake(compile_and_call, load(TYPES[title]).f)
     same_as_golden(f"types: {title}", error)

@@ -265,7 +265,11 @@ def _nested_shape(low: Lowering, entity: Entity) -> tuple[Dim, ...]:
     if not isinstance(entity, Tup):
         return low.value(entity).type.shape
     inner = [_nested_shape(low, e) for e in entity.items]
-    if any(len(s) != len(inner[0]) for s in inner):
+    if any(len(s) != len(inner[0]) for s in inner) or any(
+        mine.const != own.const and None not in (mine.const, own.const)
+        for s in inner
+        for mine, own in zip(s, inner[0], strict=True)
+    ):
         raise refuse("the nested lists have an inhomogeneous shape", low.loc, kind=ShapeError)
     return (as_dim(len(inner)), *inner[0])
 

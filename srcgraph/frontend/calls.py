@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 import types
 from collections.abc import Sequence
@@ -195,9 +196,23 @@ def _argument(low: Lowering, entity: Entity, what: str, numpy_flavour: bool) -> 
     return low.value(entity, f"an argument of {what}")
 
 
+def _takes(function: Any, count: int) -> bool:
+    """Whether a function of `math` can be called with so many arguments."""
+    if function is math.log:  # has no signature that Python knows of
+        return count in (1, 2)
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except (TypeError, ValueError):
+        return count == 2 and function is math.hypot
+    return True
+
+
 def call_math(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str) -> Entity:
     """A function of `math`: Python floats in and out, Python's errors."""
     rule = MATH[function]
+    if kwargs or not _takes(function, len(args)):
+        given = f"{len(args)} argument{'s' * (len(args) != 1)}" if not kwargs else f"the keyword {next(iter(kwargs))!r}"
+        raise refuse(f"math.{function.__name__}() does not take {given}", low.loc, kind=InferenceError)
     values = []
     for a in args:
         value = low.value(a, f"an argument of math.{function.__name__}")

@@ -190,7 +190,8 @@ class Session:
         try:
             skeleton = skeleton_of(value, name, leaves, static)
         except ArgumentError as error:
-            return Unusable(f"global {name!r} cannot be used: {error.problems[0].message}", error.problems[0].hint)
+            why = error.problems[0].message.removeprefix(f"argument {name!r}: ")
+            return Unusable(f"global {name!r} cannot be used: {why}", "make it a number, an array or a tuple of these")
         if not leaves.values:
             self.guards[(name, id(container))] = Guard(name, container, value)
             return Const(value)

@@ -185,7 +185,7 @@ def _template(low: Lowering, entity: Entity, outputs: list[Value]) -> Template:
             case Unusable(why=why):
                 if why != ALREADY:
                     low.report(low.unusable(e).problem)
-                return Fixed(None)
+                return Fixed(Unusable(ALREADY))
         if isinstance(e, Maybe):
             why = "the function returns something on some paths and nothing on others"
             low.report(refuse(why, low.loc, "end it with a return", kind=InferenceError).problem)
@@ -379,6 +379,8 @@ def _instantiate(
     match template:
         case Out(index=k):
             return Scalar(outs[k])
+        case Fixed(value=Unusable() as failed):  # the problem is reported where it is
+            return failed
         case Fixed(value=value):
             return Const(value)
         case TupleOf(items=items, cls=cls):

@@ -186,10 +186,15 @@ def _numpy_scalar(value: np.generic, name: str, leaves: Leaves, static: bool) ->
 
 def _array_arg(value: np.ndarray, name: str, leaves: Leaves) -> ArrayArg:
     if type(value) not in (np.ndarray, np.memmap):
-        raise _refuse(name, f"a {type(value).__name__} is not supported", "pass a plain array: np.asarray(...)")
+        hint = (
+            "fill what is masked: x.filled(...)"
+            if isinstance(value, np.ma.MaskedArray)
+            else "pass np.asarray(...) of it"
+        )
+        raise _refuse(name, f"a {type(value).__name__} is not supported", hint)
     if value.dtype not in NAME_OF:
         native = value.dtype.newbyteorder("=")
-        hint = f"convert it: {name}.astype(np.{native.name})" if native in NAME_OF else "convert it to float64"
+        hint = f"convert it: {name}.astype(np.{native.name})" if native in NAME_OF else "only arrays of numbers are"
         raise _refuse(name, f"an array of dtype {value.dtype} is not supported", hint)
     if not value.flags.aligned:
         raise _refuse(name, "an array that is not aligned in memory is not supported", "pass a copy")

@@ -116,9 +116,12 @@ class Specialization:
 
     def check_memory(self, leaves: Sequence[Any]) -> None:
         """Arrays that are changed must be writable, and must not share memory with others in part."""
+        names = [repr(p.name) for p in self.graph.params]
         for position in self.changed:
             if not leaves[position].flags.writeable:
-                raise ValueError("assignment destination is read-only")
+                error = ValueError("assignment destination is read-only")
+                error.add_note(f"{self.name} stores into argument {names[position]}")
+                raise error
         for position in (*self.changed, *self.private):
             array = leaves[position]
             for k, other in enumerate(leaves):
@@ -128,7 +131,7 @@ class Specialization:
                 if not allowed and np.shares_memory(array, other):
                     raise OverlapError(
                         Problem(
-                            f"{self.name} changes an array argument that shares memory with another argument",
+                            f"{self.name} changes argument {names[position]}, which shares memory with {names[k]}",
                             hint="pass a copy of one of them",
                         )
                     )

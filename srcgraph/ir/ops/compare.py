@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Op, define, sample
 from srcgraph.ir.ops._rules import binary, unary
 from srcgraph.ir.ops.vector import literal
-from srcgraph.ir.promote import Elementwise, common_dtype
-from srcgraph.ir.types import BOOL, is_float
+from srcgraph.ir.promote import Elementwise, Loop, common_dtype, resolve
+from srcgraph.ir.types import BOOL, TensorType, is_float
 
 
 def _comparison(function: np.ufunc, symbol: str, python: Any, doc: str, holds: Any = None) -> Op:
@@ -25,11 +27,17 @@ def _comparison(function: np.ufunc, symbol: str, python: Any, doc: str, holds: A
         difference = (x - y).const
         return None if difference is None else builder.const(bool(holds(difference)))
 
+    def loop(types: Sequence[TensorType]) -> Loop:
+        if symbol in ("<", "<=", ">", ">=") and any(t.dtype.kind == "c" for t in types):
+            raise InferenceError(f"{symbol} is not defined for complex numbers")
+        return resolve(function, types)
+
     return binary(
         function,
         None,
         f"x {symbol} y",
         doc=doc,
+        infer=Elementwise(loop),
         python=(function, python),
         simplify=simplify,
         samples=(sample("f64[3, 4]", "f64[4]"), sample("int", "float"), sample("f32[3]", "float")),
