@@ -86,10 +86,7 @@ def compare(label: str, ours: Callable, hand: Callable, arguments: Callable, aim
     mine, theirs = medians([ours, hand], arguments)
     ratio = mine / theirs
     mark = "" if ratio <= aim else f"   above {aim}"
-    print(
-        f"{label:42s} {1e3 * mine:9.2f} {1e3 * theirs:9.2f} {ratio:7.2f}"
-        f"    {built:5.1f} {hand_built:5.1f}{mark}"
-    )
+    print(f"{label:42s} {1e3 * mine:9.2f} {1e3 * theirs:9.2f} {ratio:7.2f}    {built:5.1f} {hand_built:5.1f}{mark}")
     return ratio <= aim
 
 
