@@ -40,7 +40,7 @@ from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.load import load
 from srcgraph.runtime.results import maker
-from srcgraph.runtime.specialization import as_is, lowered
+from srcgraph.runtime.specialization import as_is, describe_arguments, lowered
 from srcgraph.runtime.transforms import Gradient, Version, leaf_positions
 
 SIZE = 5
@@ -191,17 +191,48 @@ def compare(got: Outcome, want: Outcome, what: str) -> None:
 # -- versions -------------------------------------------------------------------------------------
 
 
-def version_of(function: Callable, args: tuple[Any, ...], distinct: bool = False) -> tuple[Version, Any, list[Any]]:
-    """The function's optimised version for a call, verified after every pass; and the call's leaves."""
-    names = list(inspect.signature(function).parameters)
-    found, skeletons, _ = lowered(prepare(function), names, args, distinct)
-    verify(found.program)
-    for inner in found.program.graphs.values():
-        check_text(inner)
-    graph = run_passes(inline(found.program), PRIMAL, check=True)
-    check_text(graph)
-    version = as_is(found, graph, skeletons)
-    return version, found, found.summary.hidden
+class Versions:
+    """A function's optimised versions, one per signature, verified after every pass, and their gradients.
+
+    Parameters
+    ----------
+    function : function
+    distinct : bool
+        Whether an array passed twice counts as two arrays, as it does for derivatives.
+    """
+
+    def __init__(self, function: Callable, distinct: bool = False):
+        self.function = function
+        self.distinct = distinct
+        self.code = prepare(function)
+        self.names = list(inspect.signature(function).parameters)
+        self.static: frozenset[str] = frozenset()
+        self.known: dict[Any, tuple[Version, list[Any]]] = {}
+        self.gradients: dict[Any, tuple[Version, str]] = {}
+
+    def key(self, args: tuple[Any, ...]) -> Any:
+        return tuple(describe_arguments(self.names, args, self.static, self.distinct)[0].values())
+
+    def of(self, args: tuple[Any, ...]) -> tuple[Version, list[Any]]:
+        """The version for a call, and the globals it reads."""
+        if self.key(args) not in self.known:
+            found, skeletons, static = lowered(self.code, self.names, args, self.distinct)
+            self.static |= static
+            verify(found.program)
+            for inner in found.program.graphs.values():
+                check_text(inner)
+            graph = run_passes(inline(found.program), PRIMAL, check=True)
+            check_text(graph)
+            self.known[self.key(args)] = as_is(found, graph, skeletons), list(found.summary.hidden)
+        return self.known[self.key(args)]
+
+    def gradient(self, args: tuple[Any, ...], argnums: tuple[int, ...]) -> tuple[Version, str]:
+        """The gradient of the projected version for a call, and its generated text."""
+        key = (self.key(args), argnums)
+        if key not in self.gradients:
+            found = derived(self.of(args)[0], argnums)
+            self.gradients[key] = found, generate(found.graph, found.interface, name="gradient").text.text
+        return self.gradients[key]
 
 
 def check_text(graph: Graph) -> None:
@@ -401,10 +432,10 @@ def _nearer(at: Callable[[complex], complex], best: float, error: float) -> tupl
     return float(small), float(room)
 
 
-def interpreted(function: Callable, args: tuple[Any, ...]) -> Outcome:
+def interpreted(versions: Versions, args: tuple[Any, ...]) -> Outcome:
     """What the reference interpreter makes of a call."""
     own = duplicate(args)
-    version, _, hidden = version_of(function, own)
+    version, hidden = versions.of(own)
     leaves = leaves_of(own, hidden)
     try:
         results = interpret(version.graph, leaves)
@@ -422,10 +453,10 @@ def interpreted(function: Callable, args: tuple[Any, ...]) -> Outcome:
 
 def check_value(program: Callable) -> None:
     """Compiled and interpreted give what Python gives, for several sizes and numbers of trips."""
-    compiled = sg.api.compile(program)
+    compiled, versions = sg.api.compile(program), Versions(program)
     for args in calls(program):
         want = outcome(program, args)
-        compare(interpreted(program, args), want, f"interp{args}")
+        compare(interpreted(versions, args), want, f"interp{args}")
         run = compiled if is_full_size(args) else partial(call_plainly, compiled)
         compare(outcome(run, args), want, f"compiled{args}")
 
@@ -448,12 +479,13 @@ def call_plainly(compiled: sg.Compiled, *args: Any) -> Any:
 def check_gradient(program: Callable) -> None:
     """The gradient of every float result and changed array agrees with differences; twice the same."""
     tried = 0
+    versions = Versions(program, distinct=True)
     for args in differentiable_calls(program):
-        version, _, hidden = version_of(program, args, distinct=True)
+        version, _ = versions.of(args)
         argnums = tuple(float_arguments(version))
         if argnums and differentiable_results(version):
             tried += 1
-            check_gradient_at(program, args, version, argnums, hidden)
+            check_gradient_at(versions, args, argnums)
     assert tried, "the program was taken to have float inputs and results, but has none"
 
 
@@ -503,20 +535,18 @@ def plain_text(text: str, name: str) -> Callable:
     return np.errstate(all="ignore")(namespace[name])
 
 
-def check_gradient_at(
-    program: Callable, args: tuple[Any, ...], version: Version, argnums: tuple[int, ...], hidden: Any
-) -> None:
+def check_gradient_at(versions: Versions, args: tuple[Any, ...], argnums: tuple[int, ...]) -> None:
     """One call's gradients: compiled, interpreted and by differences; the caller's arrays stay as they were."""
-    gradient = derived(version, argnums)
+    version, hidden = versions.of(args)
+    gradient, text = versions.gradient(args, argnums)
     leaves = leaves_of(args, hidden)
-    generated = generate(gradient.graph, gradient.interface, name="gradient")
-    run = (compiled_text if is_full_size(args) else plain_text)(generated.text.text, "gradient")
+    run = (compiled_text if is_full_size(args) else plain_text)(text, "gradient")
     before = duplicate(tuple(leaves))
     got = _as_list(run(*leaves), len(gradient.interface.returned))
     again = _as_list(run(*leaves), len(gradient.interface.returned))
     reference = interpret(gradient.graph, leaves)
     np.testing.assert_equal(tuple(leaves), before, err_msg="the gradient changed its arguments")
-    want = [pair for k in argnums for pair in numeric_gradient(program, args, k, version)]
+    want = [pair for k in argnums for pair in numeric_gradient(versions.function, args, k, version)]
     single = uses_single_precision(version.graph)
     for j, (grad, error) in enumerate(want):
         np.testing.assert_equal(again[j], got[j], err_msg="a second call gave something else")
@@ -528,7 +558,7 @@ def check_gradient_at(
         off = np.abs(np.asarray(got[j], float) - grad)
         scale = 2e-3 * (1 + np.abs(grad)) if single else 0.0
         assert np.all(off <= error + 1e-9 * (1 + np.abs(grad)) + scale), (
-            f"{args}: gradient {j} is {got[j]}, differences give {grad} within {error}\n{generated.text.text}"
+            f"{args}: gradient {j} is {got[j]}, differences give {grad} within {error}\n{text}"
         )
 
 
