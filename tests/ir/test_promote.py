@@ -71,9 +71,21 @@ def test_operators(name: str) -> None:
     """Operators of Python's numbers give Python's, of all others NumPy's."""
     pairs = [p for p in PAIRS if p != ("complex", "f64")]  # Python's complex takes np.float64 for a float
     if name == "less":
-        pairs = [p for p in pairs if "complex" not in p]
+        pairs = [p for p in pairs if not any(map(is_complex, p))]
     wrong = [found for pair in pairs if (found := check(name, OPERATORS[name], pair))]
     assert not wrong, "\n".join(wrong[:20])
+
+
+def test_complex_numbers_have_no_order() -> None:
+    """NumPy's lexicographic order of complex numbers is refused, as Python refuses it."""
+    for kinds in PAIRS:
+        if any(map(is_complex, kinds)):
+            with pytest.raises(InferenceError, match="complex"):
+                OPS["less"].infer(*map(type_of, kinds))
+
+
+def is_complex(kind: str) -> bool:
+    return type_of(kind).dtype.kind == "c"
 
 
 @pytest.mark.parametrize("name", UFUNCS)
