@@ -388,7 +388,7 @@ def outer_and_kron(x, y):
 
 
 def norms(x, q):
-    return np.linalg.norm(x), np.linalg.norm(q), np.sqrt(np.sum(x * x)), np.trace(q), np.diag(q)
+    return np.linalg.norm(x), np.linalg.norm(q), np.sqrt(np.sum(x * x)), np.trace(q), np.sum(np.diag(q))
 
 
 def integer_scalar_by_zero(j):
