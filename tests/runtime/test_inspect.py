@@ -220,7 +220,19 @@ def test_no_tape_without_a_derivative() -> None:
 
 def test_tables_print_as_tables(seen: sg.Inspection) -> None:
     lines = repr(seen.tape).split("\n")
-    assert lines[0].split() == ["variable", "line", "bytes", "per", "iteration", "in", "all", "choice", "reason"]
+    assert lines[0].split() == [
+        "variable",
+        "line",
+        "bytes",
+        "per",
+        "iteration",
+        "in",
+        "all,",
+        "at",
+        "most",
+        "choice",
+        "reason",
+    ]
     assert lines[1].startswith("np.exp(u[i])") and lines[-1].startswith("blocks: ")
     assert Reader(seen.tape._repr_html_()).rows == []
 
