@@ -1,0 +1,156 @@
+"""Arrays as they come: reversed, strided, inside larger ones, in column order, read-only, repeated by broadcasting.
+
+The same numbers in another arrangement give the same results, the same changes, and the same gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import (
+    INPUTS,
+    SIZE,
+    Outcome,
+    Versions,
+    compare,
+    compiled_text,
+    duplicate,
+    float_arguments,
+    label,
+    leaves_of,
+    outcome,
+)
+from programs import arrays, calls, dtypes, numerics
+
+import srcgraph as sg
+
+PROGRAMS = [
+    arrays.store_in_argument,
+    arrays.slice_add,
+    arrays.slice_store_shifted,
+    arrays.gauss_seidel,
+    arrays.two_buffers,
+    arrays.column_view,
+    arrays.transpose_view,
+    arrays.stencil_2d,
+    arrays.matrix_vector,
+    arrays.reshape_sum,
+    calls.call_that_changes_a_row,
+    dtypes.mask_store,
+    numerics.gram_schmidt,
+]
+
+
+def turned(x: np.ndarray) -> np.ndarray:
+    """Every axis runs backwards in memory."""
+    back = tuple(slice(None, None, -1) for _ in x.shape)
+    return x[back].copy()[back]
+
+
+def spread(x: np.ndarray) -> np.ndarray:
+    """Every second element of a larger array, along every axis."""
+    room = np.full([2 * n for n in x.shape], np.nan).astype(x.dtype)
+    part = room[tuple(slice(None, None, 2) for _ in x.shape)]
+    part[...] = x
+    return part
+
+
+def inside(x: np.ndarray) -> np.ndarray:
+    """A block in the middle of a larger array."""
+    room = np.full([n + 3 for n in x.shape], np.nan).astype(x.dtype)
+    part = room[tuple(slice(1, -2) for _ in x.shape)]
+    part[...] = x
+    return part
+
+
+def columns(x: np.ndarray) -> np.ndarray:
+    """Column order."""
+    return np.asfortranarray(x)
+
+
+LAYOUTS = [turned, spread, inside, columns]
+
+
+def arguments(program: Callable, arrange: Callable[[np.ndarray], np.ndarray] = lambda x: x) -> tuple[Any, ...]:
+    names = program.__code__.co_varnames[: program.__code__.co_argcount]
+    values = [2 if name == "n" else INPUTS[name](SIZE) for name in names]
+    return tuple(arrange(v) if isinstance(v, np.ndarray) else v for v in values)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=label)
+def test_values(program: Callable) -> None:
+    """One compiled version serves all layouts."""
+    compiled = sg.compile(program)
+    for arrange in LAYOUTS:
+        args = arguments(program, arrange)
+        compare(outcome(compiled, args), outcome(program, args), arrange.__name__)
+    found = {id(compiled.version(arguments(program, arrange))[0]) for arrange in LAYOUTS}
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("program", [arrays.gauss_seidel, arrays.stencil_2d, arrays.column_view], ids=label)
+def test_gradients(program: Callable) -> None:
+    """Gradients are new arrays in row order, the same for all layouts; the arguments stay as they were."""
+    versions = Versions(program, distinct=True)
+    plain = arguments(program)
+    argnums = tuple(float_arguments(versions.of(plain)[0]))
+    run = compiled_text(versions.gradient(plain, argnums)[1], "gradient")
+    want = run(*leaves_of(duplicate(plain), []))
+    for arrange in LAYOUTS:
+        args = arguments(program, arrange)
+        assert versions.gradient(args, argnums)[1] == versions.gradient(plain, argnums)[1]
+        got = run(*leaves_of(args, []))
+        compare(Outcome(got, None, args), Outcome(want, None, arguments(program)), arrange.__name__)
+        for x in leaves_of((got,), []):
+            assert not isinstance(x, np.ndarray) or x.flags.c_contiguous
+
+
+def test_changes_reach_the_larger_array() -> None:
+    """A store through a view passed as argument is a store into the array it is part of, and nowhere else."""
+    room = np.zeros((4, 6))
+    sg.compile(arrays.column_view)(room[1:3, ::2], 2.0)
+    assert room[1, 2] == 1.0
+    assert np.count_nonzero(room) == 1
+
+
+def total(x, w):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * w[i]
+    return s
+
+
+def test_read_only_arrays() -> None:
+    """They can be read, and differentiated with respect to; a store is refused as NumPy refuses it."""
+    x = np.arange(4.0)
+    x.flags.writeable = False
+    w = np.broadcast_to(2.0, 4)
+    assert sg.compile(total)(x, w) == 12.0
+    np.testing.assert_array_equal(sg.grad(total, argnums=(0, 1))(x, w), (w, x))
+    with pytest.raises(ValueError, match="read-only"):
+        sg.compile(arrays.store_in_argument)(x, 2.0)
+    np.testing.assert_array_equal(x, np.arange(4.0))
+
+
+def test_repeated_by_broadcasting() -> None:
+    """An array with stride 0 has one element that many indices reach."""
+
+    def fill(x):
+        for i in range(len(x)):
+            x[i] = i + x[0]
+        return x.sum()
+
+    def repeated() -> np.ndarray:
+        return np.lib.stride_tricks.as_strided(np.ones(1), (4,), (0,))
+
+    assert sg.compile(fill)(repeated()) == fill(repeated())
+
+
+def test_memory_mapped(tmp_path: Any) -> None:
+    """A file mapped to memory is an array like any other."""
+    np.save(tmp_path / "x.npy", np.arange(5.0))
+    x = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert sg.compile(total)(x, np.ones(5)) == 10.0
