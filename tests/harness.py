@@ -78,6 +78,7 @@ INPUTS: dict[str, Callable[[int], Any]] = {
     "ad": lambda size: np.float64(0.6),
     "af": lambda size: np.float32(0.6),
     "j": lambda size: np.int64(2),
+    "j4": lambda size: np.int32(-(2**31)),
     "p0": lambda size: np.array(0.8),
     "g": lambda size: _cubic,
 }  # fmt: skip

@@ -225,8 +225,8 @@ class Expressions:
         if have == BOOL and want.kind == "f":
             one, zero = (literal(want.type(v)) for v in (1, 0))
             return ast.IfExp(x, one, zero)
-        if have.kind == "u" and want == INT:  # numba's int() keeps them unsigned
-            return call("np.int64", x)
+        if have not in (BOOL, INT, FLOAT):  # numba's float() keeps 32 bits as they are, its int() too
+            return call(f"np.{want.name}", x)
         return self.converted(x, want)
 
     def converted(self, x: ast.expr, dtype: np.dtype) -> ast.expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,9 +26,10 @@ from srcgraph.frontend.memory import (
 )
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Apply, Value
-from srcgraph.ir.op import OPS
-from srcgraph.ir.ops import linalg
-from srcgraph.ir.types import BOOL, FLOAT, INT, ScalarType
+from srcgraph.ir.op import COMPOSITES, OPS
+from srcgraph.ir.ops import linalg, numerics
+from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType
 from srcgraph.ir.view import View
 
 if TYPE_CHECKING:
@@ -192,6 +194,7 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
     if op == "power":
         return power(low, a, b, hint)
     if op in ("left_shift", "right_shift") and is_python_number(a) and is_python_number(b):
+        a = low.builder.cast(a, INT, weak=True) if a.type.dtype == BOOL else a
         fine = OPS["greater_equal"](b, 0)
         low.builder.call_named("check_that", fine, error="ValueError", message="negative shift count")
     return low.entity(low.builder.call(OPS[op], (a, b), {}, name=hint), hint)
@@ -231,23 +234,13 @@ def power(low: Lowering, x: Value, y: Value, hint: str) -> Entity:
             x, integers = b.cast(x, FLOAT, weak=True), False
         check_power(low, x, y)
     elif integers:
-        _check_integer_power(low, x, y)
+        numerics.check_integer_power(x, y)
+    if isinstance(x.type, ArrayType) and x.type.dtype == BOOL and is_python_number(y) and known_int(low, y) == 2:
+        return low.entity(OPS["square"](x), hint)  # as NumPy: its dtype is not that of other powers
     out = b.call(OPS["power"], (x, y), {}, name=hint)
     if python and not integers and out.type.dtype.kind == "f":
         _check_power_overflow(low, x, y, out)
     return low.entity(out, hint)
-
-
-def _check_integer_power(low: Lowering, x: Value, y: Value) -> None:
-    """NumPy raises where an integer would be raised to a negative power."""
-    known = known_int(low, y)
-    if y.type.dtype.kind in "ub" or (known is not None and known >= 0):
-        return
-    fine = OPS["greater_equal"](y, 0)
-    if fine.type.ndim:
-        fine = low.builder.cast(OPS["all"](fine, axes=tuple(range(fine.type.ndim))), BOOL, weak=True)
-    message = "Integers to negative integer powers are not allowed."
-    low.builder.call_named("check_that", fine, error="ValueError", message=message)
 
 
 def _check_power_overflow(low: Lowering, x: Value, y: Value, out: Value) -> None:
@@ -272,6 +265,8 @@ def check_power(low: Lowering, x: Value, y: Value) -> None:
             b.call_named("check_that", fine, error="ValueError", message=message)
         return
     negative = OPS["less"](y, 0)
+    if y.type.dtype.kind == "f" and literal(b, y) is None:
+        negative = OPS["logical_and"](negative, OPS["greater"](y, -math.inf))
     zero = OPS["logical_and"](OPS["equal"](x, 0), negative)
     message = "0.0 cannot be raised to a negative power"
     b.call_named("check_that", OPS["logical_not"](zero), error="ZeroDivisionError", message=message)
@@ -294,7 +289,7 @@ def unary(low: Lowering, node: gast.UnaryOp, hint: str) -> Entity:
     if value.type.dtype == BOOL and is_python_number(value):
         value = low.builder.cast(value, INT, weak=True)
     if isinstance(node.op, gast.UAdd):
-        return low.entity(value, hint)
+        return low.entity(COMPOSITES["positive"](value), hint) if value.type.dtype == BOOL else low.entity(value, hint)
     if isinstance(node.op, gast.USub) and value.type.dtype == BOOL:
         raise refuse("NumPy has no negative of a boolean", low.loc, "use ~x or np.logical_not(x)", kind=InferenceError)
     name = "neg" if isinstance(node.op, gast.USub) else "invert"

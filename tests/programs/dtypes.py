@@ -49,6 +49,19 @@ def single_accumulates_in_double(xf):
     return s
 
 
+def single_becomes_double(xf, af):
+    wide = xf.astype(np.float64)
+    total = 0.0
+    for v in xf:
+        total += float(v) * float(v)
+    return wide * wide, np.float64(af) * np.float64(af), float(af) ** 3, total
+
+
+def narrow_integers_become_wide(j4):
+    wide = np.int64(j4)
+    return abs(int(j4)), abs(wide), int(j4) - 1, -int(j4), ~int(j4)
+
+
 def double_scalar(ad, a):
     return ad * a, ad // 0.4, ad % 0.25, -ad, abs(ad - 1)
 

@@ -13,10 +13,10 @@ from srcgraph.ir import dims
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, define, sample
 from srcgraph.ir.ops._rules import arithmetic, binary, from_partials, unary
-from srcgraph.ir.ops.compare import equal, greater, less, where
+from srcgraph.ir.ops.compare import equal, greater, less, logical_and, not_equal, where
 from srcgraph.ir.ops.vector import div, literal
 from srcgraph.ir.promote import ufunc
-from srcgraph.ir.types import ScalarType, TensorType, is_float
+from srcgraph.ir.types import ArrayType, ScalarType, TensorType, is_float
 
 _ANY = (sample("f64[3]"), sample("f32"))
 _POSITIVE = (sample("f64[3]", domain=(0.2, 3.0)), sample("f32", domain=(0.2, 3.0)))
@@ -36,6 +36,15 @@ log10 = unary(
 )
 log1p = unary(
     np.log1p, lambda out, x: 1.0 / (1.0 + x), "np.log1p(x)", doc="``log(1 + x)``, accurate near 0.", samples=_POSITIVE
+)
+
+logaddexp = binary(
+    np.logaddexp,
+    lambda out, x, y: tuple(where(equal(x, y), 0.5, exp(v - out)) for v in (x, y)),
+    "np.logaddexp(x, y)",
+    doc="``log(exp(x) + exp(y))`` without overflow; two infinities share the derivative.",
+    commutative=True,
+    samples=(sample("f64[3]", "f64[3]"), sample("f64[3]", "float"), sample("f32[3]", "f32[3]")),
 )
 
 # -- special functions --------------------------------------------------------------------------
@@ -141,18 +150,21 @@ def _power_partials(out: Value, x: Value, y: Value) -> tuple[Any, Any]:
 def _ipow_partials(out: Value, x: Value, *, n: int) -> tuple[Any]:
     if n == 0:
         return (None,)
-    return (float(n) * ipow(x, n=n - 1),) if n != 2 else (2.0 * x,)
+    return (float(n) * ipow(x, n=n - 1),)
 
 
 def _small_power(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
     """A literal whole exponent is part of the op: no logarithm, and text as the user wrote it."""
     x, y = inputs
     n = literal(builder, y)
-    if n is None or n != int(n) or abs(n) > 16 or (x.type.dtype.kind != "f" and n < 0):
+    if n is None or x.type.dtype != y.type.dtype or x.type.dtype.kind == "b":
         return None
-    if x.type.dtype != y.type.dtype or x.type.dtype.kind == "b":
+    if n == 0.5 and isinstance(x.type, ArrayType):  # NumPy does so, for arrays only: -0.0 and -inf show it
+        return builder.apply(sqrt, (x,), {})
+    if abs(n) > 16 or n != int(n) or (x.type.dtype.kind != "f" and n < 0):
         return None
-    return builder.apply(ipow, (x,), {"n": int(n)})
+    power = builder.apply(ipow, (x,), {"n": abs(int(n))})
+    return power if n >= 0 else div(x.type.dtype.type(1), power)
 
 
 def _ipow_type(x: TensorType, *, n: int) -> TensorType:
@@ -163,12 +175,12 @@ def _ipow_type(x: TensorType, *, n: int) -> TensorType:
 
 ipow = define(
     name="ipow",
-    doc="``x**n`` for a whole number ``n`` known when compiling.",
+    doc="``x**n`` for a whole number ``n``, not negative, known when compiling.",
     infer=_ipow_type,
     numpy=lambda x, *, n: np.power(x, np.asarray(n).astype(np.asarray(x).dtype)),
     emit={"cpu": "x ** n"},
     simplify=lambda builder, inputs, attrs: inputs[0] if attrs["n"] == 1 else None,
-    samples=(sample("f64[3]", n=3), sample("f64", n=-2, domain=(0.5, 2.0))),
+    samples=(sample("f64[3]", n=3), sample("f64", n=2)),
     **from_partials(_ipow_partials),
 )
 power = binary(
@@ -177,11 +189,14 @@ power = binary(
     "x ** y",
     doc="``x**y``.",
     infer=arithmetic(np.power),
-    python=(np.power, operator.pow),
+    python=(operator.pow,),
     simplify=_small_power,
-    samples=(sample("f64[3]", "f64[3]", domain=(0.3, 2.0)), sample("f64[3]", "float", domain=(0.3, 2.0))),
+    samples=(
+        sample("f64[3]", "f64[3]", domain=(0.3, 2.0)),
+        sample("f64[3]", "float", domain=(0.3, 2.0)),
+        sample("f64[3]", -2.0, domain=(0.5, 2.0)),
+    ),
 )
-float_power = binary(np.float_power, _power_partials, "x ** y", doc="``x**y`` in float64.", samples=power.samples)
 hypot = binary(
     np.hypot,
     lambda out, x, y: (_or_zero(x, out), _or_zero(y, out)),
@@ -208,7 +223,7 @@ arctan2 = binary(
 
 # -- sign, rounding, remainders -----------------------------------------------------------------
 
-sign = unary(np.sign, None, "np.sign(x)", doc="-1, 0 or 1 with the sign of ``x``.", samples=_ANY)
+sign = unary(np.sign, None, "np.sign(x)", doc="-1, 0 or 1 with the sign of ``x``.", python=(), samples=_ANY)
 absolute = unary(
     np.absolute,
     lambda out, x: sign(x),
@@ -245,13 +260,26 @@ mod = binary(
     python=(np.remainder, operator.mod),
     samples=(sample("f64[3]", "f64[3]", domain=(0.5, 3.0)), sample("int", "int", domain=(1, 9))),
 )
+
+
+def _truncated(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    """Of integers: what is left by floor division, less a divisor where the signs differ."""
+    x, y = inputs
+    if x.type.dtype.kind not in "iu" or y.type.dtype.kind not in "iu":
+        return None
+    left = mod(x, y)
+    differs = not_equal(less(x, 0), less(y, 0))
+    return where(logical_and(not_equal(left, 0), differs), left - y, left)
+
+
 fmod = binary(
     np.fmod,
     lambda out, x, y: (1, -trunc(x / y)),
     "np.fmod(x, y)",
     doc="``x - trunc(x / y) * y``, with the sign of ``x``.",
     python=(np.fmod,),
-    samples=(sample("f64[3]", "f64[3]", domain=(0.5, 3.0)),),
+    simplify=_truncated,
+    samples=(sample("f64[3]", "f64[3]", domain=(0.5, 3.0)), sample("i64[9]", 4, domain=(-9, 9))),
 )
 copysign = binary(
     np.copysign,

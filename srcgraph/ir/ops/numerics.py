@@ -11,13 +11,14 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import composite, current_builder, sample
 from srcgraph.ir.ops import linalg, reduce
 from srcgraph.ir.ops.compare import equal, less, less_equal, logical_and, where
-from srcgraph.ir.ops.elementwise import absolute, exp, log1p, maximum, minimum, rint, root, sin
+from srcgraph.ir.ops.elementwise import absolute, maximum, minimum, power, rint, root, sign, sin
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.reductions import as_operand, cast_to, mean, reduced
 from srcgraph.ir.ops.sequences import flat
 from srcgraph.ir.ops.shape import arange, dims_of
-from srcgraph.ir.ops.vector import add, cast, div, mul, sub
-from srcgraph.ir.types import FLOAT, ScalarType
+from srcgraph.ir.ops.vector import add, cast, div, literal, mul, sub
+from srcgraph.ir.promote import resolve
+from srcgraph.ir.types import BOOL, FLOAT, ScalarType
 from srcgraph.ir.view import View
 
 
@@ -182,12 +183,41 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
     raise InferenceError(f"norm: ord={ord!r} is not supported for this number of axes")
 
 
-@composite("logaddexp", python=np.logaddexp, samples=(sample("f64[3]", "f64[3]"), sample("f64[3]", "float")))
-def logaddexp(x1: Any, x2: Any) -> Value:
-    """``log(exp(x1) + exp(x2))`` without overflow."""
+@composite("power_array", python=np.power, samples=(sample("f64[3]", "f64[3]", domain=(0.3, 2.0)), sample("i64[3]", 2)))
+def power_array(x1: Any, x2: Any) -> Value:
+    """``x1**x2``; of integers, a negative exponent raises."""
     x, y = numpy_operands(x1, x2)
-    top, low = maximum(x, y), minimum(x, y)
-    return add(top, log1p(exp(sub(low, top))))
+    check_integer_power(x, y)
+    return power(x, y)
+
+
+def check_integer_power(x: Value, y: Value) -> None:
+    """NumPy raises where an integer would be raised to a negative power."""
+    b = current_builder()
+    known = literal(b, y)
+    if x.type.dtype.kind not in "iub" or y.type.dtype.kind != "i" or (known is not None and known >= 0):
+        return
+    fine = b.call_named("greater_equal", y, 0)
+    if fine.type.ndim:
+        fine = b.cast(b.call_named("all", fine, axes=tuple(range(fine.type.ndim))), BOOL, weak=True)
+    message = "Integers to negative integer powers are not allowed."
+    b.call_named("check_that", fine, error="ValueError", message=message)
+
+
+@composite("float_power", python=np.float_power, samples=(sample("f32[3]", "f32[3]", domain=(0.3, 2.0)), sample(3, 2)))
+def float_power(x1: Any, x2: Any) -> Value:
+    """``x1**x2`` in float64."""
+    return power(*(cast_to(v, FLOAT) for v in numpy_operands(x1, x2)))
+
+
+@composite("sign_of", python=np.sign, samples=(sample("f64[3]"), sample("f32"), sample("i32[3]"), sample("u8[3]")))
+def sign_of(x: Any) -> Value:
+    """-1, 0 or 1 with the sign of ``x``; 0.0 for both zeros."""
+    (value,) = numpy_operands(x)
+    dtype = value.type.dtype
+    if dtype.kind == "u":
+        return cast_to(current_builder().call_named("greater", value, 0), dtype)
+    return add(sign(value), dtype.type(0)) if dtype.kind == "f" else sign(value)
 
 
 @composite("sinc", python=np.sinc, samples=(sample("f64[3]"),))
@@ -203,6 +233,7 @@ def sinc(x: Any) -> Value:
 def heaviside(x1: Any, x2: Any) -> Value:
     """0 below zero, 1 above, ``x2`` at it."""
     x, y = numpy_operands(x1, x2)
+    resolve(np.heaviside, [x.type, y.type])  # raises where NumPy would use another dtype
     step = where(less(x, 0), 0.0, where(equal(x, 0), y, 1.0))
     return where(current_builder().call_named("isnan", x), x, step)
 
@@ -217,9 +248,9 @@ def heaviside(x1: Any, x2: Any) -> Value:
 def round_array(a: Any, decimals: int = 0) -> Value:
     """Nearest number with ``decimals`` decimals, halves to even; derivative 0."""
     (x,) = numpy_operands(a)
-    if x.type.dtype.kind in "iub":
+    if x.type.dtype.kind in "iu":
         return x
-    if decimals == 0:
+    if decimals == 0 or x.type.dtype.kind == "b":
         return rint(x)
     scale = x.type.dtype.type(10.0 ** abs(decimals))
     return div(rint(mul(x, scale)), scale) if decimals > 0 else mul(rint(div(x, scale)), scale)
@@ -303,6 +334,7 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0) -> Value:
 def positive(x: Any) -> Value:
     """``x`` itself, as a new array."""
     (value,) = numpy_operands(x)
+    resolve(np.positive, [value.type])  # raises for bools
     return value if value.type.ndim == 0 else current_builder().call_named("copy", value)
 
 

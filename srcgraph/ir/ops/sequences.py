@@ -13,7 +13,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import composite, current_builder, sample
 from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index, same_size
-from srcgraph.ir.ops.compare import greater, less, less_equal, logical_and, logical_not, logical_or, where
+from srcgraph.ir.ops.compare import greater, less, less_equal, logical_and, logical_not, logical_or, not_equal, where
 from srcgraph.ir.ops.elementwise import maximum, minimum
 from srcgraph.ir.ops.index import getitem, setitem
 from srcgraph.ir.ops.reductions import as_operand, normalized, sum_dtype
@@ -177,7 +177,8 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Value:
         size = sub(dims_of(x)[at], 1)
         if not b.proves(size.type.value):
             size = maximum(size, 0)
-        x = sub(getitem(x, 1, size, view=view), getitem(x, 0, size, view=view))
+        later, earlier = (getitem(x, k, size, view=view) for k in (1, 0))
+        x = not_equal(later, earlier) if x.type.dtype == BOOL else sub(later, earlier)
     return x
 
 
