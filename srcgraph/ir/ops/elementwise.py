@@ -164,7 +164,7 @@ def _small_power(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value |
     if abs(n) > 16 or n != int(n) or (x.type.dtype.kind != "f" and n < 0):
         return None
     power = builder.apply(ipow, (x,), {"n": abs(int(n))})
-    return power if n >= 0 else div(x.type.dtype.type(1), power)
+    return power if n >= 0 else div(1.0, power)
 
 
 def _ipow_type(x: TensorType, *, n: int) -> TensorType:
