@@ -426,3 +426,13 @@ def test_not_a_function(thing: Any) -> None:
     for use in (sg.compile, sg.grad, sg.value_and_grad):
         with pytest.raises(ArgumentError, match="is not a Python function"):
             use(thing)
+
+
+def test_an_array_passed_twice_is_another_signature() -> None:
+    def total(x, y):
+        return x[0] + y[0]
+
+    compiled, x, y = sg.compile(total), np.ones(3), np.full(3, 5.0)
+    assert [compiled(x, x), compiled(x, y), compiled(y, y), compiled(x, y)] == [2.0, 6.0, 10.0, 6.0]
+    paired = sg.compile(lambda pair: pair[0][0] + pair[1][0])
+    assert [paired((x, x)), paired((x, y)), paired((y, y))] == [2.0, 6.0, 10.0]

@@ -8,7 +8,7 @@ array, and whatever is known when compiling (None, strings, functions).
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -92,6 +92,19 @@ class FunctionArg:
 
 
 Skeleton: TypeAlias = ScalarArg | ArrayArg | TupleArg | StaticArg | FunctionArg
+
+
+def passed_twice(skeletons: Iterable[Skeleton]) -> bool:
+    """Whether some array is more than one of the arguments."""
+    cells = [s.cell for s in _parts(skeletons) if isinstance(s, ArrayArg)]
+    return len(set(cells)) < len(cells)
+
+
+def _parts(skeletons: Iterable[Skeleton]) -> Iterator[Skeleton]:
+    for s in skeletons:
+        yield s
+        if isinstance(s, TupleArg):
+            yield from _parts(s.items)
 
 
 class Sizes:

@@ -47,7 +47,7 @@ class Compiled:
         self.positional = all(p.kind in _POSITIONAL for p in self.signature.parameters.values())
         self.versions: dict[Any, list[Specialization]] = {}
         self.quick: dict[Any, Specialization] = {}
-        """Versions by what `quick_key` sees, for calls with numbers and arrays only."""
+        """Versions by what `quick_key` sees."""
         self.newest: Specialization | None = None
         self.static: frozenset[str] = frozenset()
         functools.update_wrapper(self, function)
@@ -55,12 +55,13 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or not self.positional or len(args) != len(self.names):
             args = self.bound(args, kwargs)
-        key = None if self.static else quick_key(args)
+        leaves: list[Any] = []
+        key = None if self.static else quick_key(args, leaves)
         known = self.quick.get(key)
-        if known is not None and known.ready(args):
-            return known.run_on(args)
+        if known is not None and known.ready(leaves):
+            return known.run_on(leaves)
         version, leaves = self.version(args)
-        if key is not None:
+        if key is not None and not version.shared:
             self.quick[key] = version
         return version.call(leaves)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numba.extending import overload
 
 
 @njit(error_model="numpy", cache=True)
@@ -15,7 +16,17 @@ def reshape(x, shape):
 @njit(error_model="numpy")
 def matmul(x, y):
     """Matrix product of arrays of one or two axes, by BLAS."""
-    return np.dot(x, y)
+    return np.dot(contiguous(x), contiguous(y))
+
+
+def contiguous(x):
+    """``x``, copied if BLAS cannot read it as it lies in memory; for compiled code."""
+    return x if x.flags.c_contiguous or x.flags.f_contiguous else x.copy()
+
+
+@overload(contiguous)
+def _contiguous(x):
+    return (lambda x: x) if x.layout in "CF" else (lambda x: x.copy())
 
 
 @njit(error_model="numpy")

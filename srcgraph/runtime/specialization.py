@@ -15,8 +15,9 @@ from srcgraph.errors import InternalError, Loc, OverlapError, Problem, excerpt
 from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden
 from srcgraph.frontend.specialize import Lowered, lower_entry
-from srcgraph.infer.signature import Leaves, Skeleton, skeleton_of
+from srcgraph.infer.signature import Leaves, Skeleton, passed_twice, skeleton_of
 from srcgraph.ir.graph import Graph
+from srcgraph.ir.types import NAME_OF
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.inline import inline
 from srcgraph.opt.passes import Report, run_passes
@@ -49,6 +50,8 @@ class Specialization:
         What was compiled in; the version is valid while all hold.
     static : frozenset
         Names of arguments whose numbers are part of the signature.
+    shared : bool
+        Whether it is for calls that pass one array as several arguments.
     """
 
     name: str
@@ -62,8 +65,11 @@ class Specialization:
     private: tuple[int, ...]
     hidden: tuple[Hidden, ...]
     hidden_types: tuple[Skeleton, ...]
+    hidden_key: Any
+    """What `quick_key` says of the globals."""
     guards: tuple[Guard, ...]
     static: frozenset[str]
+    shared: bool
     tape: tuple[Choice, ...] = ()
     report: Report = field(default_factory=Report)
 
@@ -73,38 +79,36 @@ class Specialization:
             not self.hidden or self.hidden_types == describe_hidden(self.hidden)
         )
 
-    def ready(self, args: Sequence[Any]) -> bool:
-        """Whether it can run on these arguments, of the right types, as they are."""
-        if self.guards and not all(g.holds() for g in self.guards):
-            return False
-        if self.hidden and (len(self.hidden) > 1 or not self.valid()):
-            return False
-        return not (self.changed or self.private) or self.apart(args)
+    def ready(self, leaves: list[Any]) -> bool:
+        """Whether it can run on these numbers and arrays, of the right types, and globals, appended here."""
+        for guard in self.guards:
+            if not guard.holds():
+                return False
+        if self.hidden:
+            key = quick_key([h.read() for h in self.hidden], leaves)
+            if key is None or key != self.hidden_key:
+                return False
+        return not (self.changed or self.private) or self.apart(leaves)
 
-    def apart(self, args: Sequence[Any]) -> bool:
+    def apart(self, leaves: Sequence[Any]) -> bool:
         """Whether the arrays it changes are writable and share no memory with others."""
-        if max((*self.changed, *self.private)) >= len(args):  # a global's array
-            return False
         for position in (*self.changed, *self.private):
-            array = args[position]
-            for other in args:
-                if other is not array and type(other) is np.ndarray and np.may_share_memory(array, other):
+            array = leaves[position]
+            for k, other in enumerate(leaves):
+                if k != position and type(other) is np.ndarray and np.may_share_memory(array, other):
                     return False
-        return all(args[p].flags.writeable for p in self.changed) and len({id(a) for a in args}) == len(args)
+        return all(leaves[p].flags.writeable for p in self.changed)
 
     def call(self, leaves: list[Any]) -> Any:
-        """Run on the numbers and arrays of a call, checking their memory."""
+        """Run on the numbers and arrays of a call, checking their memory; globals are read now."""
+        for h in self.hidden:
+            leaves += leaves_of(h.read(), h.name)
         if self.changed or self.private:
-            self.check_memory([*leaves, *self.outside()])
+            self.check_memory(leaves)
         return self.run_on(leaves)
 
-    def outside(self) -> list[Any]:
-        """The numbers and arrays of globals, read now."""
-        return [leaf for h in self.hidden for leaf in leaves_of(h.read(), h.name)]
-
     def run_on(self, leaves: Sequence[Any]) -> Any:
-        if self.hidden:
-            leaves = [*leaves, *self.outside()]
+        """Run on all numbers and arrays, those of globals last."""
         try:
             outs = self.run(*leaves)
         except numba.core.errors.NumbaError as error:
@@ -179,8 +183,14 @@ def describe_hidden(hidden: Sequence[Hidden]) -> tuple[Skeleton, ...]:
     return tuple(skeleton_of(h.read(), h.name, Leaves()) for h in hidden)
 
 
-def quick_key(args: Sequence[Any]) -> Any:
-    """What tells calls with plain numbers and arrays apart, in well under a microsecond an argument; else None."""
+_PLAIN = frozenset({float, bool, complex, *(d.type for d in NAME_OF)})
+
+
+def quick_key(args: Sequence[Any], leaves: list[Any]) -> Any:
+    """What tells calls with numbers, arrays, tuples, strings and None apart, in well under a microsecond an argument.
+
+    None if there is anything else. The numbers and arrays are appended to ``leaves``.
+    """
     key: list[Any] = []
     for value in args:
         kind = type(value)
@@ -188,8 +198,17 @@ def quick_key(args: Sequence[Any]) -> Any:
             shape = value.shape
             key.append(value.dtype)
             key.append(tuple([size == 1 for size in shape]) if 1 in shape else len(shape))
-        elif kind is float or kind is bool or (kind is int and -(2**63) <= value < 2**63):
+            leaves.append(value)
+        elif kind in _PLAIN or (kind is int and -(2**63) <= value < 2**63):
             key.append(kind)
+            leaves.append(value)
+        elif kind is tuple:
+            inner = quick_key(value, leaves)
+            if inner is None:
+                return None
+            key.append(inner)
+        elif value is None or kind is str:
+            key.append(value)
         else:
             return None
     return tuple(key)
@@ -272,8 +291,10 @@ def specialize(
         private=version.private,
         hidden=found.summary.hidden,
         hidden_types=describe_hidden(found.summary.hidden),
+        hidden_key=quick_key([h.read() for h in found.summary.hidden], []),
         guards=found.guards,
         static=static,
+        shared=passed_twice(skeletons.values()),
         tape=version.tape,
         report=report,
     )
