@@ -18,7 +18,10 @@ statements   assignment, stores, branches
 loops        what a loop runs over, and the `For` or `While` it becomes
 headers      what a loop carries: the body walked until the state at its header stops changing
 join         what two paths made of names and memory, as outputs of one `If`
-expressions  numbers, arrays, indexing, operators
+expressions  every expression, by its kind; unpacking
+operators    + - * / ** and the like, with Python's own meaning
+conditions   and, or, comparisons, conditional expressions: only what is needed is evaluated
+indexing     subscripts, read or stored into
 attributes   attributes and methods of arrays, numbers, modules
 calls        calls of NumPy, math, builtins and the user's functions
 closures     functions defined inside the one being lowered

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError, ShapeError
-from srcgraph.frontend import expressions
+from srcgraph.frontend import indexing, operators
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Tup, may_share
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import as_index, fit_store, new_array, put, read, ref_type, refuse, select, write
@@ -298,7 +298,7 @@ def item(low: Lowering, a: Entity, *index: Entity) -> Entity:
     if isinstance(value.type, ArrayType):
         if index:
             ref = as_array(low, a)
-            place = expressions.basic_place(low, ref, list(index))
+            place = indexing.basic_place(low, ref, list(index))
             value = read(low, place)
         else:
             if any(d != 1 for d in value.type.shape):
@@ -355,7 +355,7 @@ class TakePlace:
 
     def update(self, low: Lowering, op: str, operand: Entity) -> None:
         current = low.entity(self.read(low))
-        new = low.value(expressions.binary(low, op, current, operand))
+        new = low.value(operators.binary(low, op, current, operand))
         dtype = ref_type(low, self.base).dtype
         if not np.can_cast(new.type.dtype, dtype, "same_kind"):
             raise refuse(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, attributes, expressions
+from srcgraph.frontend import arrays, attributes, expressions, operators
 from srcgraph.frontend.closures import captured_names
 from srcgraph.frontend.entities import Closure, Const, Entity, Method, Scalar, SliceOf, Tup, Unusable
 from srcgraph.frontend.join import describe
@@ -75,7 +75,7 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
     if function in MATH:
         return call_math(low, function, args, kwargs, hint)
     if function in _OPERATORS and len(args) == 2 and not kwargs:
-        return expressions.binary(low, _OPERATORS[function], args[0], args[1], hint)
+        return operators.binary(low, _OPERATORS[function], args[0], args[1], hint)
     if function in arrays.FUNCTIONS:
         return arrays.call(low, arrays.FUNCTIONS[function], args, kwargs)
     record = record_of(function)

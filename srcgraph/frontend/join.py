@@ -28,9 +28,9 @@ from srcgraph.frontend.entities import (
     may_share,
 )
 from srcgraph.frontend.memory import read, ref_type
-from srcgraph.ir.builder import Region
 from srcgraph.ir.graph import Value
 from srcgraph.ir.promote import common_dtype
+from srcgraph.ir.straight import Region
 from srcgraph.ir.types import BOOL, INT, ScalarType, Type, same_kind, without_value
 
 if TYPE_CHECKING:

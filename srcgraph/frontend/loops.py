@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import expressions, statements
+from srcgraph.frontend import expressions, indexing, statements
 from srcgraph.frontend.entities import (
     UNBOUND,
     Array,
@@ -37,9 +37,9 @@ from srcgraph.frontend.headers import (
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import as_index, ref_type, refuse
 from srcgraph.frontend.scope import assigned
-from srcgraph.ir.builder import Region
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
+from srcgraph.ir.straight import Region
 from srcgraph.ir.types import BOOL, Type, type_symbols
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def items_by_position(low: Lowering, over: Entity) -> tuple[Value, Callable[[Val
             kind = ref_type(low, over)
             if not kind.ndim:
                 raise refuse("iteration over a 0-d array", low.loc, kind=InferenceError)
-            return b.dim_value(kind.shape[0]), lambda k: expressions.element_at(low, over, [k])
+            return b.dim_value(kind.shape[0]), lambda k: indexing.element_at(low, over, [k])
         case Iteration(kind="range", parts=parts):
             start, stop, step = (as_index(low, low.value(e), "a bound of range") for e in parts)
             return trip_count(low, start, stop, step), lambda k: Scalar(OPS["add"](start, OPS["mul"](k, step)))

@@ -37,9 +37,10 @@ from srcgraph.frontend.scope import Scope, analyse
 from srcgraph.frontend.session import FunctionCode, Hidden, Session
 from srcgraph.frontend.source import node_loc
 from srcgraph.infer.signature import ArrayArg, FunctionArg, ScalarArg, Skeleton, StaticArg, TupleArg
-from srcgraph.ir.builder import Builder, Region
+from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
+from srcgraph.ir.straight import Region
 from srcgraph.ir.types import ArrayType, ScalarType
 
 T = TypeVar("T")

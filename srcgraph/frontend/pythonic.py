@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import expressions
+from srcgraph.frontend import expressions, operators
 from srcgraph.frontend.entities import Array, Closure, Const, Entity, Iteration, Scalar, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import as_index, ref_type, refuse
@@ -215,21 +215,21 @@ def sum_(low: Lowering, x: Entity, start: Entity = Const(0)) -> Entity:
         value = low.value(x)
         value = low.builder.cast(value, INT) if kind.dtype == BOOL else value  # 0 + True is an integer
         total = low.entity(OPS["sum"](value, axes=(0,)))
-        return total if start == Const(0) else expressions.binary(low, "add", start, total)
+        return total if start == Const(0) else operators.binary(low, "add", start, total)
     out = start
     for item in expressions.items_of(low, x):
-        out = expressions.binary(low, "add", out, item)
+        out = operators.binary(low, "add", out, item)
     return out
 
 
 @builtin(pow, 2, 2)
 def pow_(low: Lowering, x: Entity, y: Entity) -> Entity:
-    return expressions.binary(low, "power", x, y)
+    return operators.binary(low, "power", x, y)
 
 
 @builtin(divmod, 2, 2)
 def divmod_(low: Lowering, x: Entity, y: Entity) -> Entity:
-    return Tup((expressions.binary(low, "floordiv", x, y), expressions.binary(low, "mod", x, y)))
+    return Tup((operators.binary(low, "floordiv", x, y), operators.binary(low, "mod", x, y)))
 
 
 @builtin(tuple, 0, 1)

@@ -10,7 +10,7 @@ import gast
 import numpy as np
 
 from srcgraph.errors import InferenceError, ShapeError
-from srcgraph.frontend import expressions, loops
+from srcgraph.frontend import expressions, indexing, loops, operators
 from srcgraph.frontend.entities import (
     NONE,
     UNBOUND,
@@ -26,10 +26,10 @@ from srcgraph.frontend.entities import (
 from srcgraph.frontend.join import Joiner, describe
 from srcgraph.frontend.memory import Dead, content, ref_type, refuse, write
 from srcgraph.frontend.scope import assigned
-from srcgraph.ir.builder import Region
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.straight import Region
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -139,7 +139,7 @@ def unpack(low: Lowering, targets: Sequence[Any], entity: Entity) -> None:
 def store(low: Lowering, target: Any, entity: Entity) -> None:
     """``base[index] = entity``."""
     base = array_of(low, expressions.lower(low, target.value), target.value)
-    place = expressions.subscript_place(low, base, target.slice)
+    place = indexing.subscript_place(low, base, target.slice)
     value = low.value(entity, "the value stored")
     dtype = ref_type(low, base).dtype
     if value.type.dtype.kind == "c" and dtype.kind != "c":
@@ -177,12 +177,12 @@ def augmented(low: Lowering, node: gast.AugAssign) -> None:
         if isinstance(before, Array):
             in_place(low, before, op, operand)
         else:
-            low.assign(node.target.id, expressions.binary(low, op, before, operand, node.target.id))
+            low.assign(node.target.id, operators.binary(low, op, before, operand, node.target.id))
         return
     if not isinstance(node.target, gast.Subscript):
         raise refuse("this target of an augmented assignment is not supported", low.loc)
     base = array_of(low, expressions.lower(low, node.target.value), node.target.value)
-    place = expressions.subscript_place(low, base, node.target.slice)
+    place = indexing.subscript_place(low, base, node.target.slice)
     if not isinstance(place, Array):
         place.update(low, op, expressions.lower(low, node.value))
         return
@@ -190,7 +190,7 @@ def augmented(low: Lowering, node: gast.AugAssign) -> None:
     number = low.value(place) if not ref_type(low, place).ndim else None
     operand = expressions.lower(low, node.value)
     if number is not None and content(low, place.cell) is not before:  # the number was read before it changed
-        value = low.value(expressions.binary(low, op, Scalar(number), operand))
+        value = low.value(operators.binary(low, op, Scalar(number), operand))
         write(low, place, low.builder.cast(value, ref_type(low, place).dtype, False))
     else:
         in_place(low, place, op, operand)
@@ -205,7 +205,7 @@ def in_place(low: Lowering, ref: Array, op: str, operand: Entity) -> None:
             value = low.builder.cast(value, kind.dtype, False)
             write(low, ref, OPS["neg"](value) if op == "sub" else value, accumulate=True)
             return
-    value = low.value(expressions.binary(low, op, _current(low, ref), operand))
+    value = low.value(operators.binary(low, op, _current(low, ref), operand))
     if kind.ndim:
         _same_kind(low, value.type.dtype, kind.dtype)
     write(low, ref, low.builder.cast(value, kind.dtype, False))

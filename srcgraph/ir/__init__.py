@@ -10,7 +10,8 @@ graph     Value, Apply, If, While, For, Call, Graph: frozen data
 op        Op and Composite: one record says everything about an operation
 ops       the records, by theme
 view      which elements a basic index selects, as data
-builder   the one way to make nodes: types, names, places, merging of equal ones
+builder   the one way to make graphs: regions, branches, loops, calls
+straight  its base, for straight code: types, names, places, sizes, merging of equal nodes
 closure   outer values read by inner graphs become captures, and back
 rebuild   replay a graph through a builder: the base of most passes
 walk      every node at every depth; equality up to names

@@ -204,11 +204,11 @@ def current_builder() -> Builder:
 
 
 @contextmanager
-def building(builder: Builder) -> Iterator[Builder]:
+def building(builder: Any) -> Iterator[None]:
     """Make ``builder`` the one that op calls append to."""
     token = _current.set(builder)
     try:
-        yield builder
+        yield
     finally:
         _current.reset(token)
 

@@ -19,11 +19,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from srcgraph.errors import DerivativeError, Problem
-from srcgraph.ir.builder import Builder, Region
+from srcgraph.ir.builder import Builder
 from srcgraph.ir.closure import free_values, renamed
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import OPS, NoDerivative
 from srcgraph.ir.ops.shape import sum_to, zeros_of
+from srcgraph.ir.straight import Region
 from srcgraph.ir.types import ArrayType, ScalarType, Type
 from srcgraph.ir.view import whole
 from srcgraph.opt.ad.activity import loop_params

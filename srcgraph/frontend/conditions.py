@@ -1,0 +1,187 @@
+"""Conditions: and, or, conditional expressions, comparisons; what is not needed is not evaluated."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import gast
+
+from srcgraph.frontend import expressions, statements
+from srcgraph.frontend.entities import Array, Const, Entity, Scalar, Tup
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.memory import refuse
+from srcgraph.ir.graph import Apply, Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.types import BOOL
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+def boolean(low: Lowering, op: Any, nodes: Sequence[Any], hint: str) -> Entity:
+    """``a and b`` / ``a or b``: the second operand is evaluated only if needed."""
+    first = expressions.lower(low, nodes[0])
+    if len(nodes) == 1:
+        return first
+    return lazily(low, isinstance(op, gast.And), first, lambda: boolean(low, op, nodes[1:], hint), hint)
+
+
+def lazily(low: Lowering, is_and: bool, first: Entity, rest: Callable[[], Entity], hint: str = "") -> Entity:
+    """``first and rest()``, or ``or``: the rest is evaluated only where it decides."""
+    test = low.truth(first)
+    if isinstance(test, bool):
+        return rest() if test is is_and else first
+    b = low.builder
+    before = low.state
+    region, state = b.new_region(), before.copy()
+
+    def decide() -> Entity:
+        b.learn_condition(test, is_and)
+        return rest()
+
+    second = low.inside(region, state, decide)
+    simple = all(isinstance(n, Apply) and not n.op.ordered for n in region.nodes)
+    if _is_bool(first) and _is_bool(second) and simple and len(region.nodes) <= 12:
+        b.splice(region)
+        low.state.become(state)
+        return Scalar(OPS["logical_and" if is_and else "logical_or"](test, low.value(second)))
+    other = b.new_region(), before.copy()
+    pair = ((region, state), other) if is_and else (other, (region, state))
+    return _joined(low, test, pair, (second, first) if is_and else (first, second), hint)
+
+
+def _is_bool(entity: Entity) -> bool:
+    if isinstance(entity, Const):
+        return isinstance(entity.value, bool)
+    return isinstance(entity, Scalar) and entity.value.type.dtype == BOOL and entity.value.type.weak
+
+
+def _joined(low: Lowering, test: Value, sides: Any, entities: tuple[Entity, Entity], hint: str) -> Entity:
+    """The `If` that gives one of two entities, computed in two regions."""
+    name = hint or "<value>"
+    for (_, state), entity in zip(sides, entities, strict=True):
+        state.names["<value>"] = entity
+    statements.merge(low, test, sides[0], sides[1], frozenset(low.state.names) | {"<value>"}, None, name)
+    return low.state.names.pop("<value>")
+
+
+def conditional(low: Lowering, node: gast.IfExp, hint: str) -> Entity:
+    """``a if c else b``: only one of them is evaluated."""
+    with low.at(node.test):
+        test = low.truth(expressions.lower(low, node.test))
+    if isinstance(test, bool):
+        return expressions.lower(low, node.body if test else node.orelse, hint)
+    before = low.state
+    sides, entities = [], []
+    for branch, holds in ((node.body, True), (node.orelse, False)):
+        region, state = low.builder.new_region(), before.copy()
+
+        def run(branch: Any = branch, holds: bool = holds) -> Entity:
+            low.builder.learn_condition(test, holds)
+            return expressions.lower(low, branch)
+
+        entities.append(low.inside(region, state, run))
+        sides.append((region, state))
+    return _joined(low, test, tuple(sides), (entities[0], entities[1]), hint)
+
+
+_COMPARE = {
+    gast.Lt: "less", gast.LtE: "less_equal", gast.Gt: "greater", gast.GtE: "greater_equal",
+    gast.Eq: "equal", gast.NotEq: "not_equal",
+}  # fmt: skip
+
+
+def comparison(low: Lowering, node: gast.Compare) -> Entity:
+    """``a < b < c``: each operand once; the results are combined with ``and``."""
+    return _chain(low, node, expressions.lower(low, node.left), 0)
+
+
+def _chain(low: Lowering, node: gast.Compare, left: Entity, k: int) -> Entity:
+    """The comparisons from the ``k``-th on; later operands are evaluated only if the earlier ones hold."""
+    right = expressions.lower(low, node.comparators[k])
+    with low.at(node):
+        this = compare(low, node.ops[k], left, right)
+        if k + 1 == len(node.ops):
+            return this
+        return lazily(low, True, this, lambda: _chain(low, node, right, k + 1))
+
+
+def _both(low: Lowering, x: Entity, y: Entity) -> Entity:
+    a, b = low.truth(x), low.truth(y)
+    if isinstance(a, bool):
+        return y if a else x
+    if isinstance(b, bool):
+        return x if b else y
+    return Scalar(OPS["logical_and"](a, b))
+
+
+def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
+    if isinstance(op, gast.Is | gast.IsNot):
+        same = _identical(low, x, y)
+        return Const(same if isinstance(op, gast.Is) else not same)
+    if isinstance(op, gast.In | gast.NotIn):
+        found: Entity = Const(False)
+        if isinstance(y, Array):
+            raise refuse("`in` is not supported for arrays", low.loc, "write np.any(x == value)")
+        for item in expressions.items_of(low, y):
+            found = _either(low, found, compare(low, gast.Eq(), x, item))
+        if isinstance(op, gast.In):
+            return found
+        test = low.truth(found)
+        return Const(not test) if isinstance(test, bool) else Scalar(OPS["logical_not"](test))
+    if isinstance(x, Const) and isinstance(y, Const):
+        if x.is_number and y.is_number:
+            function = {gast.Lt: operator.lt, gast.LtE: operator.le, gast.Gt: operator.gt, gast.GtE: operator.ge,
+                        gast.Eq: operator.eq, gast.NotEq: operator.ne}[type(op)]  # fmt: skip
+            return Const(function(x.value, y.value))
+        if isinstance(op, gast.Eq | gast.NotEq):
+            return Const((x.value == y.value) is isinstance(op, gast.Eq))
+    if isinstance(op, gast.Eq | gast.NotEq) and (_not_number(x) or _not_number(y)):
+        return _compare_structures(low, op, x, y)
+    return low.entity(OPS[_COMPARE[type(op)]](low.value(x, "the left operand"), low.value(y, "the right operand")))
+
+
+def _not_number(entity: Entity) -> bool:
+    return isinstance(entity, Tup) or (isinstance(entity, Const) and not entity.is_number)
+
+
+def _compare_structures(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
+    if isinstance(x, Array) or isinstance(y, Array):
+        other = y if isinstance(x, Array) else x
+        raise refuse(
+            f"comparing an array with {describe(other)} is not supported",
+            low.loc,
+            "write `is None`, or compare with np.array(...)",
+        )
+    same: Entity = Const(False)
+    if isinstance(x, Tup) and isinstance(y, Tup) and len(x.items) == len(y.items):
+        same = Const(True)
+        for a, b in zip(x.items, y.items, strict=True):
+            same = _both(low, same, compare(low, gast.Eq(), a, b))
+    if isinstance(op, gast.Eq):
+        return same
+    test = low.truth(same)
+    return Const(not test) if isinstance(test, bool) else Scalar(OPS["logical_not"](test))
+
+
+def _either(low: Lowering, x: Entity, y: Entity) -> Entity:
+    a, b = low.truth(x), low.truth(y)
+    if isinstance(a, bool):
+        return x if a else y
+    if isinstance(b, bool):
+        return y if b else x
+    return Scalar(OPS["logical_or"](a, b))
+
+
+def _identical(low: Lowering, x: Entity, y: Entity) -> bool:
+    if isinstance(x, Const) and isinstance(y, Const):
+        return x.value is y.value
+    if isinstance(x, Array) and isinstance(y, Array):
+        if x == y:
+            return True
+        if x.cell is not y.cell and y.cell not in x.cell.shares:
+            return False
+        raise refuse("whether these are the same array is not known when compiling", low.loc)
+    return False

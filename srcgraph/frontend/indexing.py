@@ -1,0 +1,143 @@
+"""Subscripts: elements, slices, masks and integer arrays, read or stored into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import gast
+
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import arrays, expressions
+from srcgraph.frontend.entities import Array, Const, Entity, Scalar, SliceOf, Tup
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.memory import as_index, checked_index, read, ref_type, refuse, select, slice_operands
+from srcgraph.ir.graph import Value
+from srcgraph.ir.types import BOOL
+from srcgraph.ir.view import View
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+def subscript(low: Lowering, base: Entity, index: Any, hint: str, name: str = "") -> Entity:
+    """``base[index]``: an element, a view, or an item of a tuple."""
+    if isinstance(base, Tup) or (isinstance(base, Const) and isinstance(base.value, tuple)):
+        return tuple_item(low, base, expressions.lower(low, index))
+    if not isinstance(base, Array):
+        subject = f"{name} is {describe(base)}: it" if name else describe(base)
+        raise refuse(f"{subject} cannot be indexed", low.loc, kind=InferenceError)
+    place = subscript_place(low, base, index)
+    if not isinstance(place, Array):
+        return low.entity(place.read(low), hint)
+    if place.view is not None and not ref_type(low, place).shape:
+        return Scalar(read(low, place, hint))
+    return place
+
+
+def tuple_item(low: Lowering, base: Entity, index: Entity) -> Entity:
+    items = expressions.items_of(low, base)
+    if isinstance(index, SliceOf):
+        cut = slice(*(low.static(e, "a slice of a tuple") for e in (index.start, index.stop, index.step)))
+        return Tup(tuple(items[cut]), base.cls if isinstance(base, Tup) else tuple)
+    k = low.static(index, "the index of a tuple")
+    if not isinstance(k, int):
+        why = f"the index of a tuple must be an integer, not {describe(Const(k))}"
+        raise refuse(why, low.loc, "use int(...)", kind=InferenceError)
+    if not -len(items) <= k < len(items):
+        raise refuse(f"index {k!r} is out of range for a tuple of {len(items)}", low.loc, kind=InferenceError)
+    return items[k]
+
+
+def subscript_place(low: Lowering, base: Array, index: Any) -> Any:
+    """What ``base[index]`` stands for: a reference, or a place with ``read`` and ``store`` of its own."""
+    parts = (
+        [expressions.lower(low, e) for e in index.elts]
+        if isinstance(index, gast.Tuple)
+        else [expressions.lower(low, index)]
+    )
+    if len(parts) == 1 and isinstance(parts[0], Tup) and parts[0].cls is tuple:
+        parts = list(parts[0].items)
+    kind = ref_type(low, base)
+    parts = _without_ellipsis(low, [_number_of(low, p) for p in parts], kind.ndim)
+    if any(_is_array_index(p) for p in parts):
+        return arrays.fancy_place(low, base, parts)
+    return basic_place(low, base, parts)
+
+
+def _number_of(low: Lowering, part: Entity) -> Entity:
+    """An integer array without axes indexes as its number."""
+    if isinstance(part, Array) and ref_type(low, part).ndim == 0 and ref_type(low, part).dtype.kind in "iu":
+        return Scalar(low.builder.scalar(read(low, part)))
+    return part
+
+
+def _is_array_index(part: Entity) -> bool:
+    if isinstance(part, Array | Tup):
+        return True
+    return isinstance(part, Scalar) and part.value.type.dtype == BOOL
+
+
+def _without_ellipsis(low: Lowering, parts: list[Entity], ndim: int) -> list[Entity]:
+    taken = sum(not (isinstance(p, Const) and p.value in (None, Ellipsis)) for p in parts)
+    if taken > ndim:
+        raise refuse(
+            f"too many indices: an array of {ndim} {'axis' if ndim == 1 else 'axes'} has {taken} of them",
+            low.loc,
+            kind=InferenceError,
+        )
+    full = [SliceOf(Const(None), Const(None), Const(None))] * (ndim - taken)
+    at = [k for k, p in enumerate(parts) if isinstance(p, Const) and p.value is Ellipsis]
+    if len(at) > 1:
+        raise refuse("an index can only have a single ellipsis ('...')", low.loc, kind=InferenceError)
+    if at:
+        return [*parts[: at[0]], *full, *parts[at[0] + 1 :]]
+    return [*parts, *full]
+
+
+def basic_place(low: Lowering, base: Array, parts: list[Entity]) -> Array:
+    """A reference by integers, slices and None."""
+    shape = ref_type(low, base).shape
+    axes: list[Any] = []
+    operands: list[Value] = []
+    order: list[int | None] = []
+    kept = 0
+    for part in parts:
+        if isinstance(part, Const) and part.value is None:
+            order.append(None)
+            continue
+        axis = len(axes)
+        selector, own = _axis_selector(low, part, shape[axis], axis)
+        axes.append(selector)
+        operands += own
+        if selector != "i":
+            order.append(kept)
+            kept += 1
+    return select(low, base, View(tuple(axes), tuple(order)), operands)
+
+
+def _axis_selector(low: Lowering, part: Entity, size: Any, axis: int) -> tuple[Any, list[Value]]:
+    if isinstance(part, Const) and isinstance(part.value, slice):
+        part = SliceOf(Const(part.value.start), Const(part.value.stop), Const(part.value.step))
+    if isinstance(part, SliceOf):
+        if all(isinstance(e, Const) and e.value is None for e in (part.start, part.stop, part.step)):
+            return ":", []
+        step = 1 if part.step == Const(None) else low.static(part.step, "the step of a slice")
+        if step == 0:
+            raise refuse("slice step cannot be zero", low.loc, kind=InferenceError)
+        ends = [
+            None if e == Const(None) else as_index(low, low.value(e), "a slice's end") for e in (part.start, part.stop)
+        ]
+        return step, list(slice_operands(low, ends[0], ends[1], step, size))
+    value = low.value(part, "the index")
+    if value.type.ndim or value.type.dtype.kind not in "iu":
+        raise refuse(f"an index must be an integer, not {value.type}", low.loc, "use int(...)", kind=InferenceError)
+    return "i", [checked_index(low, value, size, axis)]
+
+
+def element_at(low: Lowering, base: Array, indices: Sequence[Value]) -> Entity:
+    """The element or sub-array at leading indices that are known to be in range."""
+    ndim = ref_type(low, base).ndim
+    view = View(("i",) * len(indices) + (":",) * (ndim - len(indices)), tuple(range(ndim - len(indices))))
+    ref = select(low, base, view, indices)
+    return ref if ndim > len(indices) else Scalar(read(low, ref))

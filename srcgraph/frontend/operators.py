@@ -1,0 +1,149 @@
+"""Operators with Python's own meaning: what raises, what promotes, what is folded."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING
+
+import gast
+
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import expressions
+from srcgraph.frontend.entities import Const, Entity, Scalar, Tup
+from srcgraph.frontend.memory import known_int, refuse
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import COMPOSITES, OPS
+from srcgraph.ir.ops import linalg, numerics
+from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+_PYTHON = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "floordiv": operator.floordiv, "mod": operator.mod, "power": operator.pow,
+    "left_shift": operator.lshift, "right_shift": operator.rshift, "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
+}  # fmt: skip
+
+
+def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Entity:
+    """``x op y`` by Python's rules."""
+    folded = _folded(op, x, y)
+    if folded is not None:
+        return folded
+    if isinstance(x, Tup) and isinstance(y, Tup) and op == "add" and x.cls is y.cls:
+        return Tup(x.items + y.items, x.cls)
+    if isinstance(x, Tup) and op == "mul" and (times := _count(low, y)) is not None:
+        return Tup(x.items * times, x.cls)
+    a, b = low.value(x, "the left operand"), low.value(y, "the right operand")
+    if op == "matmul":
+        return low.entity(linalg.product(a, b), hint)
+    if op in ("div", "floordiv", "mod") and is_python_number(a) and is_python_number(b):
+        b = OPS["check_nonzero"](b, message="division by zero")
+    if op == "power":
+        return power(low, a, b, hint)
+    if op in ("left_shift", "right_shift") and is_python_number(a) and is_python_number(b):
+        a = low.builder.cast(a, INT, weak=True) if a.type.dtype == BOOL else a
+        fine = OPS["greater_equal"](b, 0)
+        low.builder.call_named("check_that", fine, error="ValueError", message="negative shift count")
+    return low.entity(low.builder.call(OPS[op], (a, b), {}, name=hint), hint)
+
+
+def _folded(op: str, x: Entity, y: Entity) -> Const | None:
+    """What Python computes from two literals, unless it raises or is too big to matter."""
+    if not (isinstance(x, Const) and isinstance(y, Const) and x.is_number and y.is_number):
+        if isinstance(x, Const) and isinstance(y, Const) and op == "add" and isinstance(x.value, str):
+            return Const(x.value + y.value)
+        return None
+    if op not in _PYTHON or (op in ("power", "left_shift") and abs(y.value) > 1024):
+        return None
+    try:
+        return Const(_PYTHON[op](x.value, y.value))
+    except (ArithmeticError, TypeError, ValueError):
+        return None  # raised at run time, where Python would
+
+
+def _count(low: Lowering, entity: Entity) -> int | None:
+    if isinstance(entity, Const) and isinstance(entity.value, int):
+        return entity.value
+    return known_int(low, entity.value) if isinstance(entity, Scalar) else None
+
+
+def is_python_number(x: Value) -> bool:
+    return isinstance(x.type, ScalarType) and x.type.weak
+
+
+def power(low: Lowering, x: Value, y: Value, hint: str) -> Entity:
+    """``x ** y``: Python's numbers by Python's rules, NumPy's by NumPy's."""
+    b = low.builder
+    python = is_python_number(x) and is_python_number(y)
+    integers = x.type.dtype.kind in "iub" and y.type.dtype.kind in "iub"
+    if python:
+        if integers and (known_int(low, y) or 0) < 0:
+            x, integers = b.cast(x, FLOAT, weak=True), False
+        check_power(low, x, y)
+    elif integers:
+        numerics.check_integer_power(x, y)
+    if isinstance(x.type, ArrayType) and x.type.dtype == BOOL and is_python_number(y) and known_int(low, y) == 2:
+        return low.entity(OPS["square"](x), hint)  # as NumPy: its dtype is not that of other powers
+    out = b.call(OPS["power"], (x, y), {}, name=hint)
+    if python and not integers and out.type.dtype.kind == "f":
+        _check_power_overflow(low, x, y, out)
+    return low.entity(out, hint)
+
+
+def _check_power_overflow(low: Lowering, x: Value, y: Value, out: Value) -> None:
+    """Python's floats raise where a power of finite numbers is too large."""
+    exponent = known_int(low, y)
+    if exponent is not None and abs(exponent) <= 3:  # squares and the like: kept as plain as the user wrote them
+        return
+    finite = OPS["logical_and"](OPS["isfinite"](x), OPS["isfinite"](low.builder.cast(y, FLOAT, weak=True)))
+    bad = OPS["logical_and"](OPS["isinf"](out), finite)
+    fine = OPS["logical_not"](bad)
+    low.builder.call_named("check_that", fine, error="OverflowError", message="Numerical result out of range")
+
+
+def check_power(low: Lowering, x: Value, y: Value) -> None:
+    """Python's own ``**``: zero to a negative power raises; results that would not be real are refused."""
+    b = low.builder
+    exponent = known_int(low, y) if y.type.dtype.kind in "ib" else None
+    if x.type.dtype.kind in "ib" and y.type.dtype.kind in "ib":
+        if exponent is None:
+            fine = OPS["greater_equal"](y, 0)
+            message = "an integer to a negative power is a float in Python: write a float base, 2.0 ** n"
+            b.call_named("check_that", fine, error="ValueError", message=message)
+        return
+    negative = OPS["less"](y, 0)
+    if y.type.dtype.kind == "f" and literal(b, y) is None:
+        negative = OPS["logical_and"](negative, OPS["greater"](y, -math.inf))
+    zero = OPS["logical_and"](OPS["equal"](x, 0), negative)
+    message = "0.0 cannot be raised to a negative power"
+    b.call_named("check_that", OPS["logical_not"](zero), error="ZeroDivisionError", message=message)
+    if y.type.dtype.kind == "f":
+        whole = OPS["equal"](y, OPS["floor"](y))
+        real = OPS["logical_or"](OPS["logical_not"](OPS["less"](x, 0)), whole)
+        message = "a negative number to a fractional power is complex"
+        b.call_named("check_that", real, error="ValueError", message=message)
+
+
+def unary(low: Lowering, node: gast.UnaryOp, hint: str) -> Entity:
+    entity = expressions.lower(low, node.operand)
+    if isinstance(node.op, gast.Not):
+        test = low.truth(entity)
+        return Const(not test) if isinstance(test, bool) else Scalar(OPS["logical_not"](test))
+    if isinstance(entity, Const) and entity.is_number:
+        function = {gast.USub: operator.neg, gast.UAdd: operator.pos, gast.Invert: operator.invert}[type(node.op)]
+        return Const(function(entity.value))
+    value = low.value(entity, "the operand")
+    if value.type.dtype == BOOL and is_python_number(value):
+        value = low.builder.cast(value, INT, weak=True)
+    if isinstance(node.op, gast.UAdd):
+        return low.entity(COMPOSITES["positive"](value), hint) if value.type.dtype == BOOL else low.entity(value, hint)
+    if isinstance(node.op, gast.USub) and value.type.dtype == BOOL:
+        raise refuse("NumPy has no negative of a boolean", low.loc, "use ~x or np.logical_not(x)", kind=InferenceError)
+    name = "neg" if isinstance(node.op, gast.USub) else "invert"
+    return low.entity(low.builder.call(OPS[name], (value,), {}, name=hint), hint)

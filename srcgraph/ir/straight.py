@@ -1,0 +1,467 @@
+"""Straight code: nodes are typed, named, stamped with their place, and merged with equal ones.
+
+The base of `srcgraph.ir.builder.Builder`, which adds branches and loops. Equal pure nodes visible from a region are one
+node, so common subexpressions cannot arise; integers known to be equal are one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from srcgraph.errors import InternalError, Loc
+from srcgraph.ir.closure import close
+from srcgraph.ir.dims import UNKNOWN, Dim, DimCall, as_dim, prove_nonnegative, symbol
+from srcgraph.ir.graph import NOWHERE, Apply, Graph, Node, Origin, Value
+from srcgraph.ir.op import OPS, Op, building
+from srcgraph.ir.promote import Elementwise
+from srcgraph.ir.types import (
+    INT,
+    PYTHON_TYPE,
+    WEAK_NAME,
+    ArrayType,
+    ScalarType,
+    Type,
+    without_value,
+)
+from srcgraph.ir.view import whole
+
+
+@dataclass(eq=False, slots=True)
+class Region:
+    """Nodes under construction, and what is known and named inside them."""
+
+    params: tuple[Value, ...] = ()
+    nodes: list[Node] = field(default_factory=list)
+    merged: dict[Any, tuple[Value, ...]] = field(default_factory=dict)
+    integers: dict[Any, Value] = field(default_factory=dict)
+    sizes: dict[str, tuple[Value, int]] = field(default_factory=dict)
+    known: list[Dim] = field(default_factory=list)
+    born: set[str] = field(default_factory=set)
+
+    def graph(self, name: str, results: Sequence[Value]) -> Graph:
+        return Graph(name, self.params, tuple(self.nodes), tuple(results))
+
+
+class StraightBuilder:
+    """Appends nodes to the innermost of its regions, and knows what is known of sizes there."""
+
+    def __init__(self, name: str = "graph"):
+        self.name = name
+        self.regions = [Region()]
+        self.origin = NOWHERE
+        self.sizes_not_one: set[str] = set()
+        self.foreign: dict[str, Value] = {}
+        """Integers of regions not open here that may be read all the same: the forward sweep's."""
+        self._symbols: dict[str, int] = {}
+        self._definitions: dict[Value, Apply] = {}
+
+    # -- parameters and the finished graph ------------------------------------------------------
+
+    def param(self, name: str, type: Type) -> Value:
+        """Add a parameter. An integer without a known value gets a symbol of its own."""
+        value = self.fresh(name, type)
+        self.region.params += (value,)
+        self._enter(value)
+        return value
+
+    def finish(self, results: Sequence[Value]) -> Graph:
+        """Return the closed graph."""
+        return close(self.open_graph(results))
+
+    def open_graph(self, results: Sequence[Value]) -> Graph:
+        if len(self.regions) != 1:
+            raise InternalError("a graph was finished inside an open region")
+        return self.region.graph(self.name, results)
+
+    @property
+    def region(self) -> Region:
+        return self.regions[-1]
+
+    @contextmanager
+    def at(self, loc: Loc | None = None, by: str | None = None, origin: Origin | None = None) -> Iterator[None]:
+        """Stamp nodes built inside with this place, or with what derives them."""
+        before = self.origin
+        if origin is None:
+            origin = Origin(loc or before.loc, before.by if by is None else by)
+        self.origin = origin
+        try:
+            with building(self):
+                yield
+        finally:
+            self.origin = before
+
+    # -- symbols and sizes ----------------------------------------------------------------------
+
+    def new_symbol(self, hint: str) -> Dim:
+        hint = hint if hint.isidentifier() else "k"
+        count = self._symbols.get(hint, 0)
+        self._symbols[hint] = count + 1
+        name = hint if count == 0 else f"{hint}_{count}"
+        if count and name in self._symbols:
+            return self.new_symbol(hint)
+        self._symbols.setdefault(name, 1)
+        self.region.born.add(name)
+        return symbol(name)
+
+    def reserve(self, names: frozenset[str]) -> None:
+        """Keep ``names`` from being given to new symbols."""
+        for name in names:
+            self._symbols.setdefault(name, 1)
+
+    def fresh(self, name: str, type: Type) -> Value:
+        """A value that no node defines yet, its unknown integer given a symbol."""
+        return Value(name, self._with_symbol(type, name or "k"))
+
+    def _with_symbol(self, type: Type, hint: str) -> Type:
+        if isinstance(type, ScalarType) and type.dtype == INT and type.value is None:
+            return replace(type, value=self.new_symbol(hint))
+        if isinstance(type, ArrayType) and UNKNOWN in type.shape:
+            shape = tuple(self.new_size(f"{hint}_len") if d == UNKNOWN else d for d in type.shape)
+            return replace(type, shape=shape)
+        return type
+
+    def unknown_sizes(self, type: Type, hint: str = "n") -> Type:
+        """The type with every fact about size and value replaced by new symbols."""
+        if isinstance(type, ArrayType):
+            shape = tuple(d if d == 1 else self.new_size(hint) for d in type.shape)
+            return replace(type, shape=shape)
+        return without_value(type)
+
+    def new_size(self, hint: str = "n") -> Dim:
+        size = self.new_symbol(hint)
+        self.region.known.append(size)
+        return size
+
+    def _enter(self, value: Value) -> None:
+        """Make the sizes and integers that ``value`` gives available in the current region."""
+        type = value.type
+        if isinstance(type, ScalarType) and type.value is not None:
+            self.region.integers.setdefault((type.value, type.weak), value)
+        elif isinstance(type, ArrayType):
+            for axis, size in enumerate(type.shape):
+                if size.symbol and not self._size_source(size.symbol):
+                    self.region.sizes[size.symbol] = (value, axis)
+                    if not self.proves(size):
+                        self.region.known.append(size)
+
+    def _size_source(self, name: str) -> tuple[Value, int] | None:
+        return next((r.sizes[name] for r in reversed(self.regions) if name in r.sizes), None)
+
+    def _integer(self, dim: Dim, weak: bool) -> Value | None:
+        found = (r.integers.get((dim, weak)) for r in reversed(self.regions))
+        return next((v for v in found if v is not None), None)
+
+    def proves(self, dim: Dim) -> bool:
+        """Whether ``dim >= 0`` is known to hold in the current region."""
+        return prove_nonnegative(dim, [k for r in self.regions for k in r.known])
+
+    def learn(self, *dims: Dim) -> None:
+        """Record that each of ``dims`` is nonnegative from here on in this region."""
+        self.region.known.extend(dims)
+
+    def dim_value(self, dim: Dim | int) -> Value:
+        """Return a Python integer equal to ``dim``, computing it if no value in scope is."""
+        dim = as_dim(dim)
+        if dim.const is not None:
+            return self.const(dim.const)
+        found = self._integer(dim, weak=True)
+        if found is not None:
+            return found
+        if dim.symbol:
+            return self._symbol_value(dim.symbol)
+        positive = [t for t in dim.terms if t[1] > 0]
+        negative = [t for t in dim.terms if t[1] < 0]
+        total = None
+        for monomial, coefficient in positive + negative:
+            term = self._monomial_value(monomial, abs(coefficient))
+            if total is None:
+                total = term if coefficient > 0 else self.call(OPS["neg"], (term,))
+            else:
+                total = self.call(OPS["add" if coefficient > 0 else "sub"], (total, term))
+        assert total is not None
+        return total
+
+    def _symbol_value(self, name: str) -> Value:
+        source = self._size_source(name)
+        if source is not None:
+            return self.apply(OPS["dim"], (source[0],), {"axis": source[1]})
+        strong = self._integer(symbol(name), weak=False) or self.foreign.get(name)
+        if strong is None:
+            raise InternalError(f"no value in scope gives the size {name!r}")
+        return self.cast(strong, INT, weak=True)
+
+    def _monomial_value(self, monomial: tuple, coefficient: int) -> Value:
+        total = None if coefficient == 1 and monomial else self.const(coefficient)
+        for atom in monomial:
+            if isinstance(atom, DimCall):
+                name = {"max": "maximum", "min": "minimum", "floordiv": "floordiv", "mod": "mod"}[atom.fn]
+                factor = self._integer(Dim({(atom,): 1}), True)
+                factor = factor or self.call(OPS[name], tuple(self.dim_value(a) for a in atom.args))
+            else:
+                factor = self.dim_value(symbol(atom))
+            total = factor if total is None else self.call(OPS["mul"], (total, factor))
+        assert total is not None
+        return total
+
+    # -- nodes ----------------------------------------------------------------------------------
+
+    def const(self, value: Any, name: str = "") -> Value:
+        """A literal: a Python number (weak), or a NumPy scalar."""
+        return self.apply(OPS["const"], (), {"value": value}, name=name)
+
+    def value(self, x: Any) -> Value:
+        """``x`` as a graph value."""
+        return x if isinstance(x, Value) else self.const(x)
+
+    def call(self, op: Op, args: Sequence[Any], attrs: dict[str, Any] | None = None, name: str = "") -> Any:
+        """Use ``op`` as a user would: numbers are literals, elementwise operands promote and broadcast."""
+        values = [self.value(a) for a in args]
+        if isinstance(op.infer, Elementwise):
+            values = self._aligned(op.infer, values)
+        return self.apply(op, tuple(values), attrs or {}, name=name)
+
+    def call_named(self, name: str, *args: Any, **attrs: Any) -> Any:
+        """Use the op of that name."""
+        return self.call(OPS[name], args, attrs)
+
+    def apply(self, op: Op, inputs: tuple[Value, ...], attrs: dict[str, Any], name: str = "") -> Any:
+        """Append one node, or return the equal one that is there already."""
+        simpler = op.simplify(self, inputs, attrs) if op.simplify else None
+        if simpler is not None:
+            return simpler
+        key = None if op.fresh or op.kind in ("effect", "list") else _merge_key(op, inputs, attrs)
+        found = self._merged(key)
+        if found is None:
+            found = self._append(op, inputs, attrs, name, key)
+        return found[0] if len(found) == 1 else found
+
+    def _merged(self, key: Any) -> tuple[Value, ...] | None:
+        if key is None:
+            return None
+        return next((r.merged[key] for r in reversed(self.regions) if key in r.merged), None)
+
+    def _append(self, op: Op, inputs: tuple[Value, ...], attrs: dict, name: str, key: Any) -> tuple[Value, ...]:
+        types = op.infer(*(v.type for v in inputs), **attrs)
+        types = types if isinstance(types, tuple) else (types,)
+        known = self._known_integer(op, types)
+        if known is not None:
+            return (known,)
+        names = (name,) if len(types) == 1 else ("",) * (len(types) - 1) + (name,)
+        outputs = tuple(Value(n, self._with_symbol(t, n or op.name)) for n, t in zip(names, types, strict=True))
+        folded = self._folded(op, inputs, attrs, outputs[0])
+        if folded is not None:
+            return (folded,)
+        node = Apply(op, inputs, outputs, attrs, self.origin)
+        self.region.nodes.append(node)
+        for output in outputs:
+            self._definitions[output] = node
+            self._enter(output)
+        if key is not None:
+            self.region.merged[key] = outputs
+        if op.learn:
+            self.learn(*op.learn(outputs[0], *inputs))
+        return outputs
+
+    def suggest(self, value: Value, name: str) -> None:
+        """Name a value built here that has no name yet. Names are hints: no graph means anything else by them."""
+        node = self.definition(value)
+        if node is not None and node.op.name != "const" and not value.name:
+            object.__setattr__(value, "name", name)
+
+    def definition(self, value: Value) -> Apply | None:
+        """The node built here that defines ``value``."""
+        return self._definitions.get(value)
+
+    def define(self, value: Value, node: Apply) -> None:
+        """Record the node that defines a value built elsewhere."""
+        self._definitions[value] = node
+
+    def note(self, value: Value, node: Apply | None) -> None:
+        """Enter a value built elsewhere into the current region."""
+        self._enter(value)
+        if node is not None:
+            self.define(value, node)
+
+    def _folded(self, op: Op, inputs: tuple[Value, ...], attrs: dict, out: Value) -> Value | None:
+        """The literal an elementwise op of literals computes."""
+        if op.kind != "elementwise" or not inputs:
+            return None
+        nodes = [self.definition(v) for v in inputs]
+        numbers = [n.attrs["value"] for n in nodes if n is not None and n.op.name == "const"]
+        if len(numbers) != len(inputs):
+            return None
+        with np.errstate(all="ignore"):
+            number = out.type.dtype.type(op.numpy(*numbers, **attrs))
+        return self.const(PYTHON_TYPE[out.type.dtype](number) if out.type.weak else number)
+
+    def _known_integer(self, op: Op, types: tuple[Type, ...]) -> Value | None:
+        """A value in scope that is known to be the integer a pure node would compute."""
+        if op.ordered or op.name == "const" or len(types) != 1:
+            return None
+        type = types[0]
+        if not isinstance(type, ScalarType) or type.value is None or type.dtype != INT:
+            return None
+        if type.value.const is not None:
+            return self.const(type.value.const if type.weak else np.int64(type.value.const))
+        return self._integer(type.value, type.weak)
+
+    def cast(self, x: Value, dtype: np.dtype, weak: bool = False, name: str = "") -> Value:
+        """``x`` with another dtype, or a Python number as NumPy's or the other way round."""
+        return self.apply(OPS["cast"], (x,), {"dtype": dtype, "weak": weak}, name=name)
+
+    def _aligned(self, rule: Elementwise, values: list[Value]) -> list[Value]:
+        """Operands of one dtype signature and of shapes that provably broadcast."""
+        values = [self.scalar(v) if v.type == ArrayType(v.type.dtype, ()) else v for v in values]
+        dtypes, _ = rule.loop([v.type for v in values])
+        values = [self._as_operand(v, t) for v, t in zip(values, dtypes, strict=True)]
+        return self.broadcast(self._unstretched(values))
+
+    def _unstretched(self, values: list[Value]) -> list[Value]:
+        """Numbers in place of arrays filled with one, where another operand has the shape anyway."""
+        out = list(values)
+        for k, value in enumerate(values):
+            node = self.definition(value)
+            if node is None or node.op.name != "broadcast_to" or node.inputs[0].type.ndim:
+                continue
+            if any(j != k and v.type.shape == value.type.shape for j, v in enumerate(out)):
+                out[k] = node.inputs[0]
+        return out
+
+    def _as_operand(self, value: Value, dtype: np.dtype) -> Value:
+        if value.type.dtype == dtype:
+            return value
+        weak = isinstance(value.type, ScalarType) and value.type.weak and dtype in WEAK_NAME
+        return self.cast(value, dtype, True) if weak else self.stored(value, dtype)
+
+    def stored(self, value: Value, dtype: np.dtype) -> Value:
+        """``value`` as a number of an array's dtype; a Python number that does not fit raises, as in NumPy."""
+        kind = value.type.dtype.kind
+        weak = isinstance(value.type, ScalarType) and value.type.weak
+        if weak and dtype.kind in "iu" and (kind == "f" or (kind == "i" and dtype != INT)):
+            self._check_fits_dtype(value, dtype)
+        return self.cast(value, dtype, False)
+
+    def _check_fits_dtype(self, value: Value, dtype: np.dtype) -> None:
+        info = np.iinfo(dtype)
+        if value.type.dtype.kind == "f":
+            number = self.call_named("logical_not", self.call_named("isnan", value))
+            self.call_named("check_that", number, error="ValueError", message="cannot convert float NaN to integer")
+            least, most = float(info.min), float(2**63 if info.max >= 2**63 - 1 else info.max)
+            message = "a float does not fit in 64 bits" if dtype.itemsize == 8 else f"a float does not fit in {dtype}"
+        else:
+            least, most = int(info.min), int(min(info.max, 2**63 - 1))
+            message = f"Python integer out of bounds for {dtype}"
+        above = self.call_named("greater_equal", value, least)
+        below = self.call_named("less" if most == 2.0**63 else "less_equal", value, most)
+        fits = self.call_named("logical_and", above, below)
+        self.call_named("check_that", fits, error="OverflowError", message=message)
+
+    def scalar(self, x: Value) -> Value:
+        """The one element of a 0-d array."""
+        return self.apply(OPS["getitem"], (x,), {"view": whole(0)})
+
+    def broadcast(self, values: list[Value]) -> list[Value]:
+        """Make shapes provably broadcast, inserting run-time checks where sizes are not known equal."""
+        ndim = max((v.type.ndim for v in values), default=0)
+        shapes = {v.type.shape for v in values if v.type.shape}
+        if ndim == 0 or len(shapes) <= 1:
+            return values
+        target = [self._common_size([s[k] for s in shapes_of(values) if len(s) >= -k]) for k in range(-ndim, 0)]
+        return [self.fit(v, target[ndim - v.type.ndim :]) for v in values]
+
+    def _common_size(self, sizes: list[Dim]) -> Dim:
+        """The size all of ``sizes`` broadcast to, checked at run time where it is not certain."""
+        distinct = [d for d in dict.fromkeys(sizes) if d != 1]
+        if not distinct:
+            return as_dim(1)
+        size = distinct[0]
+        for other in distinct[1:]:
+            size = self.joint_size(size, other)
+        return size
+
+    def joint_size(self, x: Dim, y: Dim) -> Dim:
+        """The size two axes broadcast to, checked at run time."""
+        certain = "first" if self.not_one(x) else "second" if self.not_one(y) else ""
+        name = "same_size" if self.not_one(x) and self.not_one(y) else "broadcast_size"
+        attrs = {"of": certain} if name == "broadcast_size" else {}
+        return self.apply(OPS[name], (self.dim_value(x), self.dim_value(y)), attrs).type.value
+
+    def learn_condition(self, cond: Value, holds: bool) -> None:
+        """Record what a comparison of integers says, where it is known to hold or not to."""
+        node = self.definition(cond)
+        if node is None:
+            return
+        name = node.op.name
+        if name == "logical_not":
+            self.learn_condition(node.inputs[0], not holds)
+        elif name == ("logical_and" if holds else "logical_or"):
+            for operand in node.inputs:
+                self.learn_condition(operand, holds)
+        elif name in _COMPARISONS:
+            x, y = (getattr(v.type, "value", None) for v in node.inputs)
+            if x is not None and y is not None:
+                self.learn(*_COMPARISONS[name if holds else _OPPOSITE[name]](x, y))
+
+    def not_one(self, dim: Dim) -> bool:
+        """Whether a size is known not to be 1, so that it cannot be stretched."""
+        if dim.const is not None:
+            return dim.const != 1
+        return dim.symbol in self.sizes_not_one or self.proves(dim - 2)
+
+    def fit(self, value: Value, target: Sequence[Dim]) -> Value:
+        """``value`` with its axes retyped, or stretched, to ``target`` where they are not 1."""
+        shape: tuple[Dim, ...] = value.type.shape
+        if all(d in (t, 1) for d, t in zip(shape, target, strict=True)):
+            return value
+        same = [t if d != 1 and self.not_one(d) else d for d, t in zip(shape, target, strict=True)]
+        value = self.retype(value, same)
+        full = [t if d != 1 else d for d, t in zip(shape, target, strict=True)]
+        if full != same:
+            value = self.apply(OPS["broadcast_to"], (value, *map(self.dim_value, full)), {})
+        return value
+
+    def retype(self, value: Value, shape: Sequence[Dim]) -> Value:
+        """``value`` with its axes known to have these sizes."""
+        if tuple(shape) == value.type.shape:
+            return value
+        return self.apply(OPS["with_shape"], (value, *map(self.dim_value, shape)), {})
+
+    def _add(self, node: Node) -> tuple[Value, ...]:
+        self.region.nodes.append(node)
+        for output in node.outputs:
+            self._enter(output)
+        return node.outputs
+
+
+_COMPARISONS = {
+    "less": lambda x, y: [y - x - 1],
+    "less_equal": lambda x, y: [y - x],
+    "greater": lambda x, y: [x - y - 1],
+    "greater_equal": lambda x, y: [x - y],
+    "equal": lambda x, y: [x - y, y - x],
+    "not_equal": lambda x, y: [],
+}
+_OPPOSITE = {
+    "less": "greater_equal",
+    "less_equal": "greater",
+    "greater": "less_equal",
+    "greater_equal": "less",
+    "equal": "not_equal",
+    "not_equal": "equal",
+}
+
+
+def _merge_key(op: Op, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> Any:
+    ids = [id(v) for v in inputs]
+    if op.commutative:
+        ids.sort()
+    return (op.name, *ids, *((k, type(v).__name__, repr(v)) for k, v in sorted(attrs.items())))
+
+
+def shapes_of(values: Sequence[Value]) -> list[tuple[Dim, ...]]:
+    return [v.type.shape for v in values]
