@@ -5,8 +5,10 @@ for each of its lines, and the array copies that had to be made.
 
 The stages, in order:
 uses       who reads and who overwrites each value
-schedule   graph to items: what gets a variable, what is nested, which loops run
-kernels    loop nests over arrays: made, stored into, reduced, and fused with their neighbours
+decisions  what gets a variable, what is nested, what needs memory
+schedule   graph to items, by these decisions: statements and loops
+kernels    loop nests over arrays: made, stored into, reduced
+fusion     neighbouring nests joined
 expr       an element of an array at an index, as one nested expression
 items      the vocabulary between schedule and text: statements whose variables have no names yet
 storage    values become buffers: which store is in place, which needs a copy

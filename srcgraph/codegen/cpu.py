@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from srcgraph.codegen.body import Body
+from srcgraph.codegen.decisions import transparent
 from srcgraph.codegen.expr import loop_index
 from srcgraph.codegen.items import Block, Item, Kernel, Let, LoopStore, Ref, all_blocks, all_exprs, refs
 from srcgraph.codegen.names import Names
 from srcgraph.codegen.outline import outlined
-from srcgraph.codegen.schedule import Scheduler, transparent
+from srcgraph.codegen.schedule import Scheduler
 from srcgraph.codegen.source import Places, Text, emit
 from srcgraph.codegen.storage import Copied, Interface, assign_storage
 from srcgraph.codegen.tidy import tidy

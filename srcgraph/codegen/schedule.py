@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from srcgraph.codegen import kernels
-from srcgraph.codegen.expr import Expressions, call, filled, literal, number, repeats_operand, subscript
+from srcgraph.codegen import fusion, kernels
+from srcgraph.codegen.decisions import Decisions, transparent
+from srcgraph.codegen.expr import call, filled, literal, number, subscript
 from srcgraph.codegen.items import Block, Branch, Do, Item, Let, Loop, Raise, Store, ref, refs
-from srcgraph.codegen.uses import Place, Use, Uses, analyse, in_memory
+from srcgraph.codegen.uses import Place, in_memory
 from srcgraph.errors import InternalError
-from srcgraph.ir.closure import open_, renamed
+from srcgraph.ir.closure import open_
 from srcgraph.ir.dims import Dim
-from srcgraph.ir.graph import NOWHERE, Apply, Call, For, Graph, If, Node, Origin, Value, While, node_graphs
-from srcgraph.ir.types import INT, PY_BOOL, PY_INT, ArrayType, ScalarType
-from srcgraph.ir.view import element, transposed
-
-NEST_LIMIT = 24
-"""A nested expression longer than this many ops is split into named parts."""
+from srcgraph.ir.graph import NOWHERE, Apply, Call, For, Graph, If, Node, Origin, Value, While
+from srcgraph.ir.types import PY_BOOL, PY_INT, ArrayType, ScalarType
+from srcgraph.ir.view import element
 
 
 def schedule(graph: Graph, target: str = "cpu") -> tuple[Block, Graph]:
@@ -33,68 +30,8 @@ def schedule(graph: Graph, target: str = "cpu") -> tuple[Block, Graph]:
     return scheduler.function(), plain
 
 
-# -- what means nothing to generated code -----------------------------------------------------------
-
-
-def transparent(graph: Graph) -> Graph:
-    """Without nodes that pass a value through: checks' results, Python's float against NumPy's."""
-    env: dict[Value, Value] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        current = _inner(_renamed_node(node, env))
-        if isinstance(current, Apply) and passes_through(current):
-            env[current.outputs[0]] = current.inputs[0]
-            if current.op.kind != "check":
-                continue
-        nodes.append(current)
-    return replace(graph, nodes=tuple(nodes), results=tuple(env.get(v, v) for v in graph.results))
-
-
-def passes_through(node: Apply) -> bool:
-    """Whether generated code can use the first operand in place of the result."""
-    if node.op.check is not None:
-        return node.op.check.passes == "x"
-    if node.op.name == "cast":
-        return node.inputs[0].type.dtype == node.attrs["dtype"]
-    return node.op.name == "with_shape"
-
-
-def _renamed_node(node: Node, env: dict[Value, Value]) -> Node:
-    if not env:
-        return node
-    holder = Graph("", (), (node,), ())
-    return renamed(holder, env).nodes[0]
-
-
-def _inner(node: Node) -> Node:
-    match node:
-        case If():
-            return replace(node, then=transparent(node.then), orelse=transparent(node.orelse))
-        case While():
-            same = dict(zip(node.cond.params, node.body.params, strict=True))
-            cond = replace(renamed(node.cond, same), params=node.body.params)
-            return replace(node, cond=transparent(cond), body=transparent(node.body))
-        case For():
-            return replace(node, body=transparent(node.body))
-    return node
-
-
-# -- the schedule -----------------------------------------------------------------------------------
-
-
-class Scheduler:
-    """Decides names and emits items, region by region."""
-
-    def __init__(self, graph: Graph, target: str):
-        self.graph = graph
-        self.uses: Uses = analyse(graph)
-        self.variables: set[Value] = set()
-        self.providers: dict[str, Value] = {}
-        self.write = Expressions(self.variables, self.uses.definition, self.providers, self.uses.owners, target)
-        self.made: set[Value] = set()
-        """Delayed arrays that have to be in memory after all."""
-        self.hints: dict[Value, str] = {}
-        """Names for values the user gave none."""
+class Scheduler(Decisions):
+    """Emits items, region by region."""
 
     def function(self) -> Block:
         self.variables.update(self.graph.params)
@@ -120,193 +57,6 @@ class Scheduler:
                     shape = ast.Attribute(ref(value), "shape", ast.Load())
                     yield Let(holder, subscript(shape, [number(axis)]))
 
-    def decide(self, graph: Graph) -> None:
-        """Which arrays are made, last first: what reads a delayed array decides when that is evaluated."""
-        for node in reversed(graph.nodes):
-            for inner in node_graphs(node):
-                self.decide(inner)
-            if isinstance(node, Apply) and self.can_delay(node) and isinstance(node.outputs[0].type, ArrayType):
-                if self.needs_memory(node.outputs[0]):
-                    self.made.add(node.outputs[0])
-
-    def can_delay(self, node: Apply) -> bool:
-        return node.op.kind in ("elementwise", "structural") and node.op.name != "copy"
-
-    # -- decisions ------------------------------------------------------------------------------
-
-    def needs_name(self, value: Value) -> bool:
-        """Whether a scalar gets a variable of its own."""
-        node = self.uses.definition[value]
-        if node.op.name == "const":
-            return False
-        known = value.type.value if isinstance(value.type, ScalarType) else None
-        if known is not None and value.type.dtype == INT:
-            if known.symbol is None or known.symbol in self.providers:
-                return False
-            if self.uses.symbols[known.symbol] > 1:
-                return not self.counts_trips(value, node)
-        if self.is_converted_integer(value, node):
-            return False
-        readers = self.uses.reads[value]
-        if value.name or len(readers) != 1 or node.op.kind in ("reduction", "library"):
-            return True
-        return not self.nests(value, readers[0])
-
-    def counts_trips(self, value: Value, node: Apply) -> bool:
-        """Whether a list's length is only read as the number of trips of one loop: ``range(len(xs))``."""
-        if node.op.name != "list_len" or value.name or self.uses.symbols[value.type.value.symbol] != 2:
-            return False
-        ends: list[Use] = []
-        for use in self.uses.reads[value]:
-            less_one = isinstance(use.node, Apply) and use.node.op.name == "sub"
-            ends += self.uses.reads[use.node.outputs[0]] if less_one and use.node is not None else [use]
-        loops = {u.node for u in ends if isinstance(u.node, For) and self.is_unread_countdown(u.node)}
-        if len(loops) != 1 or any(u.node not in loops for u in ends):
-            return False
-        place, end = self.uses.defined_at[value], ends[0].place
-        return place.graph is end.graph and not self.overtaken(value, place, end)
-
-    def is_unread_countdown(self, node: For) -> bool:
-        """Whether a loop counts down to 0 by an index that nothing reads."""
-        index = node.body.params[0]
-        unread = not self.uses.reads[index] and self.uses.symbols[index.type.value.symbol] == 1
-        return unread and node.stop.type.value == -1 and node.step.type.value == -1
-
-    def is_converted_integer(self, value: Value, node: Apply) -> bool:
-        """Whether a number is an integer variable as a float, which costs nothing to write again."""
-        if value.name or node.op.name != "cast":
-            return False
-        number = node.inputs[0]
-        known = number.type.value if isinstance(number.type, ScalarType) else None
-        return number in self.variables or (known is not None and known.symbol in self.providers)
-
-    def nests(self, value: Value, use: Use) -> bool:
-        """Whether a number read once may stand inside the expression that reads it."""
-        place = self.uses.defined_at[value]
-        if use.place.graph is not place.graph:
-            return False
-        if isinstance(use.node, Apply):
-            if use.role == "operand" and self.in_loop_nest(use.node):
-                return self.uses.definition[value].op.name == "neg" and self.weight(value) == 1
-            if self.repeated(use.node, value) or self.weight(value) > NEST_LIMIT:
-                return False
-        if isinstance(use.node, While) and use.role != "carry":
-            return False
-        return not self.overtaken(value, place, self.evaluated_at(use))
-
-    def in_loop_nest(self, node: Apply) -> bool:
-        """Whether a node's operands are evaluated at each point of a nest."""
-        if node.op.kind == "update":
-            return node.attrs["view"] != element(node.inputs[0].type.ndim)
-        return node.op.kind in ("elementwise", "structural") and isinstance(node.outputs[0].type, ArrayType)
-
-    def repeated(self, node: Apply, value: Value) -> bool:
-        text = node.op.emit.get(self.write.target, "")
-        if node.op.check is not None:
-            check = node.op.check
-            shown = [v for v, n in zip(node.inputs, "xy", strict=False) if "{" + n + "}" in check.message]
-            counted = check.passes != "x" or value in shown
-            return counted or value in _repeated_in(check.fails, node)
-        if node.op.kind != "elementwise" or not text:
-            return False
-        return value in _repeated_in(text, node)
-
-    def weight(self, value: Value) -> int:
-        """How many ops would nest in an expression."""
-        node = self.uses.definition.get(value)
-        if node is None or value in self.variables or node.op.name == "const":
-            return 0
-        return 1 + sum(self.weight(v) for v in node.inputs if v.type.ndim == 0)
-
-    def evaluated_at(self, use: Use) -> Place:
-        """Where something read at ``use`` is finally evaluated: delayed readers put it off."""
-        place = use.place
-        node = use.node
-        while isinstance(node, Apply) and self.is_delayed(node):
-            later = self.uses.reads[node.outputs[0]]
-            if not later:
-                break
-            ends = [u for u in later if u.place.graph is place.graph]
-            if len(ends) != len(later):
-                break
-            last = max(ends, key=lambda u: u.place.position)
-            place, node = last.place, last.node
-        return place
-
-    def is_delayed(self, node: Apply) -> bool:
-        out = node.outputs[0]
-        return out not in self.variables and out not in self.made and self.can_delay(node)
-
-    def overtaken(self, value: Value, place: Place, end: Place) -> bool:
-        """Whether an array an expression reads is overwritten before the expression is evaluated."""
-        taken = {v for p, v in self.uses.overwrites[place.graph] if place.position < p < end.position}
-        return not taken.isdisjoint(self.arrays_read(value))
-
-    def arrays_read(self, value: Value) -> set[Value]:
-        """The arrays in memory that an expression for ``value`` reads."""
-        found: set[Value] = set()
-        stack, seen = [value], {value}
-        while stack:
-            current = stack.pop()
-            node = self.uses.definition.get(current)
-            known = current in self.variables or current in self.made or current in self.uses.consumed
-            known = known or node is None or not self.can_delay(node)
-            if current is not value and known:
-                if in_memory(current):
-                    found.add(current)
-                continue
-            for v in node.inputs if node is not None else ():
-                if v not in seen:
-                    seen.add(v)
-                    stack.append(v)
-        return found
-
-    def needs_memory(self, value: Value) -> bool:
-        """Whether a delayed array has to be made."""
-        node = self.uses.definition[value]
-        place = self.uses.defined_at[value]
-        readers = self.uses.reads[value]
-        if value in self.uses.consumed or any(self.wants_memory(value, u) for u in readers):
-            return True
-        if any(u.place.graph is not place.graph for u in readers) and not self.is_free(node):
-            return True
-        if len(readers) > 1 and not self.is_free(node):
-            return True
-        if any(u.place.graph is not place.graph for u in readers):
-            return self.overtaken_below(value, place, readers)
-        return any(self.overtaken(value, place, self.evaluated_at(u)) for u in readers)
-
-    def overtaken_below(self, value: Value, place: Place, readers: Sequence[Use]) -> bool:
-        """As `overtaken`, for a view read inside loops or branches that follow."""
-        end = max(self.top_position(u.place, place.graph) for u in readers)
-        taken = {v for p, v in self.uses.overwrites[place.graph] if place.position < p <= end}
-        return not taken.isdisjoint(self.arrays_read(value))
-
-    def top_position(self, place: Place, graph: Graph) -> int:
-        while place.graph is not graph:
-            assert place.parent is not None
-            place = place.parent
-        return place.position
-
-    def wants_memory(self, value: Value, use: Use) -> bool:
-        """Whether a reader needs ``value`` as an array."""
-        node = use.node
-        if not isinstance(node, Apply):
-            return True
-        if node.op.name == "matmul" and is_transpose(self.uses.definition.get(value)):
-            return False
-        if node.op.kind in ("library", "list"):
-            return True
-        if is_transpose(node) and node.outputs[0] not in self.made:
-            return any(
-                isinstance(u.node, Apply) and u.node.op.name == "matmul" for u in self.uses.reads[node.outputs[0]]
-            )
-        return node.op.name == "broadcast_to" and kernels.stretches_at_run_time(node)
-
-    def is_free(self, node: Apply) -> bool:
-        """Whether evaluating a delayed array's element costs no more than reading one."""
-        return node.op.kind == "structural" or node.op.name in ("neg", "cast")
-
     # -- items ----------------------------------------------------------------------------------
 
     def block(self, graph: Graph, parent: Place | None, items: list[Item] | None = None) -> Block:
@@ -320,7 +70,7 @@ class Scheduler:
                     out += self.provide(value)
         results = [self.handed_on(v) for v in graph.results]
         origins = [self.origin_of(v) for v in graph.results]
-        return Block(kernels.fused(out, self), results, list(graph.results), origins)
+        return Block(fusion.fused(out, self), results, list(graph.results), origins)
 
     def origin_of(self, value: Value) -> Origin:
         """Where a value is computed; NOWHERE for parameters."""
@@ -524,17 +274,6 @@ class Scheduler:
             self.name(value)
             items += self.provide(value)
         return items
-
-
-def is_transpose(node: Node | None) -> bool:
-    """Whether a node gives all of a matrix with its axes swapped."""
-    return isinstance(node, Apply) and node.op.name == "getitem" and node.attrs["view"] == transposed(2, (1, 0))
-
-
-def _repeated_in(text: str, node: Apply) -> set[Value]:
-    """The operands a template evaluates more than once."""
-    again = repeats_operand(text)
-    return {v for v, n in zip(node.inputs, "xyz", strict=False) if n in again}
 
 
 class _Kept(dict):

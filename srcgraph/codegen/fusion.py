@@ -1,0 +1,163 @@
+"""Neighbouring loop nests over the same lengths become one, where no element is read before it is made."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from srcgraph.codegen.expr import loop_index
+from srcgraph.codegen.items import (
+    Access,
+    InnerReduce,
+    Item,
+    Kernel,
+    Let,
+    LoopLet,
+    LoopReduce,
+    LoopStore,
+    Part,
+    Ref,
+    reads_of,
+    ref,
+    writes_of,
+)
+from srcgraph.ir.graph import Apply, Value
+
+if TYPE_CHECKING:
+    from srcgraph.codegen.schedule import Scheduler
+
+
+def fused(items: list[Item], s: Scheduler) -> list[Item]:
+    """Join neighbouring nests over the same lengths where no element is read before it is made."""
+    out: list[Item] = []
+    for item in items:
+        if isinstance(item, Kernel):
+            at = _partner(out, item, s)
+            if at is not None:
+                moved = out[at + 1 :]
+                joined = _joined(out[at], item, s)  # type: ignore[arg-type]
+                out[at:] = [*moved, joined]
+                continue
+        out.append(item)
+    return out
+
+
+def _partner(out: list[Item], item: Kernel, s: Scheduler) -> int | None:
+    """The last nest before ``item`` that it can join: only lets that do not need it may lie between."""
+    between: list[Item] = []
+    for at in range(len(out) - 1, -1, -1):
+        before = out[at]
+        if isinstance(before, Kernel):
+            free = all(_independent(before, b) for b in between)
+            return at if free and _can_join(before, item, s) else None
+        if not isinstance(before, Let):
+            return None
+        between.append(before)
+    return None
+
+
+def _independent(kernel: Kernel, item: Item) -> bool:
+    """Whether a let may run before a nest that stands before it."""
+    made_there = set(writes_of(kernel))
+    changed = {p.base for p in kernel.parts if isinstance(p, LoopStore) and p.base is not None}
+    return made_there.isdisjoint(reads_of(item)) and changed.isdisjoint(reads_of(item))
+
+
+def _can_join(first: Kernel, second: Kernel, s: Scheduler) -> bool:
+    if first.dims != second.dims:
+        return False
+    made_by_first = {p.target: p.at for p in first.parts if isinstance(p, LoopStore)}
+    sums = {p.acc for p in first.parts if isinstance(p, LoopReduce)}
+    if not sums.isdisjoint(reads_of(second)):
+        return False
+    overwritten = {p.base for p in first.parts if isinstance(p, LoopStore) and p.base is not None}
+    for value, index in _accesses(second):
+        if value in overwritten or (value in made_by_first and index != made_by_first[value]):
+            return False
+    for part in second.parts:
+        if isinstance(part, LoopStore) and part.base is not None:
+            if part.base in made_by_first and made_by_first[part.base] != part.at:
+                return False
+            if any(v is part.base and i != part.at for v, i in _accesses(first)):
+                return False
+            if part.combine and _partial(part, second):
+                return False
+            if part.base in made_by_first and _readers_outside(part.base, _both(first, second), s):
+                return False  # what the first nest made is needed after the second has changed it
+    return not any(isinstance(p, LoopStore) and p.combine and _partial(p, first) for p in first.parts)
+
+
+def _partial(part: LoopStore, kernel: Kernel) -> bool:
+    """Whether several points of the nest store into one place."""
+    used = {s for d in part.at for s in d.symbols()}
+    return not all(f"@{k}" in used for k, d in enumerate(kernel.dims) if d != 1)
+
+
+def _accesses(kernel: Kernel) -> Iterator[Access]:
+    for part in kernel.parts:
+        yield from part.reads
+
+
+def _joined(first: Kernel, second: Kernel, s: Scheduler) -> Kernel:
+    return _contracted(_both(first, second), s)
+
+
+def _both(first: Kernel, second: Kernel) -> Kernel:
+    return Kernel(first.dims, first.parts + second.parts, first.extents, first.fresh + second.fresh, first.origin)
+
+
+def _contracted(kernel: Kernel, s: Scheduler) -> Kernel:
+    """New arrays that only this nest reads, each element where it is made, become loop numbers."""
+    index = loop_index(kernel.dims)
+    for value, _ in list(kernel.fresh):
+        places = [i for v, i in _accesses(kernel) if v is value]
+        if not places or any(i != index for i in places) or value in s.uses.consumed:
+            continue
+        if _readers_outside(value, kernel, s):
+            continue
+        kernel.fresh = [(v, e) for v, e in kernel.fresh if v is not value]
+        kernel.parts = [_as_let(p, value) for p in kernel.parts]
+    return kernel
+
+
+def _readers_outside(value: Value, kernel: Kernel, s: Scheduler) -> bool:
+    """Whether anything but the values this nest computes reads ``value``."""
+    inside = {p.target for p in kernel.parts if isinstance(p, LoopStore)}
+    inside |= {p.value for p in kernel.parts if isinstance(p, LoopLet)}
+    inside |= {p.acc for p in kernel.parts if isinstance(p, LoopReduce | InnerReduce)}
+    stack = [value]
+    seen: set[Value] = set()
+    while stack:
+        current = stack.pop()
+        for use in s.uses.reads[current]:
+            if not isinstance(use.node, Apply) or s.wants_memory(current, use):
+                return True
+            out = use.node.outputs[0]
+            if out in inside or out in seen:
+                continue
+            if out in s.variables or not s.is_delayed(use.node):
+                return True
+            seen.add(out)
+            stack.append(out)
+    return False
+
+
+def _as_let(part: Part, value: Value) -> Part:
+    part.reads = [r for r in part.reads if r[0] is not value]
+    if isinstance(part, LoopStore) and part.target is value:
+        return LoopLet(value, part.expr, part.reads, part.origin)
+    part.expr = _Numbered(value).visit(part.expr)
+    return part
+
+
+class _Numbered(ast.NodeTransformer):
+    """Reads of one array's element become reads of the loop number."""
+
+    def __init__(self, value: Value):
+        self.value = value
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if isinstance(node.value, Ref) and node.value.value is self.value:
+            return ref(self.value)
+        return self.generic_visit(node)  # type: ignore[return-value]
