@@ -222,6 +222,19 @@ def f(a):
 }
 
 TYPES: dict[str, str] = {
+    "sum of None": """
+import numpy as np
+
+def f(a):
+    start = None
+    return np.sum(start) + a
+""",
+    "where with text": """
+import numpy as np
+
+def f(x):
+    return np.where(x > 1.5, "high", "low")
+""",
     "number plus text": """
 def f(a):
     return a + "one"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import linecache
 import math
+import pickle
 import textwrap
 import types
 from collections.abc import Callable, Iterator
@@ -242,6 +244,45 @@ def test_lambdas_made_in_a_loop() -> None:
     late = [lambda v: v * k for k in (1.0, 2.0)]
     assert [sg.compile(f)(3.0) for f in early] == [3.0, 6.0]
     assert [sg.compile(f)(3.0) for f in late] == [6.0, 6.0]
+
+
+def slope_of_cube(x):
+    return x**3
+
+
+slope_of_cube = sg.grad(slope_of_cube)
+
+
+@sg.compile
+def cube(x):
+    return x**3
+
+
+def quartic(x):
+    return x**4
+
+
+def test_pickled_by_reference() -> None:
+    """As functions are, so that they can be sent to other processes."""
+    assert pickle.loads(pickle.dumps(cube)) is cube and copy.deepcopy(cube) is cube
+    assert pickle.loads(pickle.dumps(slope_of_cube)) is slope_of_cube
+    assert pickle.loads(pickle.dumps(sg.grad(sg.grad(quartic))))(2.0) == 48.0
+
+
+def test_wrapper_of_the_same_name() -> None:
+    """What is called is compiled, and it calls another function of its name."""
+    f = define("""
+        import functools
+        def plus_ten(f):
+            @functools.wraps(f)
+            def inner(*args):
+                return 10.0 + f(*args)
+            return inner
+        @plus_ten
+        def f(x):
+            return 2.0 * x
+    """)
+    assert sg.compile(f)(1.0) == f(1.0) == 12.0 and sg.grad(f)(1.0) == 2.0
 
 
 # -- which function --------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import numpy as np
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import arrays, calls
 from srcgraph.frontend.entities import Array, Const, Entity, Method, Scalar, Tup
-from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import ref_type, refuse
 from srcgraph.frontend.resolve import methods
 from srcgraph.ir.dims import Dim, product
@@ -35,7 +34,7 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return _python_attribute(low, base.value, name)
     if isinstance(base, Tup) and name in ("append", "extend", "insert", "pop"):
         raise refuse("lists that grow are not supported", low.loc, "make an array of the right length and fill it")
-    raise refuse(f"attribute {name!r} of {describe(base)} is not supported", low.loc, kind=InferenceError)
+    raise refuse(f"attribute {name!r} of {low.shown(base)} is not supported", low.loc, kind=InferenceError)
 
 
 def _of_module(low: Lowering, module: types.ModuleType, name: str) -> Entity:
@@ -98,7 +97,7 @@ def _of_number(low: Lowering, base: Entity, name: str) -> Entity:
                 return base
         if name in arrays.METHODS or name in methods():
             return Method(base, name)
-    raise refuse(f"attribute {name!r} of {describe(base)} is not supported", low.loc, kind=InferenceError)
+    raise refuse(f"attribute {name!r} of {low.shown(base)} is not supported", low.loc, kind=InferenceError)
 
 
 def call_method(

@@ -59,7 +59,7 @@ def apply(low: Lowering, function: Entity, args: Sequence[Entity], kwargs: dict[
             return attributes.call_method(low, receiver, name, args, kwargs, hint)
         case Const(value=value) if callable(value):
             return call_object(low, value, args, kwargs, hint)
-    raise refuse(f"{describe(function)} cannot be called", low.loc, kind=InferenceError)
+    raise refuse(f"{low.shown(function)} cannot be called", low.loc, kind=InferenceError)
 
 
 def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str) -> Entity:
@@ -162,6 +162,8 @@ def _bind_composite(
         supported = f"{name}({', '.join(map(_parameter_text, signature.parameters.values()))})"
         raise refuse(f"{name}: {error}", low.loc, f"supported: {supported}") from None
     for name, entity in given.arguments.items():
+        if isinstance(entity, Const) and not entity.is_number and _must_be_number(signature.parameters[name], record):
+            low.value(entity, f"an argument of {name_of(record)}")  # says that it is none
         if name in record.static:
             given.arguments[name] = low.static(entity, f"{name!r} of {name_of(record)}")
         elif isinstance(entity, tuple):  # *args
@@ -169,6 +171,11 @@ def _bind_composite(
         else:
             given.arguments[name] = _argument(low, entity, name_of(record), numpy_flavour)
     return given
+
+
+def _must_be_number(parameter: inspect.Parameter, record: Composite) -> bool:
+    """Whether a parameter has to be given, as a number or an array."""
+    return parameter.name not in record.static and parameter.default is inspect.Parameter.empty
 
 
 def name_of(record: Op | Composite) -> str:

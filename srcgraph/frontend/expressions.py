@@ -10,7 +10,6 @@ import gast
 from srcgraph.errors import InferenceError, InternalError, Loc, Problem, SrcgraphError
 from srcgraph.frontend import attributes, calls, conditions, indexing, operators, statements
 from srcgraph.frontend.entities import Array, Const, Entity, SliceOf, Tup, Unusable
-from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import (
     Refusal,
     ref_type,
@@ -138,7 +137,7 @@ def items_of(low: Lowering, entity: Entity, wanted: int | None = None) -> list[E
         if count is not None:
             return [indexing.element_at(low, entity, [low.builder.const(k)]) for k in range(count)]
         raise refuse("the number of items of an array is known only at run time", low.loc, "index it instead")
-    raise refuse(f"{describe(entity)} cannot be unpacked", low.loc, kind=InferenceError)
+    raise refuse(f"{low.shown(entity)} cannot be unpacked", low.loc, kind=InferenceError)
 
 
 def _check_unpacked(low: Lowering, size: Dim, wanted: int) -> None:

@@ -34,7 +34,6 @@ from srcgraph.frontend.headers import (
     share_with_entry,
     widen,
 )
-from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import as_index, ref_type, refuse
 from srcgraph.frontend.scope import assigned
 from srcgraph.ir.graph import Value
@@ -124,7 +123,7 @@ def items_by_position(low: Lowering, over: Entity) -> tuple[Value, Callable[[Val
             return count, lambda k: item(OPS["sub"](OPS["sub"](count, 1), k))
         case Tup(items=items):
             raise refuse("a tuple cannot be mixed with arrays in one loop", low.loc, f"it has {len(items)} items")
-    raise refuse(f"cannot loop over {describe(over)}", low.loc, kind=InferenceError)
+    raise refuse(f"cannot loop over {low.shown(over)}", low.loc, kind=InferenceError)
 
 
 def _zipped(low: Lowering, parts: Sequence[Entity]) -> tuple[Value, Callable[[Value], Entity]]:

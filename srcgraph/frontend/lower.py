@@ -134,8 +134,19 @@ class Lowering:
                 return read(self, entity)
             case Unusable():
                 raise self.unusable(entity)
+        if not what.startswith("'"):
+            what = repr(name) if (name := self.name_of(entity)) else what
         subject = f"{what} is" if what else "this is"
         raise refuse(f"{subject} {describe(entity)}; a number or an array is needed", self.loc, kind=InferenceError)
+
+    def name_of(self, entity: Entity) -> str:
+        """The name of a variable that is this very entity, or ''."""
+        return next((n for n, e in self.state.names.items() if e is entity and n.isidentifier()), "")
+
+    def shown(self, entity: Entity) -> str:
+        """An entity for messages: what it is, and its name if it has one."""
+        name = self.name_of(entity)
+        return f"{name!r} ({describe(entity)})" if name else describe(entity)
 
     def unusable(self, entity: Unusable) -> Refusal:
         notes = (f"it became so at {entity.loc}",) if entity.loc else ()

@@ -104,7 +104,7 @@ def len_(low: Lowering, x: Entity) -> Entity:
         if not kind.ndim:
             raise refuse("len() of an array without axes", low.loc, kind=InferenceError)
         return Scalar(low.builder.dim_value(kind.shape[0]))
-    raise refuse(f"len() of {describe(x)}", low.loc, kind=InferenceError)
+    raise refuse(f"len() of {low.shown(x)}", low.loc, kind=InferenceError)
 
 
 def scalar_value(low: Lowering, x: Entity, what: str) -> Value:

@@ -108,7 +108,8 @@ class Lowered:
     program: Program
     summary: Summary
     guards: tuple[Guard, ...]
-    parameters: tuple[str, ...] = ()
+    spread: str = ""
+    """The name of its ``*`` parameter."""
 
 
 def lower_entry(code: FunctionCode, args: dict[str, Skeleton], static: frozenset[Any] = frozenset()) -> Lowered:
@@ -130,10 +131,13 @@ def lower_entry(code: FunctionCode, args: dict[str, Skeleton], static: frozenset
         A number has to be made part of the signature.
     """
     session = Session(lower_callee, static)
+    session.active.append((code, code.name))
     summary = _lower(session, code, args, {}, code.name)
     raise_all(session.problems)
     graphs = {**session.graphs, summary.name: summary.graph}
-    return Lowered(Program(graphs, summary.name), summary, tuple(session.guards.values()), tuple(args))
+    vararg = code.node.args.vararg
+    spread = vararg.id if vararg is not None else ""
+    return Lowered(Program(graphs, summary.name), summary, tuple(session.guards.values()), spread)
 
 
 def _lower(

@@ -23,7 +23,7 @@ from srcgraph.frontend.entities import (
     Tup,
     Unusable,
 )
-from srcgraph.frontend.join import Joiner, describe
+from srcgraph.frontend.join import Joiner
 from srcgraph.frontend.memory import Dead, content, ref_type, refuse, write
 from srcgraph.frontend.scope import assigned
 from srcgraph.ir.graph import Apply, Value
@@ -157,7 +157,7 @@ def array_of(low: Lowering, entity: Entity, node: Any) -> Array:
     if isinstance(entity, Unusable):
         raise low.unusable(entity)
     raise refuse(
-        f"cannot store into {describe(entity)}", low.loc, "only arrays can be stored into", kind=InferenceError
+        f"cannot store into {low.shown(entity)}", low.loc, "only arrays can be stored into", kind=InferenceError
     )
 
 

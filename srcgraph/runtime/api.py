@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import types
 from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
-from srcgraph.errors import ArgumentError
+import numpy as np
+
+from srcgraph.errors import ArgumentError, Problem
 from srcgraph.frontend.session import FunctionCode, prepare
 from srcgraph.ir.graph import Graph
 from srcgraph.runtime.html import hint
@@ -103,6 +106,16 @@ class Compiled:
         """The generated Python text for these arguments."""
         return self.version(self.bound(args, kwargs))[0].generated.text.text
 
+    def __reduce__(self) -> Any:
+        """Pickled by reference, as functions are."""
+        return _restored, (self.py_func.__module__, self.py_func.__qualname__, self.transforms, self.source)
+
+    def __copy__(self) -> Compiled:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Compiled:
+        return self
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
@@ -116,6 +129,16 @@ class Compiled:
         return inspection(self.code, self.newest)._repr_html_()
 
 
+def _restored(module: str, qualname: str, transforms: tuple[Transform, ...], source: str | None) -> Compiled:
+    """What was pickled: found by name, and transformed if what has that name is not."""
+    found: Any = importlib.import_module(module)
+    for part in qualname.split("."):
+        found = getattr(found, part)
+    if isinstance(found, Compiled) and found.transforms == transforms:
+        return found
+    return Compiled(as_function(found), transforms, source)
+
+
 def as_function(function: Any) -> types.FunctionType:
     """The Python function behind ``function``.
 
@@ -126,8 +149,19 @@ def as_function(function: Any) -> types.FunctionType:
     """
     inner = function if isinstance(function, types.FunctionType) else getattr(function, "py_func", None)
     if not isinstance(inner, types.FunctionType):
-        raise ArgumentError(f"{function!r} is not a Python function")
+        raise ArgumentError(Problem(f"{function!r} is not a Python function", hint=_instead(function)))
     return inner
+
+
+def _instead(function: Any) -> str:
+    """What to compile instead of something callable."""
+    if isinstance(function, types.MethodType):
+        return "write a function that takes the numbers and arrays it uses of its object as arguments"
+    if isinstance(function, functools.partial):
+        return "write a function that calls it: def g(x): return f(x, option)"
+    if callable(function) and not isinstance(function, type) and hasattr(function, "__name__"):
+        return f"write a function that calls it: def g(x): return {function.__name__}(x)"
+    return ""
 
 
 def compile(function: Callable | None = None, /, *, source: str | None = None) -> Any:
@@ -272,7 +306,8 @@ def _differentiated(
 
 
 def _argnums(argnums: Any) -> int | tuple[int, ...]:
-    many = tuple(argnums) if isinstance(argnums, list | tuple) else (argnums,)
-    if not many or not all(isinstance(k, int) and not isinstance(k, bool) for k in many):
+    several = isinstance(argnums, list | tuple)
+    many = tuple(argnums) if several else (argnums,)
+    if not many or not all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in many):
         raise ArgumentError(f"argnums must be an integer or a sequence of integers, not {argnums!r}")
-    return many if isinstance(argnums, list | tuple) else argnums
+    return tuple(map(int, many)) if several else int(argnums)

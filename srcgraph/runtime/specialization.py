@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from srcgraph.errors import InternalError, Loc, OverlapError, Problem, excerpt
 from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden
 from srcgraph.frontend.specialize import Lowered, lower_entry
-from srcgraph.infer.signature import Leaves, Skeleton, passed_twice, skeleton_of
+from srcgraph.infer.signature import Leaves, Skeleton, TupleArg, passed_twice, skeleton_of
 from srcgraph.ir.graph import Graph
 from srcgraph.ir.types import NAME_OF
 from srcgraph.opt.ad.residuals import Choice
@@ -304,4 +304,13 @@ def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton]) -> Versi
     """The function itself."""
     summary = found.summary
     interface = Interface(dict(summary.changed), sorted(outputs_used(summary.template)))
-    return Version(summary.name, graph, interface, summary.template, skeletons)
+    return Version(summary.name, graph, interface, summary.template, dict(_separately(skeletons, found.spread)))
+
+
+def _separately(skeletons: dict[str, Skeleton], spread: str) -> Iterator[tuple[str, Skeleton]]:
+    """Arguments as they were given: those of a ``*`` parameter one by one."""
+    for name, skeleton in skeletons.items():
+        if name == spread and isinstance(skeleton, TupleArg):
+            yield from ((f"{name}[{k}]", s) for k, s in enumerate(skeleton.items))
+        else:
+            yield name, skeleton
