@@ -298,13 +298,26 @@ def share_with_entry(before: State, header: dict[str, Entity], live: Sequence[st
 
 
 def share_with_ends(before: State, header: dict[str, Entity], ends: State) -> None:
-    """A carried array may be the memory its name refers to after an iteration, if that outlives it."""
-    for name, entity in header.items():
-        for cell in cells_of(entity):
-            for other in cells_of(ends.names.get(name, Unbound())):
-                if cell not in before.store and other in before.store and other is not cell:
-                    may_share(cell, other)
+    """A carried array may be the memory its name refers to after an iteration, if that outlives it.
+
+    What another carried array may be counts too: where two are swapped, each may be what the other was.
+    """
+    grows = True
+    while grows:
+        grows = False
+        for name, entity in header.items():
+            for cell in cells_of(entity):
+                found = _outliving(before, cells_of(ends.names.get(name, Unbound()))) - cell.shares
+                if cell not in before.store and found:
+                    grows = True
+                    for other in found:
+                        may_share(cell, other)
     _relate_names(header, ends)
+
+
+def _outliving(before: State, cells: Sequence[Cell]) -> set[Cell]:
+    """The buffers from before the loop that some of these may be."""
+    return {c for cell in cells for c in (cell, *cell.shares) if c in before.store}
 
 
 def _seen_by_others(state: State, cell: Cell, name: str, live: Sequence[str]) -> bool:
@@ -325,4 +338,4 @@ def _relate_names(header: dict[str, Entity], state: State) -> None:
 def _common(x: Entity | None, y: Entity | None) -> bool:
     if x is None or y is None:
         return False
-    return not set(cells_of(x)).isdisjoint(cells_of(y))
+    return any(a is b or b in a.shares for a in cells_of(x) for b in cells_of(y))

@@ -337,10 +337,11 @@ def _refuse_late_sharing(low: Lowering, walk: Walk, known: dict[Cell, set[Cell]]
         changed = stored is not None and started is None
         for other in cell.shares - shares:
             if changed or (other in low.state.store and walk.end.store.get(other) is not low.state.store[other]):
+                whose = f"argument {other.name!r}" if other.visible else repr(other.name)
                 raise refuse(
-                    f"{cell.name!r} may share memory with {other.name!r} in some iterations, and this loop changes it",
+                    f"{cell.name!r} may share memory with {whose} in some iterations, and this loop changes it",
                     low.loc,
-                    f"take a copy: {cell.name} = {cell.name}.copy()",
+                    f"take a copy before the loop: {other.name} = {other.name}.copy()",
                 )
 
 

@@ -112,7 +112,9 @@ class Lowered:
     """The name of its ``*`` parameter."""
 
 
-def lower_entry(code: FunctionCode, args: dict[str, Skeleton], static: frozenset[Any] = frozenset()) -> Lowered:
+def lower_entry(
+    code: FunctionCode, args: dict[str, Skeleton], static: frozenset[Any] = frozenset(), private: bool = False
+) -> Lowered:
     """Lower a function for a signature.
 
     Parameters
@@ -122,6 +124,8 @@ def lower_entry(code: FunctionCode, args: dict[str, Skeleton], static: frozenset
         Skeleton of each parameter, in order.
     static : frozenset
         Globals whose numbers are compiled in.
+    private : bool
+        Whether the arguments' arrays are copies that the caller never sees.
 
     Raises
     ------
@@ -132,7 +136,7 @@ def lower_entry(code: FunctionCode, args: dict[str, Skeleton], static: frozenset
     """
     session = Session(lower_callee, static)
     session.active.append((code, code.name))
-    summary = _lower(session, code, args, {}, code.name)
+    summary = _lower(session, code, args, {}, code.name, private)
     raise_all(session.problems)
     graphs = {**session.graphs, summary.name: summary.graph}
     vararg = code.node.args.vararg
@@ -141,12 +145,17 @@ def lower_entry(code: FunctionCode, args: dict[str, Skeleton], static: frozenset
 
 
 def _lower(
-    session: Session, code: FunctionCode, args: dict[str, Skeleton], captured: dict[str, Skeleton], name: str
+    session: Session,
+    code: FunctionCode,
+    args: dict[str, Skeleton],
+    captured: dict[str, Skeleton],
+    name: str,
+    private: bool = False,
 ) -> Summary:
     low = Lowering(session, code, name)
     with building(low.builder):
         for key, skeleton in args.items():
-            low.assign(key, low.parameter(skeleton, key, ("argument", key)))
+            low.assign(key, low.parameter(skeleton, key, ("argument", key), visible=not private))
         for key, skeleton in captured.items():
             low.outer[key] = low.parameter(skeleton, key, None)
         result = low.body()

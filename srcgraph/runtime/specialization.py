@@ -244,7 +244,7 @@ def lowered(
     for _ in range(MANY):
         skeletons, _ = describe_arguments(names, args, static, distinct)
         try:
-            return lower_entry(code, skeletons, static_globals), skeletons, static
+            return lower_entry(code, skeletons, static_globals, private=distinct), skeletons, static
         except NeedStatic as need:
             kind, *where = _root(need.origin)
             known = where[0] in static if kind == "argument" else tuple(where) in static_globals
