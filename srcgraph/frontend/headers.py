@@ -291,7 +291,7 @@ def share_with_entry(before: State, header: dict[str, Entity], live: Sequence[st
     """A carried array may be the memory it was before the loop, if anything else can see that."""
     for name, entity in header.items():
         for cell in cells_of(entity):
-            for other in cells_of(before.names.get(name, Unbound())):
+            for other in _outliving(before, cells_of(before.names.get(name, Unbound()))):
                 if cell not in before.store and (other.visible or _seen_by_others(before, other, name, live)):
                     may_share(cell, other)
     _relate_names(header, before)
