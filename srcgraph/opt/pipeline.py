@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from srcgraph.ir.graph import Graph
-from srcgraph.ir.rebuild import Rebuild
 from srcgraph.opt.dce import dce
 from srcgraph.opt.licm import licm
 from srcgraph.opt.passes import Pass
 from srcgraph.opt.settle import settle
-
-
-def simplify(graph: Graph) -> Graph:
-    """Replay the graph: literals fold, equal nodes merge, proved checks vanish."""
-    return Rebuild(graph.name).run(graph)
-
+from srcgraph.opt.simplify import simplify
 
 PRIMAL = (
     Pass("dce", dce),
