@@ -85,15 +85,21 @@ def _lines(function: types.FunctionType) -> list[str]:
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if lines:
         return lines
-    raise SourceError(
+    raise _missing(code)
+
+
+def _missing(code: types.CodeType) -> SourceError:
+    return SourceError(
         Problem(
-            f"no source for {function.__qualname__!r}: {short_path(code.co_filename)} cannot be read",
+            f"no source for {code.co_qualname!r}: {short_path(code.co_filename)} cannot be read",
             hint="functions typed at a pipe or made by exec need compile(function, source=text)",
         )
     )
 
 
 def _changed(code: types.CodeType) -> SourceError:
+    if code.co_filename in ("<string>", "<stdin>"):  # what was found there is another program's
+        return _missing(code)
     return SourceError(
         Problem(
             f"the source of {code.co_name!r} is no longer what is running",

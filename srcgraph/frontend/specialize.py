@@ -23,6 +23,7 @@ from srcgraph.frontend.entities import (
     Scalar,
     Tup,
     Unusable,
+    may_share,
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.lower import Lowering, NeedStatic
@@ -47,11 +48,15 @@ class Out:
 
 @dataclass(frozen=True, slots=True)
 class NewArray:
-    """A new array: the output, or a view of it whose integers are outputs."""
+    """A new array: the output, or a view of it whose integers are outputs.
+
+    Instead of new, it may be one of the arguments' arrays at the positions ``maybe``.
+    """
 
     index: int
     view: View | None = None
     operands: tuple[int, ...] = ()
+    maybe: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +199,8 @@ def _template(low: Lowering, entity: Entity, outputs: list[Value]) -> Template:
                 if cell not in cells:
                     outputs.append(held)
                     cells[cell] = len(outputs) - 1
-                return NewArray(cells[cell], view, tuple(output(v) for v in operands))
+                maybe = tuple(k for k, (_, c) in enumerate(low.params) if c in cell.shares)
+                return NewArray(cells[cell], view, tuple(output(v) for v in operands), maybe)
             case Unusable(why=why):
                 if why != ALREADY:
                     low.report(low.unusable(e).problem)
@@ -398,9 +404,13 @@ def _instantiate(
             return Const(value)
         case TupleOf(items=items, cls=cls):
             return Tup(tuple(_instantiate(low, t, outs, given, cells) for t in items), cls)
-        case NewArray(index=k, view=view, operands=operands):
+        case NewArray(index=k, view=view, operands=operands, maybe=maybe):
             if k not in cells:
                 cells[k] = new_array(low, outs[k])
+                for ref in (given.refs[position] for position in maybe):
+                    assert ref is not None
+                    for cell in (ref.cell, *ref.cell.shares):
+                        may_share(cells[k].cell, cell)
             return cells[k] if view is None else select(low, cells[k], view, [outs[o] for o in operands])
         case ArgumentView(param=param, view=view, operands=operands):
             ref = given.refs[param]
