@@ -310,8 +310,9 @@ def share_with_ends(before: State, header: dict[str, Entity], ends: State) -> No
                 found = _outliving(before, cells_of(ends.names.get(name, Unbound()))) - cell.shares
                 if cell not in before.store and found:
                     grows = True
-                    for other in found:
-                        may_share(cell, other)
+                    for other in found:  # and with what was made in the loop and may be that too
+                        for same in (other, *other.shares):
+                            may_share(cell, same)
     _relate_names(header, ends)
 
 
