@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
-from harness import Versions, call_plainly, compare, interpreted, outcome
+from harness import Versions, assert_same, call_plainly, compare, interpreted, outcome
 from memory_programs import load, program_text
 
 import srcgraph as sg
@@ -17,6 +19,7 @@ TRIPS = (0, 1, 2, 3, 4)
 def check(seed: int, text: str) -> bool:
     """Whether a program is accepted; what it gives is compared with Python."""
     f = load(text, f"memory {seed}")
+    check_on_copies(f, text)
     versions, compiled = Versions(f), sg.compile(f)
     for n in TRIPS:
         args = (np.arange(1.0, 4.0), n)
@@ -29,6 +32,19 @@ def check(seed: int, text: str) -> bool:
         compare(got, want, f"interp, n={n}\n{text}")
         compare(outcome(lambda *a: call_plainly(compiled, *a), args), want, f"generated text, n={n}\n{text}")
     return True
+
+
+def check_on_copies(f: Callable, text: str) -> None:
+    """As lowered for derivatives: the arguments are copies, which may be rebound and swapped more freely."""
+    versions = Versions(f, distinct=True)
+    for n in TRIPS:
+        args = (np.arange(1.0, 4.0), n)
+        try:
+            got = interpreted(versions, args)
+        except SrcgraphError as error:
+            assert not isinstance(error, InternalError), f"{error}\n{text}"
+            return
+        assert_same(got.value, outcome(f, args).value, f"on copies, n={n}\n{text}")
 
 
 @pytest.mark.parametrize("first", SEEDS[::10])

@@ -111,7 +111,7 @@ def _is_size(item: Item) -> TypeGuard[Let]:
 
 
 def _helpers_used(block: Block) -> list[str]:
-    names = {text for op in OPS.values() if op.kind == "library" for text in op.emit.values()}
+    names = {text for op in OPS.values() if op.kind == "library" for text in op.emit.values() if isinstance(text, str)}
     found = {n.id for e in all_exprs(block) for n in ast.walk(e) if isinstance(n, ast.Name)}
     return sorted(found & names)
 

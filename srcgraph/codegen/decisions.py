@@ -112,15 +112,15 @@ class Decisions:
         return node.op.kind in ("elementwise", "structural") and isinstance(node.outputs[0].type, ArrayType)
 
     def repeated(self, node: Apply, value: Value) -> bool:
-        text = node.op.emit.get(self.write.target, "")
         if node.op.check is not None:
             check = node.op.check
             shown = [v for v, n in zip(node.inputs, "xy", strict=False) if "{" + n + "}" in check.message]
             counted = check.passes != "x" or value in shown
             return counted or value in _repeated_in(check.fails, node)
-        if node.op.kind != "elementwise" or not text:
+        if node.op.kind != "elementwise":
             return False
-        return value in _repeated_in(text, node)
+        text = node.op.text(self.write.target, node.outputs[0].type.dtype, node.attrs)
+        return bool(text) and value in _repeated_in(text, node)
 
     def weight(self, value: Value) -> int:
         """How many ops would nest in an expression."""

@@ -211,8 +211,8 @@ class Expressions:
             return self.cast(operands[0], node.inputs[0].type.dtype, out)
         if node.op.name in _MIXES and out == FLOAT:
             operands = _without_float(operands)
-        text = node.op.emit.get(self.target)
-        if text is None:
+        text = node.op.text(self.target, out, node.attrs)
+        if not text:
             raise InternalError(f"{node.op.name} has no text for {self.target}")
         result = filled(text, operands, node.attrs)
         if out in _NARROW and node.op.name not in _KEEPS_WIDTH:

@@ -164,9 +164,8 @@ class Scheduler(Decisions):
     def library(self, node: Apply) -> Iterator[Item]:
         args = [self.in_place(v) if in_memory(v) else self.write.scalar(v) for v in node.inputs]
         out = node.outputs[0]
-        name = node.op.emit[self.write.target]
-        if node.op.name == "matmul" and out.type.dtype.kind not in "fc":
-            name = node.op.emit[f"{self.write.target}_exact"]
+        exact = node.op.name == "matmul" and out.type.dtype.kind not in "fc"
+        name = node.op.text(self.write.target + "_exact" * exact, out.type.dtype, node.attrs)
         attrs = [literal(v) for v in node.attrs.values()]
         self.name(out)
         if node.op.name == "reshape":

@@ -101,7 +101,8 @@ class Op:
         ``vjp_into(running, ct, out, *inputs, **attrs)`` adds this node's contribution to the running
         cotangent of the first input in place of making a whole array for it.
     emit : mapping
-        Target name to the scalar expression (operands ``x``, ``y``, ``z``), or the library call.
+        Target name to the scalar expression (operands ``x``, ``y``, ``z``), or the library call; or a
+        function of the result's dtype and the attributes that gives it.
     at : callable or None
         For structural ops: the element of the result at an index, see `srcgraph.codegen.expr`.
     check : Check or None
@@ -128,7 +129,7 @@ class Op:
     jvp: Callable[..., Any] | NoDerivative = ZERO
     vjp: Callable[..., Any] | NoDerivative = ZERO
     vjp_into: Callable[..., Any] | None = None
-    emit: Mapping[str, str] = field(default_factory=dict)
+    emit: Mapping[str, str | Callable[..., str]] = field(default_factory=dict)
     at: Callable[..., Any] | None = None
     reduction: Reduction | None = None
     check: Check | None = None
@@ -146,6 +147,11 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+    def text(self, target: str, dtype: Any, attrs: Mapping[str, Any]) -> str:
+        """How a target spells it for a result of this dtype; '' if it cannot."""
+        spelling = self.emit.get(target, "")
+        return spelling if isinstance(spelling, str) else spelling(dtype, **attrs)
 
     @property
     def ordered(self) -> bool:

@@ -13,7 +13,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Op, define, sample
 from srcgraph.ir.ops._rules import binary, unary
 from srcgraph.ir.ops.vector import literal
-from srcgraph.ir.promote import Elementwise, Loop, common_dtype, resolve
+from srcgraph.ir.promote import Elementwise, Loop, broadcast_shapes, common_dtype, is_weak, resolve
 from srcgraph.ir.types import BOOL, TensorType, is_float
 
 
@@ -146,8 +146,9 @@ def _where_vjp(ct: Value, out: Value, c: Value, x: Value, y: Value) -> tuple[Val
 def _chosen(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
     c, x, y = inputs
     known = literal(builder, c)
-    if known is not None and x.type == y.type:
-        return x if known else y
+    chosen = x if known else y
+    if known is not None and chosen.type.shape == broadcast_shapes([x.type.shape, y.type.shape]):
+        return builder.cast(chosen, common_dtype([x.type, y.type]), is_weak(x.type) and is_weak(y.type))
     return x if x is y and x.type.ndim >= c.type.ndim else None
 
 

@@ -163,8 +163,13 @@ def _small_power(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value |
         return builder.apply(sqrt, (x,), {})
     if abs(n) > 16 or n != int(n) or (x.type.dtype.kind != "f" and n < 0):
         return None
-    power = builder.apply(ipow, (x,), {"n": abs(int(n))})
-    return power if n >= 0 else div(1.0, power)
+    return builder.apply(ipow, (x,), {"n": int(n)})
+
+
+def _ipow_text(dtype: np.dtype, *, n: int) -> str:
+    """Of a negative power, one over the positive one: numba's own raises at zero."""
+    one = "1.0" if dtype == np.float64 else f"np.{dtype}(1.0)"
+    return f"x ** {n}" if n >= 0 else f"{one} / x ** {-n}" if n < -1 else f"{one} / x"
 
 
 def _ipow_type(x: TensorType, *, n: int) -> TensorType:
@@ -175,12 +180,12 @@ def _ipow_type(x: TensorType, *, n: int) -> TensorType:
 
 ipow = define(
     name="ipow",
-    doc="``x**n`` for a whole number ``n``, not negative, known when compiling.",
+    doc="``x**n`` for a whole number ``n`` known when compiling.",
     infer=_ipow_type,
     numpy=lambda x, *, n: np.power(x, np.asarray(n).astype(np.asarray(x).dtype)),
-    emit={"cpu": "x ** n"},
+    emit={"cpu": _ipow_text},
     simplify=lambda builder, inputs, attrs: inputs[0] if attrs["n"] == 1 else None,
-    samples=(sample("f64[3]", n=3), sample("f64", n=2)),
+    samples=(sample("f64[3]", n=3), sample("f64", n=-2, domain=(0.5, 2.0)), sample("f32", n=-1, domain=(0.5, 2.0))),
     **from_partials(_ipow_partials),
 )
 power = binary(
