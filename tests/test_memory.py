@@ -95,6 +95,53 @@ def f(x, n):
     a[0] = -1.0
     return np.sum(best)
 """,
+    "read beside what is changed": """
+def f(x, n):
+    a = x.copy()
+    b = x * 2.0
+    if n > 1:
+        b = a
+    a[1:] += b[:-1]
+    return np.sum(a)
+""",
+    "read beside what is changed, after a loop": """
+def f(x, n):
+    a = x.copy()
+    for _ in range(n):
+        x = a
+    a[1:] += x[:-1]
+    return np.sum(a)
+""",
+    "bound in an inner loop": """
+def f(x, n):
+    a = x.copy()
+    u = x * 2.0
+    for _ in range(n):
+        for _ in range(n):
+            u = a
+    u[0] = 9.0
+    return np.sum(a)
+""",
+    "bound before continue": """
+def f(x, n):
+    u = x * 2.0
+    for i in range(n):
+        if i == 1:
+            u = x
+            continue
+        u[0] += 1.0
+    return np.sum(x)
+""",
+    "a view of what is swapped": """
+def f(x, n):
+    a = x.copy()
+    b = np.zeros_like(x)
+    part = a[1:]
+    for _ in range(n):
+        b[:] = a + 1.0
+        a, b = b, a
+    return np.sum(part) + np.sum(a)
+""",
     "one of two, by a call": """
 def pick(u, v, k):
     if k > 1:

@@ -89,6 +89,16 @@ def fills(part: LoopStore, kernel: Kernel) -> bool:
     return not part.combine and kernel.dims == part.base.type.shape and part.at == loop_index(kernel.dims)
 
 
+def _read_around(kernel: Kernel, store: LoopStore) -> Live:
+    """The arrays a nest reads other than at the very element that ``store`` is about to change."""
+    return frozenset(
+        value
+        for part in kernel.parts
+        for value, index in part.reads
+        if value is not store.base and not (part is store and index == store.at)
+    )
+
+
 class _Storage:
     def __init__(self, block: Block, consumed: set[Value]):
         self.consumed = consumed
@@ -174,10 +184,11 @@ class _Storage:
         for part in item.parts:
             if isinstance(part, LoopStore) and part.base is not None:
                 here = [p.target for p in item.parts if isinstance(p, LoopStore)]
-                if fills(part, item) and self.conflict(part.base, live, here):
+                needed = live | _read_around(item, part)
+                if fills(part, item) and self.conflict(part.base, needed, here):
                     self.anew(item, part)
                     continue
-                part.base = self.movable(part.base, live, part.origin, out, here)
+                part.base = self.movable(part.base, needed, part.origin, out, here)
                 self.buffers[part.target] = self.of(part.base)
 
     def anew(self, item: Kernel, part: LoopStore) -> None:

@@ -117,13 +117,15 @@ def check_power(low: Lowering, x: Value, y: Value) -> None:
             message = "an integer to a negative power is a float in Python: write a float base, 2.0 ** n"
             b.call_named("check_that", fine, error="ValueError", message=message)
         return
+    if y.type.dtype.kind == "c":
+        return
     negative = OPS["less"](y, 0)
     if y.type.dtype.kind == "f" and literal(b, y) is None:
         negative = OPS["logical_and"](negative, OPS["greater"](y, -math.inf))
     zero = OPS["logical_and"](OPS["equal"](x, 0), negative)
     message = "0.0 cannot be raised to a negative power"
     b.call_named("check_that", OPS["logical_not"](zero), error="ZeroDivisionError", message=message)
-    if y.type.dtype.kind == "f":
+    if y.type.dtype.kind == "f" and x.type.dtype.kind != "c":
         whole = OPS["equal"](y, OPS["floor"](y))
         real = OPS["logical_or"](OPS["logical_not"](OPS["less"](x, 0)), whole)
         message = "a negative number to a fractional power is complex"

@@ -57,6 +57,14 @@ def single_becomes_double(xf, af):
     return wide * wide, np.float64(af) * np.float64(af), float(af) ** 3, total
 
 
+def complex_powers(xc):
+    return xc**2, xc**3.0, xc**-1, xc**0.5
+
+
+def power_of_no_number(x):
+    return x**math.nan, x**math.inf
+
+
 def narrow_integers_become_wide(j4):
     wide = np.int64(j4)
     return abs(int(j4)), abs(wide), int(j4) - 1, -int(j4), ~int(j4)

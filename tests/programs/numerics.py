@@ -926,3 +926,31 @@ def gauss_elimination(q, f):
     for i in range(k - 1, -1, -1):
         x[i] = (b[i] - np.sum(a[i, i + 1 :] * x[i + 1 :])) / a[i, i]
     return x
+
+
+def variance_of_few(x, n):
+    short = x[:n]
+    return np.var(short, ddof=1), np.std(short, ddof=2), np.var(np.outer(x, short), axis=1, ddof=1)
+
+
+def gradient_of_state_made_anew(m, x, n):
+    """An array made in each trip, whose length is known by the one it replaces."""
+    size = m.shape[1]
+    state = m[0] * 1.0
+    for t in range(n):
+        new = np.empty(size)
+        for j in range(size):
+            z = state + m[t % m.shape[0], j]
+            new[j] = np.sum(np.exp(-z) * z)
+        state = new
+    return np.sum(state)
+
+
+def recurrent_cell(q, x, n):
+    h = np.zeros(len(x))
+    c = np.zeros(len(x))
+    for _ in range(n):
+        z = q @ h + x
+        c = np.tanh(c) * z
+        h = z[::-1] * np.tanh(c)
+    return h @ h

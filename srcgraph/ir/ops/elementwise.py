@@ -161,9 +161,23 @@ def _small_power(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value |
         return None
     if n == 0.5 and isinstance(x.type, ArrayType):  # NumPy does so, for arrays only: -0.0 and -inf show it
         return builder.apply(sqrt, (x,), {})
-    if abs(n) > 16 or n != int(n) or (x.type.dtype.kind != "f" and n < 0):
+    if x.type.dtype.kind == "c":
+        return _complex_power(x, int(n.real)) if 0 < abs(n) <= 16 and n == int(n.real) else None
+    if not abs(n) <= 16 or n != int(n) or (x.type.dtype.kind != "f" and n < 0):
         return None
     return builder.apply(ipow, (x,), {"n": int(n)})
+
+
+def _complex_power(x: Value, n: int) -> Value:
+    """A whole power by squaring and multiplying, as NumPy and Python do."""
+    out: Any = None
+    base, left = x, abs(n)
+    while left:
+        if left & 1:
+            out = base if out is None else out * base
+        left >>= 1
+        base = base * base if left else base
+    return out if n > 0 else 1.0 / out
 
 
 def _ipow_text(dtype: np.dtype, *, n: int) -> str:

@@ -12,7 +12,7 @@ from srcgraph.ir.dims import product
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Op, composite, current_builder, sample
 from srcgraph.ir.ops import reduce
-from srcgraph.ir.ops.elementwise import root
+from srcgraph.ir.ops.elementwise import maximum, root
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.shape import with_new_axes
 from srcgraph.ir.ops.vector import cast, div, mul, sub
@@ -192,7 +192,10 @@ def var(a: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Valu
     if x.type.ndim == 0:
         return mul(cast_to(x, x.type.dtype), 0.0)
     off = sub(x, mean(x, axis, True))
-    count = cast_to(sub(count_of(x, axis), ddof), x.type.dtype)
+    count = sub(count_of(x, axis), ddof)
+    if ddof > 0 and not current_builder().proves(count.type.value):
+        count = maximum(count, 0)
+    count = cast_to(count, x.type.dtype)
     return div(reduced(reduce.sum_, mul(off, off), axis, keepdims), count)
 
 
