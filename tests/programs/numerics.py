@@ -933,24 +933,26 @@ def variance_of_few(x, n):
     return np.var(short, ddof=1), np.std(short, ddof=2), np.var(np.outer(x, short), axis=1, ddof=1)
 
 
-def gradient_of_state_made_anew(m, x, n):
-    """An array made in each trip, whose length is known by the one it replaces."""
-    size = m.shape[1]
-    state = m[0] * 1.0
-    for t in range(n):
+def state_made_anew(q, x, n):
+    """An array made in each trip, whose length is known only by what it is added to."""
+    size = q.shape[0]
+    state = x * 1.0
+    for _ in range(n):
         new = np.empty(size)
         for j in range(size):
-            z = state + m[t % m.shape[0], j]
-            new[j] = np.sum(np.exp(-z) * z)
+            z = state + q[:, j]
+            new[j] = np.mean(np.exp(-z) * z)
         state = new
     return np.sum(state)
 
 
-def recurrent_cell(q, x, n):
-    h = np.zeros(len(x))
-    c = np.zeros(len(x))
+def gated_cell(q, x, n):
+    both = np.concatenate((q, 0.5 * q))
+    size = both.shape[1]
+    h = np.zeros(size)
+    c = np.zeros(size)
     for _ in range(n):
-        z = q @ h + x
-        c = np.tanh(c) * z
-        h = z[::-1] * np.tanh(c)
-    return h @ h
+        z = both @ h + np.concatenate((x, -x))
+        c = np.tanh(c) * z[:size] + x
+        h = z[size:] * np.tanh(c)
+    return h @ h + np.sum(c)

@@ -303,8 +303,11 @@ class _Assemble(Rebuild):
 
     def size_again(self, dim: Dim, found: Dim) -> Dim:
         """A saved array's length over what the reverse sweep knows, where it does."""
-        known = dim.symbols() <= self.top_symbols | self.recovered
-        return substitute(dim, self.symbols) if known else found
+        return substitute(dim, self.symbols) if self.is_known(dim) else found
+
+    def is_known(self, dim: Dim) -> bool:
+        """Whether the reverse sweep knows all that a size is made of."""
+        return dim.symbols() <= self.top_symbols | self.recovered
 
     def recompute(self, value: Value) -> None:
         """Run the node again that defined a value, without its checks."""
@@ -314,7 +317,10 @@ class _Assemble(Rebuild):
                 self.rebind(old, new)
         elif isinstance(node, Apply):
             with self.builder.at(origin=node.origin):
-                if node.op.unchecked is not None:
+                known = getattr(value.type, "value", None)
+                if node.op.unchecked is not None and known is not None and self.is_known(known):
+                    out = self.builder.dim_value(substitute(known, self.symbols))
+                elif node.op.unchecked is not None:
                     out = node.op.unchecked(*self.values(node.inputs), **node.attrs)
                 else:
                     (out,) = self.apply(node, self.values(node.inputs))
