@@ -90,12 +90,13 @@ def fills(part: LoopStore, kernel: Kernel) -> bool:
 
 
 def _read_around(kernel: Kernel, store: LoopStore) -> Live:
-    """The arrays a nest reads other than at the very element that ``store`` is about to change."""
+    """The arrays a nest reads other than at the very element that ``store`` changes next."""
+    last = kernel.parts.index(store)
     return frozenset(
         value
-        for part in kernel.parts
+        for k, part in enumerate(kernel.parts)
         for value, index in part.reads
-        if value is not store.base and not (part is store and index == store.at)
+        if value is not store.base and not (k <= last and index == store.at)
     )
 
 
