@@ -181,8 +181,17 @@ def while_(low: Lowering, node: Any) -> None:
 
 
 def run(low: Lowering, node: Any, plan: Plan | None) -> None:
-    """Walk the body until its header is known, then append the loop."""
+    """Lower a loop inside others, whose own flag to stop waits meanwhile."""
     outer_stop = low.state.names.pop("<stop>", None)
+    try:
+        _run(low, node, plan)
+    finally:
+        if outer_stop is not None:
+            low.state.names["<stop>"] = outer_stop
+
+
+def _run(low: Lowering, node: Any, plan: Plan | None) -> None:
+    """Walk the body until its header is known, then append the loop."""
     header = first_guess(low, node)
     symbols = dict(low.builder._symbols)
     kept = len(low.session.problems)
@@ -195,9 +204,6 @@ def run(low: Lowering, node: Any, plan: Plan | None) -> None:
     else:
         raise refuse("the types of this loop's variables do not settle", low.loc)
     append(low, node, plan, header, walk)
-    low.loop_memo[id(node)] = frozenset(header.shapes)
-    if outer_stop is not None:
-        low.state.names["<stop>"] = outer_stop
 
 
 def first_guess(low: Lowering, node: Any) -> Header:
@@ -337,7 +343,8 @@ def _refuse_late_sharing(low: Lowering, walk: Walk, known: dict[Cell, set[Cell]]
         changed = stored is not None and started is None
         for other in cell.shares - shares:
             if changed or (other in low.state.store and walk.end.store.get(other) is not low.state.store[other]):
-                whose = f"argument {other.name!r}" if other.visible else repr(other.name)
+                same = "an earlier array of this name" if other.name == cell.name else repr(other.name)
+                whose = f"argument {other.name!r}" if other.visible else same
                 raise refuse(
                     f"{cell.name!r} may share memory with {whose} in some iterations, and this loop changes it",
                     low.loc,

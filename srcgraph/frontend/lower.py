@@ -85,7 +85,6 @@ class Lowering:
         self.params: list[tuple[Value, Any]] = []
         self.param_cells: dict[int, Cell] = {}
         self.static_origin: dict[Value, Any] = {}
-        self.loop_memo: dict[Any, Any] = {}
 
     # -- where we are ---------------------------------------------------------------------------
 
