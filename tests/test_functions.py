@@ -267,6 +267,7 @@ def test_pickled_by_reference() -> None:
     assert pickle.loads(pickle.dumps(cube)) is cube and copy.deepcopy(cube) is cube
     assert pickle.loads(pickle.dumps(slope_of_cube)) is slope_of_cube
     assert pickle.loads(pickle.dumps(sg.grad(sg.grad(quartic))))(2.0) == 48.0
+    assert pickle.loads(pickle.dumps(sg.grad(cube)))(2.0) == 12.0
 
 
 def test_wrapper_of_the_same_name() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib
+import sys
 import types
 from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
@@ -107,8 +107,11 @@ class Compiled:
         return self.version(self.bound(args, kwargs))[0].generated.text.text
 
     def __reduce__(self) -> Any:
-        """Pickled by reference, as functions are."""
-        return _restored, (self.py_func.__module__, self.py_func.__qualname__, self.transforms, self.source)
+        """Pickled by name, as functions are: its own, or that of what it was made of."""
+        named = _named(self.py_func)
+        if named is self:
+            return self.py_func.__qualname__
+        return _made_of, (named if isinstance(named, Compiled) else self.py_func, self.transforms, self.source)
 
     def __copy__(self) -> Compiled:
         return self
@@ -129,14 +132,17 @@ class Compiled:
         return inspection(self.code, self.newest)._repr_html_()
 
 
-def _restored(module: str, qualname: str, transforms: tuple[Transform, ...], source: str | None) -> Compiled:
-    """What was pickled: found by name, and transformed if what has that name is not."""
-    found: Any = importlib.import_module(module)
-    for part in qualname.split("."):
-        found = getattr(found, part)
-    if isinstance(found, Compiled) and found.transforms == transforms:
-        return found
-    return Compiled(as_function(found), transforms, source)
+def _named(function: types.FunctionType) -> Any:
+    """What has a function's name in its module: the function, or what a decorator made of it."""
+    found: Any = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _made_of(function: Any, transforms: tuple[Transform, ...], source: str | None) -> Compiled:
+    """What was pickled by the name of another function."""
+    return Compiled(as_function(function), transforms, source)
 
 
 def as_function(function: Any) -> types.FunctionType:
