@@ -151,7 +151,14 @@ def _find_lambda(tree: gast.Module, code: types.CodeType) -> Any:
         ]
         if spans and all(inside):
             return node
+    if len(found) > 1 and not spans:  # a constant: Python 3.12 gives its code no columns
+        found = [n for n in found if _shape(_code_of_lambda(n)) == _shape(code)][:1]
     return found[0] if len(found) == 1 else None
+
+
+def _code_of_lambda(node: gast.Lambda) -> types.CodeType:
+    tree = ast.fix_missing_locations(ast.Expression(gast.gast_to_ast(node)))
+    return compile(tree, "<lambda>", "eval").co_consts[0]
 
 
 def _find_code(module: types.CodeType, code: types.CodeType) -> types.CodeType | None:
