@@ -53,6 +53,16 @@ def two_buffers(u, rate, steps):
     return np.sum(old)
 
 
+def ring_advection(u, rate, steps):
+    n = len(u)
+    for _ in range(steps):
+        new = np.empty(n)
+        for i in range(n):
+            new[i] = u[i] - rate * u[i] * (u[(i + 1) % n] - u[i - 1])
+        u = new
+    return np.sum(u * u)
+
+
 def rk4(y, rate, h, steps):
     for _ in range(steps):
         k1 = rate * y * (1.0 - y)

@@ -25,7 +25,7 @@ import srcgraph as sg
 from srcgraph.codegen.cpu import generate
 from srcgraph.codegen.storage import Interface
 from srcgraph.frontend.session import prepare
-from srcgraph.frontend.specialize import ArgumentView, NewArray, Out, TupleOf
+from srcgraph.frontend.template import ArgumentView, NewArray, Out, TupleOf
 from srcgraph.ir.graph import Graph
 from srcgraph.ir.interp import interpret
 from srcgraph.ir.op import OPS, building

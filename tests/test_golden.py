@@ -24,6 +24,7 @@ CASES: dict[Callable, tuple[tuple[Any, ...], int | tuple[int, ...]]] = {
     programs.heat: ((VECTOR, 0.1, 3), (0, 1)),
     programs.newton: ((2.0, 1e-6), 0),
     programs.two_buffers: ((VECTOR, 0.1, 3), (0, 1)),
+    programs.ring_advection: ((VECTOR, 0.1, 3), (0, 1)),
     programs.rk4: ((0.1, 1.0, 0.1, 10), (0, 1)),
     programs.threshold_autoregression: ((VECTOR, 0.5, 0.8, 1.0), (1, 2)),
     programs.first_above: ((MATRIX, 1.0), (0, 1)),

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from srcgraph.codegen.expr import negated
 from srcgraph.codegen.items import (
     INDICES,
     Branch,
@@ -277,14 +278,6 @@ def conditional(test: ast.expr, then: list[ast.stmt], orelse: list[ast.stmt]) ->
     if not then:
         return [ast.If(negated(test), orelse, [])]
     return [ast.If(test, then, orelse)]
-
-
-def negated(test: ast.expr) -> ast.expr:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return test.operand
-    if isinstance(test, ast.Constant) and isinstance(test.value, bool):
-        return ast.Constant(not test.value)
-    return ast.UnaryOp(ast.Not(), test)
 
 
 def _same_text(x: ast.expr, y: ast.expr) -> bool:

@@ -292,6 +292,18 @@ def literal(value: Any) -> ast.expr:
     return number(value)
 
 
+def negated(test: ast.expr) -> ast.expr:
+    """``not test``, as people write it; an order is not turned round, since NaN has none."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return operand
+        case ast.Constant(value=bool(value)):
+            return ast.Constant(not value)
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as op], comparators=right):
+            return ast.Compare(left, [ast.NotEq() if isinstance(op, ast.Eq) else ast.Eq()], right)
+    return ast.UnaryOp(ast.Not(), test)
+
+
 def dotted(name: str) -> ast.expr:
     first, *rest = name.split(".")
     out: ast.expr = ast.Name(first, ast.Load())

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from srcgraph.codegen import fusion, kernels
 from srcgraph.codegen.decisions import Decisions, transparent
-from srcgraph.codegen.expr import call, filled, literal, number, subscript
+from srcgraph.codegen.expr import call, filled, literal, negated, number, subscript
 from srcgraph.codegen.items import Block, Branch, Do, Item, Let, Loop, Raise, Store, ref, refs
 from srcgraph.codegen.uses import Place, in_memory
 from srcgraph.errors import InternalError
@@ -146,9 +146,7 @@ class Scheduler(Decisions):
         node = self.uses.definition.get(value)
         if isinstance(test, ast.Compare) and node is not None and all(v.type.dtype.kind in "iu" for v in node.inputs):
             return ast.Compare(test.left, [_OPPOSITE[type(test.ops[0])]()], test.comparators)
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return test.operand
-        return ast.UnaryOp(ast.Not(), test)
+        return negated(test)
 
     def update(self, node: Apply) -> Iterator[Item]:
         base, value = node.inputs[:2]

@@ -11,6 +11,8 @@ import copy
 import math
 from collections.abc import Sequence
 
+from srcgraph.codegen.expr import negated
+
 Statements = list[ast.stmt]
 
 
@@ -47,10 +49,7 @@ def _if(node: ast.If) -> Statements:
     if not node.body and not node.orelse:
         return []
     if not node.body:
-        test = ast.UnaryOp(ast.Not(), node.test)
-        if isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not):
-            test = node.test.operand
-        return [ast.copy_location(ast.If(test, node.orelse, []), node)]
+        return [ast.copy_location(ast.If(negated(node.test), node.orelse, []), node)]
     return [node]
 
 
@@ -88,7 +87,7 @@ def merged_tests(body: Statements) -> Statements:
         last = out[-1] if out else None
         if isinstance(node, ast.If) and isinstance(last, ast.If) and not node.orelse and ends(node.body):
             same = ast.dump(node.test) == ast.dump(last.test)
-            opposite = ast.dump(_negation(last.test)) == ast.dump(node.test)
+            opposite = ast.dump(negated(last.test)) == ast.dump(node.test)
             if (same or opposite) and _steady(node.test, last):
                 side = last.body if same else last.orelse
                 if not ends(side):
@@ -96,12 +95,6 @@ def merged_tests(body: Statements) -> Statements:
                     continue
         out.append(node)
     return out
-
-
-def _negation(test: ast.expr) -> ast.expr:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return test.operand
-    return ast.UnaryOp(ast.Not(), test)
 
 
 def _steady(test: ast.expr, node: ast.If) -> bool:
@@ -366,7 +359,7 @@ def without_dead_flags(body: Statements) -> Statements:
                 if not node.body and not node.orelse:
                     continue
                 if not node.body:
-                    node = ast.copy_location(ast.If(_negation(node.test), node.orelse, []), node)
+                    node = ast.copy_location(ast.If(negated(node.test), node.orelse, []), node)
             elif isinstance(node, ast.For | ast.While):
                 node.body = kept(node.body) or [ast.Pass()]
             out.append(node)

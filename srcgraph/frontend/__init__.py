@@ -12,6 +12,7 @@ scope        assigned, read and still needed names, per block
 
 Once per signature:
 specialize   one graph per function and signature; what calls return and change
+template     what a call returns, over the outputs of its graph
 session      what the functions of one specialisation share: graphs, globals read, guards, problems
 lower        the abstract interpreter: its state, names, and the walk over statements
 statements   assignment, stores, branches

@@ -108,13 +108,21 @@ def _chain(low: Lowering, node: gast.Compare, left: Entity, k: int) -> Entity:
         return lazily(low, True, this, lambda: _chain(low, node, right, k + 1))
 
 
-def _both(low: Lowering, x: Entity, y: Entity) -> Entity:
+def _combined(low: Lowering, op: str, x: Entity, y: Entity) -> Entity:
+    """``logical_and`` or ``logical_or`` of two tests; one that is known decides, or does not matter."""
     a, b = low.truth(x), low.truth(y)
+    passes = op == "logical_and"
     if isinstance(a, bool):
-        return y if a else x
+        return y if a is passes else x
     if isinstance(b, bool):
-        return x if b else y
-    return Scalar(OPS["logical_and"](a, b))
+        return x if b is passes else y
+    return Scalar(OPS[op](a, b))
+
+
+def negation(low: Lowering, entity: Entity) -> Entity:
+    """``not entity``."""
+    test = low.truth(entity)
+    return Const(not test) if isinstance(test, bool) else Scalar(OPS["logical_not"](test))
 
 
 def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
@@ -126,11 +134,8 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
         if isinstance(y, Array):
             raise refuse("`in` is not supported for arrays", low.loc, "write np.any(x == value)")
         for item in expressions.items_of(low, y):
-            found = _either(low, found, compare(low, gast.Eq(), x, item))
-        if isinstance(op, gast.In):
-            return found
-        test = low.truth(found)
-        return Const(not test) if isinstance(test, bool) else Scalar(OPS["logical_not"](test))
+            found = _combined(low, "logical_or", found, compare(low, gast.Eq(), x, item))
+        return found if isinstance(op, gast.In) else negation(low, found)
     if isinstance(x, Const) and isinstance(y, Const):
         if x.is_number and y.is_number:
             function = {gast.Lt: operator.lt, gast.LtE: operator.le, gast.Gt: operator.gt, gast.GtE: operator.ge,
@@ -159,20 +164,8 @@ def _compare_structures(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
     if isinstance(x, Tup) and isinstance(y, Tup) and len(x.items) == len(y.items):
         same = Const(True)
         for a, b in zip(x.items, y.items, strict=True):
-            same = _both(low, same, compare(low, gast.Eq(), a, b))
-    if isinstance(op, gast.Eq):
-        return same
-    test = low.truth(same)
-    return Const(not test) if isinstance(test, bool) else Scalar(OPS["logical_not"](test))
-
-
-def _either(low: Lowering, x: Entity, y: Entity) -> Entity:
-    a, b = low.truth(x), low.truth(y)
-    if isinstance(a, bool):
-        return x if a else y
-    if isinstance(b, bool):
-        return y if b else x
-    return Scalar(OPS["logical_or"](a, b))
+            same = _combined(low, "logical_and", same, compare(low, gast.Eq(), a, b))
+    return same if isinstance(op, gast.Eq) else negation(low, same)
 
 
 def _identical(low: Lowering, x: Entity, y: Entity) -> bool:

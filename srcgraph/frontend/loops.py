@@ -34,7 +34,7 @@ from srcgraph.frontend.headers import (
     share_with_entry,
     widen,
 )
-from srcgraph.frontend.memory import as_index, ref_type, refuse
+from srcgraph.frontend.memory import as_index, beside, ref_type, refuse
 from srcgraph.frontend.scope import assigned
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -343,10 +343,9 @@ def _refuse_late_sharing(low: Lowering, walk: Walk, known: dict[Cell, set[Cell]]
         changed = stored is not None and started is None
         for other in cell.shares - shares:
             if changed or (other in low.state.store and walk.end.store.get(other) is not low.state.store[other]):
-                same = "an earlier array of this name" if other.name == cell.name else repr(other.name)
-                whose = f"argument {other.name!r}" if other.visible else same
                 raise refuse(
-                    f"{cell.name!r} may share memory with {whose} in some iterations, and this loop changes it",
+                    f"{cell.name!r} may share memory with {beside(cell, other)} in some iterations, "
+                    "and this loop changes it",
                     low.loc,
                     f"take a copy before the loop: {other.name} = {other.name}.copy()",
                 )

@@ -88,18 +88,24 @@ def put(low: Lowering, cell: Cell, value: Value) -> None:
     low.state.store[cell] = value
     for other in sorted(cell.shares, key=lambda c: c.name):
         if other.visible:
-            whose = "still the argument's" if other.name == cell.name else f"that of argument {other.name!r}"
+            whose = "still the argument's" if other.name == cell.name else f"that of {beside(cell, other)}"
             raise refuse(
                 f"this changes {cell.name!r}, whose memory may or may not be {whose}",
                 low.loc,
                 f"make it one or the other: {cell.name} = {cell.name}.copy()",
             )
         line = low.loc.line if low.loc else "?"
-        what = "an earlier array of this name" if other.name == cell.name else repr(cell.name)
         low.state.store[other] = Unusable(
-            f"{other.name!r} may share memory with {what}, which was changed at line {line}",
+            f"{other.name!r} may share memory with {beside(other, cell)}, which was changed at line {line}",
             f"take a copy before the change: {other.name}.copy()",
         )
+
+
+def beside(cell: Cell, other: Cell) -> str:
+    """The name of ``other`` in a message about ``cell``."""
+    if other.visible:
+        return f"argument {other.name!r}"
+    return "an earlier array of this name" if other.name == cell.name else repr(other.name)
 
 
 def fit_store(low: Lowering, value: Value, shape: tuple[Dim, ...]) -> Value:

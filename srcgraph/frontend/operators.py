@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import expressions
+from srcgraph.frontend import conditions, expressions
 from srcgraph.frontend.entities import Const, Entity, Scalar, Tup
 from srcgraph.frontend.memory import known_int, refuse
 from srcgraph.ir.graph import Value
@@ -135,8 +135,7 @@ def check_power(low: Lowering, x: Value, y: Value) -> None:
 def unary(low: Lowering, node: gast.UnaryOp, hint: str) -> Entity:
     entity = expressions.lower(low, node.operand)
     if isinstance(node.op, gast.Not):
-        test = low.truth(entity)
-        return Const(not test) if isinstance(test, bool) else Scalar(OPS["logical_not"](test))
+        return conditions.negation(low, entity)
     if isinstance(entity, Const) and entity.is_number:
         function = {gast.USub: operator.neg, gast.UAdd: operator.pos, gast.Invert: operator.invert}[type(node.op)]
         return Const(function(entity.value))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from srcgraph.errors import InferenceError, raise_all
 from srcgraph.frontend.closures import ClosureKey, captured_names
@@ -30,61 +30,13 @@ from srcgraph.frontend.lower import Lowering, NeedStatic
 from srcgraph.frontend.memory import Refusal, new_array, put, read, ref_type, refuse, select, write
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden, Session
 from srcgraph.frontend.source import node_loc
+from srcgraph.frontend.template import ArgumentView, Fixed, NewArray, Out, Template, TupleOf
 from srcgraph.infer.signature import ArrayArg, FunctionArg, ScalarArg, Sizes, Skeleton, StaticArg, TupleArg
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.op import building
 from srcgraph.ir.rebuild import substitute_type
 from srcgraph.ir.types import ArrayType, ScalarType, Type, without_value
-from srcgraph.ir.view import View
-
-
-@dataclass(frozen=True, slots=True)
-class Out:
-    """A number: the output of that number."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class NewArray:
-    """A new array: the output, or a view of it whose integers are outputs.
-
-    Instead of new, it may be one of the arguments' arrays at the positions ``maybe``.
-    """
-
-    index: int
-    view: View | None = None
-    operands: tuple[int, ...] = ()
-    maybe: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ArgumentView:
-    """An argument's array itself, or a view of it whose integers are outputs.
-
-    ``param`` is the position of the array among the graph's parameters.
-    """
-
-    param: int
-    view: View | None = None
-    operands: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """Something known when compiling."""
-
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class TupleOf:
-    items: tuple[Template, ...]
-    cls: type = tuple
-
-
-Template: TypeAlias = Out | NewArray | ArgumentView | Fixed | TupleOf
 
 
 @dataclass(frozen=True, eq=False, slots=True)

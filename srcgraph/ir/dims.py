@@ -272,7 +272,7 @@ def prove_nonnegative(dim: Dim, known: Iterable[Dim], depth: int = 4) -> bool:
 
     Subtracts known nonnegative expressions until only nonnegative terms are left: a small, sound
     and incomplete search, enough for index arithmetic. A clamp ``max(a, b)`` is at least ``a`` and
-    at least ``b``; ``min(a, b)`` is at most both.
+    at least ``b``; ``min(a, b)`` is at most both; ``a % b`` is below a positive ``b``.
     """
     known = list(known)
     return _prove(dim, known, frozenset(k.symbol for k in known if k.symbol), depth)
@@ -284,7 +284,7 @@ def _prove(dim: Dim, known: list[Dim], positive: frozenset[str], depth: int) -> 
     if depth == 0:
         return False
     own = {m: c for m, c in dim.terms if m}
-    for fact in (*known, *_clamp_facts(dim)):
+    for fact in (*known, *_facts(dim, known, positive, depth)):
         shares = any(c * own.get(m, 0) > 0 for m, c in fact.terms)
         if shares and _prove(dim - fact, known, positive, depth - 1):
             return True
@@ -307,10 +307,15 @@ def _atom_nonnegative(atom: Atom, known: list[Dim], positive: frozenset[str], de
     return all(proved)
 
 
-def _clamp_facts(dim: Dim) -> Iterable[Dim]:
+def _facts(dim: Dim, known: list[Dim], positive: frozenset[str], depth: int) -> Iterable[Dim]:
+    """What is nonnegative because of the functions in ``dim``."""
     for monomial, _ in dim.terms:
         for atom in monomial:
-            if isinstance(atom, DimCall) and atom.fn in ("max", "min"):
-                this = Dim({(atom,): 1})
+            if not isinstance(atom, DimCall):
+                continue
+            this = Dim({(atom,): 1})
+            if atom.fn == "mod" and _prove(atom.args[1] - 1, known, positive, depth - 1):
+                yield atom.args[1] - 1 - this
+            elif atom.fn in ("max", "min"):
                 for arg in atom.args:
                     yield this - arg if atom.fn == "max" else arg - this

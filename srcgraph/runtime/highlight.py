@@ -70,18 +70,23 @@ def _tokenized(text: str) -> Iterator[Word]:
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     at, before = 0, ""
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            kind = _kind(token, before)
-            before = token.string or before
-            start, end = (starts[min(row, len(starts)) - 1] + col for row, col in (token.start, token.end))
-            if kind and start >= at:
-                yield "", text[at:start]
-                yield kind, text[start:end]
-                at = end
-    except (tokenize.TokenError, SyntaxError):
-        pass
+    for token in _tokens(text):
+        kind = _kind(token, before)
+        before = token.string or before
+        start, end = (starts[min(row, len(starts)) - 1] + col for row, col in (token.start, token.end))
+        if kind and start >= at:
+            yield "", text[at:start]
+            yield kind, text[start:end]
+            at = end
     yield "", text[at:]
+
+
+def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    """The tokens up to what is no Python."""
+    try:
+        yield from tokenize.generate_tokens(io.StringIO(text).readline)
+    except (tokenize.TokenError, SyntaxError):
+        return
 
 
 def _kind(token: tokenize.TokenInfo, before: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgraph.frontend.specialize import ArgumentView, Fixed, NewArray, Out, Template, TupleOf
+from srcgraph.frontend.template import ArgumentView, Fixed, NewArray, Out, Template, TupleOf
 from srcgraph.ir.graph import Value
 from srcgraph.ir.ops.index import numpy_view
 from srcgraph.ir.types import PYTHON_TYPE, ListType, Type

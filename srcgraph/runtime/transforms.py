@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from srcgraph.codegen.storage import Interface
 from srcgraph.errors import ArgumentError, DerivativeError, Problem
-from srcgraph.frontend.specialize import ArgumentView, Fixed, NewArray, Out, Template, TupleOf
+from srcgraph.frontend.template import ArgumentView, Fixed, NewArray, Out, Template, TupleOf
 from srcgraph.infer.signature import ArrayArg, FunctionArg, ScalarArg, Skeleton, StaticArg, TupleArg
 from srcgraph.ir.graph import Graph
 from srcgraph.ir.types import is_float

@@ -536,3 +536,18 @@ def view_sees_store(x):
     head = x[:2]
     x[0] = 4.0
     return np.sum(head)
+
+
+def ring(u, a, n):
+    size = len(u)
+    for _ in range(n):
+        for i in range(size):
+            u[i] -= a * (u[(i + 1) % size] - u[i - 1]) * u[i]
+    return np.sum(u * u)
+
+
+def ring_of_two_strides(x):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[(i + 2) % len(x)] += x[i] * x[i - 1]
+    return out

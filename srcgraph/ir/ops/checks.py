@@ -13,7 +13,7 @@ import numpy as np
 
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import Check, define
+from srcgraph.ir.op import Check, current_builder, define
 from srcgraph.ir.ops.compare import equal, where
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.types import PY_BOOL, ScalarType, Type
@@ -177,6 +177,12 @@ def _proved_nonzero(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Valu
     return x if proved or (number is not None and number != 0) else None
 
 
+def _learned_nonzero(out: Value, x: Value) -> list[Any]:
+    """A size that is not zero is at least 1."""
+    known = getattr(x.type, "value", None)
+    return [known - 1] if known is not None and current_builder().proves(known) else []
+
+
 check_nonzero = define(
     name="check_nonzero",
     doc="A Python number; raises ZeroDivisionError when it is zero.",
@@ -185,6 +191,7 @@ check_nonzero = define(
     kind="check",
     check=Check("x == 0", "ZeroDivisionError", "{message}"),
     simplify=_proved_nonzero,
+    learn=_learned_nonzero,
     unchecked=lambda x, *, message: x,
 )
 

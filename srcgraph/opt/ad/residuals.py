@@ -128,6 +128,7 @@ class _Work:
         self.definition: dict[Value, Node] = {}
         self.free: set[Value] = set()
         self.order: dict[Value, int] = {}
+        self.top = top_symbols(graph)
         self.index(graph, None, None)
 
     # -- the forward graph ------------------------------------------------------------------------
@@ -169,7 +170,7 @@ class _Work:
 
     def sources(self, value: Value) -> Sequence[Value] | None:
         """The nested values a value can be recomputed from; None if it must be saved."""
-        if value in self.free:
+        if value in self.free or self.follows(value):
             return []
         node = self.definition.get(value)
         match node:
@@ -183,6 +184,14 @@ class _Work:
                 outer = [node.cond, *(v for g in node_graphs(node) for v in free_values(g))]
                 return [v for v in dict.fromkeys(outer) if self.nested(v) and not self.is_literal(v)]
         return None
+
+    def follows(self, value: Value) -> bool:
+        """Whether a value is an integer that outer sizes and the loops' indices tell."""
+        known = getattr(value.type, "value", None)
+        if known is None:
+            return False
+        loops = (h for h in self.home_of[value].chain() if isinstance(h.node, For))
+        return known.symbols() <= self.top.union(h.graph.params[0].type.value.symbol for h in loops)
 
     # -- the cut ----------------------------------------------------------------------------------
 
@@ -258,6 +267,19 @@ class _Work:
         ordered = sorted(read, key=self.order.__getitem__)
         sources = {v: found for v in self.reachable(needed) if (found := self.sources(v)) is not None}
         return Residuals(self.homes, kept, by_region, self.home_of, self.definition, ordered, sources)  # type: ignore[arg-type]
+
+
+def top_symbols(graph: Graph) -> frozenset[str]:
+    """Size symbols that values of the outermost region know."""
+    found: set[str] = set()
+    values = [*graph.params, *(v for n in graph.nodes for v in n.outputs)]
+    for value in values:
+        type = value.type
+        if isinstance(type, ArrayType):
+            found.update(s for d in type.shape for s in d.symbols())
+        elif isinstance(type, ScalarType) and type.value is not None:
+            found.update(type.value.symbols())
+    return frozenset(found)
 
 
 def recomputable(node: Apply) -> bool:

@@ -16,10 +16,10 @@ from srcgraph.ir.dims import UNKNOWN, Dim, substitute
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.op import OPS
 from srcgraph.ir.rebuild import Extra, Rebuild
-from srcgraph.ir.types import ArrayType, ScalarType, Type
+from srcgraph.ir.types import INT, ArrayType, ScalarType, Type
 from srcgraph.ir.view import element
 from srcgraph.opt.ad.prepare import LoopFacts
-from srcgraph.opt.ad.residuals import Home, Residuals, is_reverse
+from srcgraph.opt.ad.residuals import Home, Residuals, is_reverse, top_symbols
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -72,7 +72,7 @@ class _Assemble(Rebuild):
         super().__init__(graph.name)
         self.residuals = residuals
         self.loops = loops
-        self.top_symbols = _top_symbols(graph)
+        self.top_symbols = top_symbols(graph)
         self.tapes = [self.planned(v) for v in residuals.saved]
         self.of_value = {t.value: t for t in self.tapes}
         self.state: dict[Tape, Value] = {}
@@ -312,15 +312,17 @@ class _Assemble(Rebuild):
     def recompute(self, value: Value) -> None:
         """Run the node again that defined a value, without its checks."""
         node = self.residuals.definition.get(value)
-        if isinstance(node, If):
+        known = getattr(value.type, "value", None)
+        if known is not None and self.is_known(known):
+            self.rebind(
+                value, self.builder.cast(self.builder.dim_value(substitute(known, self.symbols)), INT, value.type.weak)
+            )
+        elif isinstance(node, If):
             for old, new in zip(node.outputs, self.node(node), strict=True):
                 self.rebind(old, new)
         elif isinstance(node, Apply):
             with self.builder.at(origin=node.origin):
-                known = getattr(value.type, "value", None)
-                if node.op.unchecked is not None and known is not None and self.is_known(known):
-                    out = self.builder.dim_value(substitute(known, self.symbols))
-                elif node.op.unchecked is not None:
+                if node.op.unchecked is not None:
                     out = node.op.unchecked(*self.values(node.inputs), **node.attrs)
                 else:
                     (out,) = self.apply(node, self.values(node.inputs))
@@ -410,16 +412,3 @@ def hint_of(value: Value, node: Node | None) -> str:
 def _weak(tape: Tape) -> str:
     """The name of a value read back: the user's own, or a suggestion."""
     return tape.value.name or (f"_{tape.hint}" if tape.hint else "")
-
-
-def _top_symbols(graph: Graph) -> frozenset[str]:
-    """Size symbols that values of the outermost region know."""
-    found: set[str] = set()
-    values = [*graph.params, *(v for n in graph.nodes for v in n.outputs)]
-    for value in values:
-        type = value.type
-        if isinstance(type, ArrayType):
-            found.update(s for d in type.shape for s in d.symbols())
-        elif isinstance(type, ScalarType) and type.value is not None:
-            found.update(type.value.symbols())
-    return frozenset(found)

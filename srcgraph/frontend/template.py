@@ -1,0 +1,56 @@
+"""What a call returns, described over the outputs of its graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from srcgraph.ir.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """A number: the output of that number."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewArray:
+    """A new array: the output, or a view of it whose integers are outputs.
+
+    Instead of new, it may be one of the arguments' arrays at the positions ``maybe``.
+    """
+
+    index: int
+    view: View | None = None
+    operands: tuple[int, ...] = ()
+    maybe: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentView:
+    """An argument's array itself, or a view of it whose integers are outputs.
+
+    ``param`` is the position of the array among the graph's parameters.
+    """
+
+    param: int
+    view: View | None = None
+    operands: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Something known when compiling."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TupleOf:
+    items: tuple[Template, ...]
+    cls: type = tuple
+
+
+Template: TypeAlias = Out | NewArray | ArgumentView | Fixed | TupleOf
