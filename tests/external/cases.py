@@ -1,0 +1,340 @@
+"""A function of another project with arguments for it, and how what it gives is judged."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import signal
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from harness import call_plainly, derivative, duplicate
+
+import srcgraph as sg
+from srcgraph.errors import InternalError, SrcgraphError
+
+RTOL = 1e-9
+"""Sums are rounded in another order than in NumPy and BLAS."""
+
+
+@dataclass
+class Case:
+    """A function and the calls it is judged by.
+
+    Attributes
+    ----------
+    group : str
+        What the case is counted under.
+    differentiate : bool
+        Whether its gradient is judged too, where it has float arguments and results.
+    changed : tuple of int
+        Arguments that count as results besides those whose values are seen to change.
+    """
+
+    name: str
+    function: Callable
+    calls: list[tuple[Any, ...]]
+    group: str = ""
+    differentiate: bool = True
+    changed: tuple[int, ...] = ()
+
+
+ORDER = ("not applicable", "right", "kink", "refused", "defect", "wrong")
+"""Verdicts, best first: of several calls, a case has the worst."""
+
+
+@dataclass
+class Verdict:
+    """What one way to use a function came to."""
+
+    kind: str = "not applicable"
+    reason: str = ""
+    place: str = ""
+
+    def worse(self, other: Verdict) -> Verdict:
+        return max(self, other, key=lambda v: ORDER.index(v.kind))
+
+
+@dataclass
+class Result:
+    """What became of a case."""
+
+    name: str
+    group: str
+    forward: Verdict = field(default_factory=Verdict)
+    gradient: Verdict = field(default_factory=Verdict)
+
+
+class Slow(Exception):
+    """A case took longer than its limit."""
+
+
+def run(case: Case, plainly: bool = False, limit: int = 300) -> Result:
+    """Judge a case.
+
+    Parameters
+    ----------
+    plainly : bool
+        Run the generated text as plain Python, without compiling it.
+    limit : int
+        Seconds after which it counts as a defect.
+    """
+    result = Result(case.name, case.group)
+    result.forward = _limited(limit, lambda: judge_values(case, plainly))
+    if case.differentiate:
+        result.gradient = _limited(limit, lambda: judge_gradients(case, plainly))
+    return result
+
+
+def _limited(limit: int, work: Callable[[], Verdict]) -> Verdict:
+    def stop(*_: Any) -> None:
+        raise Slow(f"longer than {limit} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(limit)
+    try:
+        return work()
+    except Slow as error:
+        return Verdict("defect", str(error))
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# -- values -----------------------------------------------------------------------------------------
+
+
+def judge_values(case: Case, plainly: bool = False) -> Verdict:
+    """Value, types and changed arguments of every call, or the type of the exception."""
+    out = Verdict()
+    try:
+        compiled = sg.compile(case.function)
+    except SrcgraphError as error:
+        return refused(error)
+    except Exception as error:
+        return defect(error)
+    for args in case.calls:
+        want, want_error, want_args = attempt(case.function, args)
+        run_it = (lambda *a: call_plainly(compiled, *compiled.bound(a, {}))) if plainly else compiled
+        got, error, got_args = attempt(run_it, args)
+        out = out.worse(_judge(got, error, got_args, want, want_error, want_args))
+    return out
+
+
+def _judge(got: Any, error: Any, got_args: Any, want: Any, want_error: Any, want_args: Any) -> Verdict:
+    if isinstance(error, SrcgraphError) and not (want_error and isinstance(error, type(want_error))):
+        return refused(error)
+    if want_error is not None:
+        same = isinstance(error, type(want_error))
+        return Verdict("right") if same else Verdict("wrong", f"Python raises {want_error!r}, got {error or got!r}")
+    if error is not None:
+        return defect(error)
+    difference = differs(got, want) or differs(got_args, want_args, "argument after the call ")
+    return Verdict("wrong", difference) if difference else Verdict("right")
+
+
+def refused(error: SrcgraphError) -> Verdict:
+    if isinstance(error, InternalError):
+        return defect(error)
+    problem = error.problems[0]
+    return Verdict("refused", "; ".join(p.message for p in error.problems), str(problem.loc or ""))
+
+
+def defect(error: BaseException) -> Verdict:
+    lines = str(error).strip().splitlines() or [""]
+    return Verdict("defect", f"{type(error).__name__}: {lines[0]}")
+
+
+def attempt(function: Callable, args: tuple[Any, ...]) -> tuple[Any, Exception | None, tuple[Any, ...]]:
+    """What a call on copies gives: value, exception, arguments afterwards."""
+    own = copied(args)
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return function(*own), None, own
+    except Slow:
+        raise
+    except Exception as error:
+        return None, error, own
+
+
+def copied(value: Any, known: dict[int, Any] | None = None) -> Any:
+    """A deep copy; arrays keep their arrangement, and what is one object stays one."""
+    known = {} if known is None else known
+    if isinstance(value, list):
+        return [copied(v, known) for v in value]
+    if isinstance(value, dict):
+        return {k: copied(v, known) for k, v in value.items()}
+    if isinstance(value, tuple):
+        items = [copied(v, known) for v in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return duplicate(value, known)
+
+
+def differs(got: Any, want: Any, where: str = "result") -> str:
+    """How two values differ: in type, dtype, shape, or by more than rounding; '' if they do not."""
+    if isinstance(want, tuple | list | dict):
+        if type(got) is not type(want) or len(got) != len(want):
+            return f"{where}: {got!r} for {want!r}"
+        keys = list(want) if isinstance(want, dict) else range(len(want))
+        return next((d for k in keys if (d := differs(got[k], want[k], f"{where}[{k!r}]"))), "")
+    joined = {float: np.floating, int: np.integer}.get(type(want), ())
+    if type(got) is not type(want) and not (joined and isinstance(got, joined)):
+        return f"{where}: {got!r} of {type(got).__name__} for {want!r} of {type(want).__name__}"
+    if isinstance(want, np.ndarray | np.generic | int | float | complex):
+        if isinstance(want, np.ndarray | np.generic) and (got.dtype, got.shape) != (want.dtype, want.shape):
+            return f"{where}: {got.dtype}{got.shape} for {want.dtype}{want.shape}"
+        return "" if close(got, want) else f"{where}: {got!r} for {want!r}"
+    return "" if got == want else f"{where}: {got!r} for {want!r}"
+
+
+def close(got: Any, want: Any) -> bool:
+    x, y = np.asarray(got), np.asarray(want)
+    if y.dtype.kind not in "fc":
+        return bool(np.all(x == y))
+    rtol = 2e-5 if y.dtype.itemsize == 4 * (1 + (y.dtype.kind == "c")) else RTOL
+    finite = np.abs(y[np.isfinite(y)])
+    return np.allclose(x, y, rtol=rtol, atol=rtol * float(finite.max(initial=0.0)) * 1e-2, equal_nan=True)
+
+
+# -- gradients --------------------------------------------------------------------------------------
+
+
+def judge_gradients(case: Case, plainly: bool = False) -> Verdict:
+    """The gradient, by all float arguments, of one number made of all float results and changed arguments."""
+    out, known = Verdict(), {}
+    for args in case.calls:
+        value, error, after = attempt(case.function, args)
+        if error is not None:
+            continue
+        argnums = tuple(
+            k for k, a in enumerate(args) if (found := list(leaves(a))) and all(map(is_float, values(found)))
+        )
+        parts = [f"out{path}" for path, leaf in leaves(value) if is_float(leaf)]
+        parts += [
+            f"a{k}{path}"
+            for k, (a, b) in enumerate(zip(args, after, strict=True))
+            for (path, x), (_, y) in zip(leaves(a), leaves(b), strict=False)
+            if is_float(y) and (k in case.changed or not np.array_equal(x, y, equal_nan=True))
+        ]
+        if not argnums or not parts or any(np.size(x) == 0 for a in args for x in values(leaves(a))):
+            continue
+        key = (len(args), argnums, tuple(parts))
+        if key not in known:
+            total = summed(case, len(args), parts)
+            known[key] = total, sg.grad(total, argnums)
+        out = out.worse(_judge_gradient(*known[key], args, argnums, plainly))
+    return out
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The numbers and arrays in a value, each with how it is reached."""
+    if isinstance(value, dict):
+        for k, v in value.items():
+            yield from leaves(v, f"{path}[{k!r}]")
+    elif isinstance(value, tuple | list):
+        for k, v in enumerate(value):
+            yield from leaves(v, f"{path}[{k}]")
+    elif isinstance(value, np.ndarray | np.generic | float | int | complex):
+        yield path, value
+
+
+def values(found: Any) -> list[Any]:
+    return [v for _, v in found]
+
+
+def is_float(value: Any) -> bool:
+    return np.asarray(value).dtype.kind == "f"
+
+
+def summed(case: Case, count: int, parts: list[str]) -> Callable:
+    """A function of the same arguments whose result is the sum of all parts and of half their squares."""
+    names = ", ".join(f"a{k}" for k in range(count))
+    terms = " + ".join(f"np.sum({p} + 0.5 * {p} * {p})" for p in parts)
+    text = f"def total({names}):\n    out = function({names})\n    return {terms}\n"
+    file = f"<total of {case.name}, {len(parts)}, {abs(hash(text))}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope: dict[str, Any] = {"np": np, "function": case.function}
+    exec(compile(text, file, "exec"), scope)
+    return scope["total"]
+
+
+def _judge_gradient(
+    total: Callable, grad: Any, args: tuple[Any, ...], argnums: tuple[int, ...], plainly: bool
+) -> Verdict:
+    if not np.isfinite(attempt(total, args)[0] or 0.0):
+        return Verdict()
+    run_it = (lambda *a: call_plainly(grad, *grad.bound(a, {}))) if plainly else grad
+    got, error, _ = attempt(run_it, args)
+    if isinstance(error, SrcgraphError):
+        return refused(error)
+    if error is not None:
+        return defect(error)
+    chosen = [x for k in argnums for x in values(leaves(args[k]))]
+    grads = values(leaves(got))
+    if len(grads) != len(chosen) or any(np.shape(g) != np.shape(x) for g, x in zip(grads, chosen, strict=True)):
+        return Verdict("wrong", "the gradient has another structure than the arguments")
+    single = any(np.asarray(x).dtype == np.float32 for x in chosen) or "float32" in grad.python(*args)
+    rng, out = np.random.default_rng(7), Verdict("right")
+    for _ in range(3):
+        ways = [rng.uniform(-1.0, 1.0, np.shape(x)) for x in chosen]
+        along = sum(float(np.sum(g * d)) for g, d in zip(grads, ways, strict=True))
+        size = sum(float(np.sum(np.abs(g * d))) for g, d in zip(grads, ways, strict=True))
+        out = out.worse(_judge_slope(total, args, argnums, ways, along, size, single))
+    return out
+
+
+def _judge_slope(total, args, argnums, ways, along, size, single) -> Verdict:
+    """Compare the derivative along one direction with differences; at a kink, with each side's."""
+
+    def at(step: float) -> float:
+        if isinstance(step, complex):
+            raise TypeError("stores into real arrays would drop the imaginary part")
+        moved = list(copied(args))
+        steps = iter(ways)
+        for k in argnums:
+            moved[k] = shifted(moved[k], steps, step)
+        return attempt(total, tuple(moved))[0]
+
+    try:
+        want, error = derivative(at, single)
+    except Exception as problem:
+        return Verdict("kink", f"no difference can be taken: {problem}")
+    if not np.isfinite(want):
+        return Verdict("kink", "not differentiable there")
+    room = error + (2e-2 if single else 1e-7) * (1 + size)
+    if abs(along - want) <= room:
+        return Verdict("right")
+    if not single and _settled(at, along, size):
+        return Verdict("right")
+    h = 1e-3 if single else 1e-6
+    middle = at(0.0)
+    sides = sorted([(at(h) - middle) / h, (middle - at(-h)) / h])
+    if sides[0] - room - 1e-3 * size <= along <= sides[1] + room + 1e-3 * size and sides[1] - sides[0] > 1e-4 * (
+        1 + size
+    ):
+        return Verdict("kink")
+    return Verdict("wrong", f"slope {along!r}, differences give {want!r} within {error!r}")
+
+
+def _settled(at: Callable[[float], float], along: float, size: float) -> bool:
+    """Whether two small steps agree with a slope, where larger ones change how often a loop runs."""
+    near = [abs((at(h) - at(-h)) / (2 * h) - along) <= 1e-6 * (1 + size) for h in (1e-5, 1e-6, 1e-7)]
+    return any(x and y for x, y in itertools.pairwise(near))
+
+
+def shifted(value: Any, steps: Iterator[np.ndarray], size: float) -> Any:
+    """Every float moved along its direction."""
+    if isinstance(value, dict):
+        return {k: shifted(v, steps, size) for k, v in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(shifted(v, steps, size) for v in value)
+    if isinstance(value, complex):
+        raise TypeError("a complex number")
+    step = size * next(steps)
+    if isinstance(value, np.ndarray):
+        return (value + step).astype(value.dtype)
+    return type(value)(value + step)
