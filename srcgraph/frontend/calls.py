@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, attributes, expressions, operators
+from srcgraph.frontend import arrays, attributes, branching, expressions, operators
 from srcgraph.frontend.closures import captured_names
-from srcgraph.frontend.entities import Closure, Const, Entity, Method, Scalar, SliceOf, Tup, Unusable
+from srcgraph.frontend.entities import Choice, Closure, Const, Entity, Method, Partial, Scalar, SliceOf, Tup, Unusable
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.pythonic import BUILTINS
@@ -53,8 +53,12 @@ def call(low: Lowering, node: Any, hint: str) -> Entity:
 def apply(low: Lowering, function: Entity, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str = "") -> Entity:
     """Call an entity."""
     match function:
+        case Choice():
+            return branching.each(low, function, lambda option: apply(low, option, args, kwargs), hint)
         case Closure():
             return call_closure(low, function, args, kwargs)
+        case Partial():
+            return apply(low, function.function, [*function.args, *args], {**dict(function.kwargs), **kwargs}, hint)
         case Method(receiver=receiver, name=name):
             return attributes.call_method(low, receiver, name, args, kwargs, hint)
         case Const(value=value) if callable(value):

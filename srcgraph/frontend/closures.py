@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from srcgraph.frontend.entities import Closure, Entity
+from srcgraph.frontend.entities import UNBOUND, Closure, Entity, parts_of, with_parts
 from srcgraph.frontend.scope import free_names
 
 if TYPE_CHECKING:
@@ -18,6 +19,25 @@ def captured_names(low: Lowering, closure: Closure) -> dict[str, Entity]:
         return dict(closure.captured)
     local = [n for n in sorted(free_names(closure.node)) if n in low.scope.local or n in low.outer]
     return {n: low.lookup(n) for n in local}
+
+
+def function_key(low: Lowering, entity: Entity) -> tuple[Any, tuple[Entity, ...]]:
+    """A function made inside, as what stays the same and the entities that may differ."""
+    if isinstance(entity, Closure):
+        captured = captured_names(low, entity)
+        return ClosureKey(entity, tuple(captured)), (*parts_of(replace(entity, captured=None)), *captured.values())
+    parts = parts_of(entity)
+    return PartsKey(with_parts(entity, [UNBOUND] * len(parts))), parts
+
+
+@dataclass(frozen=True, slots=True)
+class PartsKey:
+    """A partial or a method as part of a signature: without what it holds."""
+
+    blank: Entity
+
+    def rebuilt(self, parts: Sequence[Entity]) -> Entity:
+        return with_parts(self.blank, parts)
 
 
 class ClosureKey:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import gast
 
-from srcgraph.frontend import expressions, statements
-from srcgraph.frontend.entities import Array, Const, Entity, Scalar, Tup
+from srcgraph.frontend import branching, expressions
+from srcgraph.frontend.entities import UNBOUND, Array, Choice, Const, Entity, Scalar, Tup
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import refuse
-from srcgraph.ir.graph import Apply, Value
+from srcgraph.frontend.memory import Dead, refuse
+from srcgraph.ir.graph import Apply
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import BOOL
 
@@ -39,17 +39,22 @@ def lazily(low: Lowering, is_and: bool, first: Entity, rest: Callable[[], Entity
 
     def decide() -> Entity:
         b.learn_condition(test, is_and)
-        return rest()
+        try:
+            return rest()
+        except Dead:
+            state.dead = True
+            return UNBOUND
 
     second = low.inside(region, state, decide)
-    simple = all(isinstance(n, Apply) and not n.op.ordered for n in region.nodes)
+    simple = all(isinstance(n, Apply) and not n.op.ordered for n in region.nodes) and not state.dead
     if _is_bool(first) and _is_bool(second) and simple and len(region.nodes) <= 12:
         b.splice(region)
         low.state.become(state)
         return Scalar(OPS["logical_and" if is_and else "logical_or"](test, low.value(second)))
     other = b.new_region(), before.copy()
+    state.names["<value>"], other[1].names["<value>"] = second, first
     pair = ((region, state), other) if is_and else (other, (region, state))
-    return _joined(low, test, pair, (second, first) if is_and else (first, second), hint)
+    return branching.joined(low, test, pair, hint)
 
 
 def _is_bool(entity: Entity) -> bool:
@@ -58,33 +63,14 @@ def _is_bool(entity: Entity) -> bool:
     return isinstance(entity, Scalar) and entity.value.type.dtype == BOOL and entity.value.type.weak
 
 
-def _joined(low: Lowering, test: Value, sides: Any, entities: tuple[Entity, Entity], hint: str) -> Entity:
-    """The `If` that gives one of two entities, computed in two regions."""
-    name = hint or "<value>"
-    for (_, state), entity in zip(sides, entities, strict=True):
-        state.names["<value>"] = entity
-    statements.merge(low, test, sides[0], sides[1], frozenset(low.state.names) | {"<value>"}, None, name)
-    return low.state.names.pop("<value>")
-
-
 def conditional(low: Lowering, node: gast.IfExp, hint: str) -> Entity:
     """``a if c else b``: only one of them is evaluated."""
     with low.at(node.test):
         test = low.truth(expressions.lower(low, node.test))
     if isinstance(test, bool):
         return expressions.lower(low, node.body if test else node.orelse, hint)
-    before = low.state
-    sides, entities = [], []
-    for branch, holds in ((node.body, True), (node.orelse, False)):
-        region, state = low.builder.new_region(), before.copy()
-
-        def run(branch: Any = branch, holds: bool = holds) -> Entity:
-            low.builder.learn_condition(test, holds)
-            return expressions.lower(low, branch)
-
-        entities.append(low.inside(region, state, run))
-        sides.append((region, state))
-    return _joined(low, test, tuple(sides), (entities[0], entities[1]), hint)
+    first, second = (lambda branch=branch: expressions.lower(low, branch) for branch in (node.body, node.orelse))
+    return branching.either(low, test, first, second, hint)
 
 
 _COMPARE = {
@@ -126,6 +112,10 @@ def negation(low: Lowering, entity: Entity) -> Entity:
 
 
 def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
+    if isinstance(x, Choice):
+        return branching.each(low, x, lambda option: compare(low, op, option, y))
+    if isinstance(y, Choice):
+        return branching.each(low, y, lambda option: compare(low, op, x, option))
     if isinstance(op, gast.Is | gast.IsNot):
         same = _identical(low, x, y)
         return Const(same if isinstance(op, gast.Is) else not same)

@@ -7,7 +7,8 @@ is known when compiling (None, strings, functions, literal numbers) is a `Const`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from srcgraph.errors import Loc
@@ -124,6 +125,27 @@ class Closure:
 
 
 @dataclass(frozen=True, slots=True)
+class Partial:
+    """``functools.partial(function, *args, **kwargs)`` made inside the function being lowered."""
+
+    function: Entity
+    args: tuple[Entity, ...]
+    kwargs: tuple[tuple[str, Entity], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of a few entities: which one is known only at run time.
+
+    ``tag`` is a Python integer, the position among ``options``. What is done with a choice is done
+    with each option in a branch of its own: see `srcgraph.frontend.branching.each`.
+    """
+
+    tag: Value
+    options: tuple[Entity, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unbound:
     """A local name nothing is assigned to yet."""
 
@@ -145,7 +167,21 @@ class Unusable:
     loc: Loc | None = None
 
 
-Entity: TypeAlias = Const | Scalar | Array | Tup | SliceOf | Iteration | Method | Closure | Unbound | Maybe | Unusable
+Entity: TypeAlias = (
+    Const
+    | Scalar
+    | Array
+    | Tup
+    | SliceOf
+    | Iteration
+    | Method
+    | Closure
+    | Partial
+    | Choice
+    | Unbound
+    | Maybe
+    | Unusable
+)
 UNBOUND = Unbound()
 NONE = Const(None)
 
@@ -185,6 +221,8 @@ def cells_of(entity: Entity) -> list[Cell]:
             return cells_of(receiver)
         case Closure(captured=captured) if captured:
             return [c for _, e in captured for c in cells_of(e)]
+        case Partial() | Choice():
+            return [c for part in parts_of(entity) for c in cells_of(part)]
     return []
 
 
@@ -205,4 +243,42 @@ def values_of(entity: Entity) -> list[Value]:
             return [v for part in parts for v in values_of(part)]
         case Method(receiver=receiver):
             return values_of(receiver)
+        case Choice(tag=tag, options=options):
+            return [tag, *(v for option in options for v in values_of(option))]
+        case Closure() | Partial():
+            return [v for part in parts_of(entity) for v in values_of(part)]
     return []
+
+
+def parts_of(entity: Entity) -> tuple[Entity, ...]:
+    """The entities a function or a choice holds: defaults, captured variables, arguments, options."""
+    match entity:
+        case Closure(defaults=defaults, kw_defaults=kw_defaults, captured=captured):
+            return (*defaults, *(e for _, e in kw_defaults), *(e for _, e in captured or ()))
+        case Partial(function=function, args=args, kwargs=kwargs):
+            return (function, *args, *(e for _, e in kwargs))
+        case Method(receiver=receiver):
+            return (receiver,)
+        case Choice(options=options):
+            return options
+    return ()
+
+
+def with_parts(entity: Entity, parts: Sequence[Entity]) -> Entity:
+    """A function or a choice with other entities in place of its `parts_of`."""
+    rest = iter(parts)
+    match entity:
+        case Closure(defaults=defaults, kw_defaults=kw_defaults, captured=captured):
+            return replace(
+                entity,
+                defaults=tuple(next(rest) for _ in defaults),
+                kw_defaults=tuple((k, next(rest)) for k, _ in kw_defaults),
+                captured=captured and tuple((k, next(rest)) for k, _ in captured),
+            )
+        case Partial(args=args, kwargs=kwargs):
+            return Partial(next(rest), tuple(next(rest) for _ in args), tuple((k, next(rest)) for k, _ in kwargs))
+        case Method(name=name):
+            return Method(next(rest), name)
+        case Choice(tag=tag):
+            return Choice(tag, tuple(rest))
+    return entity

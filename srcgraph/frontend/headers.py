@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from srcgraph.frontend.choices import choosable, fixed, options_of, same_function, tag_among
 from srcgraph.frontend.entities import (
     ALREADY,
     Array,
     Cell,
+    Choice,
     Const,
     Entity,
     Maybe,
@@ -30,7 +32,7 @@ from srcgraph.frontend.entities import (
 )
 from srcgraph.frontend.join import describe, join_type
 from srcgraph.frontend.memory import new_array, read, ref_type
-from srcgraph.ir.dims import UNKNOWN
+from srcgraph.ir.dims import UNKNOWN, as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import BOOL, PY_BOOL, PY_INT, ArrayType, ScalarType, TensorType, Type, same_kind
@@ -75,6 +77,13 @@ class Several:
 
 
 @dataclass(frozen=True, slots=True)
+class OneOf:
+    """A choice of these; its tag is carried."""
+
+    options: tuple[Entity, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Later:
     """Not bound before the loop; ``flagged`` unless the name is one the compiler introduced."""
 
@@ -90,7 +99,7 @@ class Broken:
     hint: str = ""
 
 
-Shape: TypeAlias = Same | Number | Buffer | Part | Several | Later | Broken
+Shape: TypeAlias = Same | Number | Buffer | Part | Several | OneOf | Later | Broken
 
 
 def widen(low: Lowering, entry: Entity, end: Entity, end_state: State, name: str) -> Shape:
@@ -114,7 +123,18 @@ def widen(low: Lowering, entry: Entity, end: Entity, end_state: State, name: str
     if isinstance(entry, Tup) and isinstance(end, Tup) and len(entry.items) == len(end.items):
         pairs = zip(entry.items, end.items, strict=True)
         return _several([widen(low, a, b, end_state, name) for a, b in pairs], entry.cls)
+    if choosable(entry) and choosable(end):
+        return _widen_options(low, entry, end, name)
     return Broken(_differs(name, entry, end), "give it one kind of value before and inside the loop")
+
+
+def _widen_options(low: Lowering, entry: Entity, end: Entity, name: str) -> Shape:
+    merged = low.session.in_order([*options_of(entry), *options_of(end)], same_function)
+    if not fixed(merged, options_of(entry)):
+        return Broken(
+            f"{name!r} is a function made anew in each iteration", "make it before the loop, and pass it what changes"
+        )
+    return OneOf(tuple(merged))
 
 
 def _differs(name: str, entry: Entity, end: Entity) -> str:
@@ -153,6 +173,8 @@ def shape_of(low: Lowering, entity: Entity, state: State) -> Shape:
         return Buffer(replace(type, shape=tuple(UNKNOWN for _ in type.shape)))
     if isinstance(entity, Tup):
         return Several(tuple(shape_of(low, e, state) for e in entity.items), entity.cls)
+    if isinstance(entity, Choice):
+        return OneOf(entity.options)
     if isinstance(entity, Maybe):
         return Later(shape_of(low, entity.entity, state), flagged=True)
     return Same(entity)
@@ -176,6 +198,8 @@ def join_shapes(x: Shape, y: Shape) -> Shape:
             return y
         case (Buffer(), Part()):
             return x
+        case (OneOf(options=a), OneOf(options=b)):
+            return OneOf((*a, *(o for o in b if not any(same_function(o, known) for known in a))))
         case (Several(items=a, cls=cls), Several(items=b)):
             return _several(list(map(join_shapes, a, b)), cls)
         case (Later(shape=a, flagged=f), Later(shape=b)):
@@ -214,6 +238,8 @@ def leaf_types(shape: Shape) -> list[tuple[str, Type]]:
             return [("", type)]
         case Part(count=count):
             return [("_at", PY_INT)] * count
+        case OneOf():
+            return [("_choice", PY_INT)]
         case Several(items=items):
             return [(f"_{k}{s}", t) for k, item in enumerate(items) for s, t in leaf_types(item)]
         case Later(shape=inner, flagged=flagged):
@@ -235,6 +261,8 @@ def leaf_values(low: Lowering, shape: Shape, entity: Entity) -> list[Value]:
         case Part():
             assert isinstance(entity, Array)
             return list(entity.operands)
+        case OneOf(options=options):
+            return [tag_among(low, entity, options)]
         case Several(items=items):
             assert isinstance(entity, Tup)
             return [v for s, e in zip(items, entity.items, strict=True) for v in leaf_values(low, s, e)]
@@ -273,6 +301,8 @@ def instantiate(low: Lowering, shape: Shape, leaves: Iterator[Value], name: str)
             return new_array(low, next(leaves), name)
         case Part(cell=cell, view=view, count=count):
             return Array(cell, view, tuple(next(leaves) for _ in range(count)))
+        case OneOf(options=options):
+            return _option(low, next(leaves), options)
         case Several(items=items, cls=cls):
             return Tup(tuple(instantiate(low, s, leaves, name) for s in items), cls)
         case Later(shape=inner, flagged=flagged):
@@ -282,6 +312,11 @@ def instantiate(low: Lowering, shape: Shape, leaves: Iterator[Value], name: str)
             return Maybe(bound, instantiate(low, inner, leaves, name))
         case Broken(why=why, hint=hint):
             return Unusable(why, hint, low.loc)
+
+
+def _option(low: Lowering, tag: Value, options: tuple[Entity, ...]) -> Choice:
+    low.builder.learn(tag.type.value, as_dim(len(options) - 1) - tag.type.value)
+    return Choice(tag, options)
 
 
 # -- sharing between the cells of a header --------------------------------------------------------

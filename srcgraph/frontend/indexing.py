@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, expressions
+from srcgraph.frontend import arrays, choices, expressions
 from srcgraph.frontend.entities import Array, Const, Entity, Scalar, SliceOf, Tup
-from srcgraph.frontend.join import describe
+from srcgraph.frontend.join import describe, join_type
 from srcgraph.frontend.memory import as_index, checked_index, read, ref_type, refuse, select, slice_operands
 from srcgraph.ir.graph import Value
-from srcgraph.ir.types import BOOL
+from srcgraph.ir.op import OPS
+from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.types import BOOL, ScalarType
 from srcgraph.ir.view import View
 
 if TYPE_CHECKING:
@@ -40,6 +42,11 @@ def tuple_item(low: Lowering, base: Entity, index: Entity) -> Entity:
     if isinstance(index, SliceOf):
         cut = slice(*(low.static(e, "a slice of a tuple") for e in (index.start, index.stop, index.step)))
         return Tup(tuple(items[cut]), base.cls if isinstance(base, Tup) else tuple)
+    if isinstance(index, Scalar) and index.value.type.dtype.kind in "iub" and literal(low.builder, index.value) is None:
+        if items and all(choices.choosable(e) for e in items):
+            return choices.picked(low, items, as_index(low, index.value, "the index of a tuple"), "tuple")
+        if items and all(isinstance(e, Scalar) or (isinstance(e, Const) and e.is_number) for e in items):
+            return _number_at(low, items, as_index(low, index.value, "the index of a tuple"))
     k = low.static(index, "the index of a tuple")
     if not isinstance(k, int):
         why = f"the index of a tuple must be an integer, not {describe(Const(k))}"
@@ -47,6 +54,21 @@ def tuple_item(low: Lowering, base: Entity, index: Entity) -> Entity:
     if not -len(items) <= k < len(items):
         raise refuse(f"index {k!r} is out of range for a tuple of {len(items)}", low.loc, kind=InferenceError)
     return items[k]
+
+
+def _number_at(low: Lowering, items: Sequence[Entity], index: Value) -> Entity:
+    """One of a few numbers; of one type, as where paths join."""
+    choice = choices.picked(low, items, index, "tuple")
+    values = [low.value(e) for e in items]
+    common: Any = values[0].type
+    for value in values[1:]:
+        common = join_type(common, value.type)
+    assert isinstance(common, ScalarType)
+    parts = [low.builder.cast(v, common.dtype, common.weak) for v in values]
+    out = parts[-1]
+    for k in reversed(range(len(parts) - 1)):
+        out = OPS["where"](OPS["equal"](choice.tag, k), parts[k], out)
+    return Scalar(out)
 
 
 def subscript_place(low: Lowering, base: Array, index: Any) -> Any:

@@ -10,15 +10,19 @@ from collections.abc import Callable
 from inspect import ismodule
 from typing import TYPE_CHECKING
 
+from srcgraph.frontend import choices
 from srcgraph.frontend.entities import (
     ALREADY,
     Array,
     Cell,
+    Choice,
     Closure,
     Const,
     Entity,
     Iteration,
     Maybe,
+    Method,
+    Partial,
     Scalar,
     State,
     Tup,
@@ -85,6 +89,8 @@ class Joiner:
             return self._arrays(x, y, name)
         if _numeric(x) and _numeric(y):
             return self._scalars(x, y, name)
+        if choices.choosable(x) and choices.choosable(y):
+            return choices.join_choices(self, x, y, name)
         if Unusable(ALREADY) in (x, y):
             return lambda outs: Unusable(ALREADY)
         why = f"{shown(name)} is {describe(x)} on one path and {describe(y)} on the other"
@@ -185,8 +191,12 @@ def describe(entity: Entity) -> str:
             return "an array"
         case Tup(cls=cls, items=items):
             return f"a {cls.__name__} of {len(items)}"
-        case Closure():
+        case Closure() | Partial():
             return "a function"
+        case Method(name=name):
+            return f"the method {name!r}"
+        case Choice(options=options):
+            return " or ".join(dict.fromkeys(map(describe, options)))
         case Unbound() | Maybe():
             return "not assigned"
         case Unusable(why=why):

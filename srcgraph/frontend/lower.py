@@ -15,16 +15,19 @@ import gast
 import numpy as np
 
 from srcgraph.errors import ArgumentError, InferenceError, Loc, Problem, ShapeError, SrcgraphError, UnsupportedError
-from srcgraph.frontend import expressions, statements
+from srcgraph.frontend import branching, choices, expressions, statements
 from srcgraph.frontend.entities import (
     ALREADY,
     NONE,
     Array,
     Cell,
+    Choice,
     Closure,
     Const,
     Entity,
     Maybe,
+    Method,
+    Partial,
     Scalar,
     State,
     Tup,
@@ -36,12 +39,13 @@ from srcgraph.frontend.memory import Dead, Refusal, new_array, read, refuse
 from srcgraph.frontend.scope import Scope, analyse
 from srcgraph.frontend.session import FunctionCode, Hidden, Session
 from srcgraph.frontend.source import node_loc
-from srcgraph.infer.signature import ArrayArg, FunctionArg, ScalarArg, Skeleton, StaticArg, TupleArg
+from srcgraph.infer.signature import ArrayArg, ChoiceArg, FunctionArg, ScalarArg, Skeleton, StaticArg, TupleArg
 from srcgraph.ir.builder import Builder
+from srcgraph.ir.dims import as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.straight import Region
-from srcgraph.ir.types import ArrayType, ScalarType
+from srcgraph.ir.types import PY_INT, ArrayType, ScalarType
 
 T = TypeVar("T")
 
@@ -210,8 +214,10 @@ class Lowering:
                 return bool(value)
             case Tup(items=items):
                 return bool(items)
-            case Closure():
+            case Closure() | Partial() | Method():
                 return True
+            case Choice():
+                return self.truth(branching.each(self, entity, lambda e: self.entity(self.truth(e))))
         value = self.value(entity)
         if value.type.ndim:
             if all(d == 1 for d in value.type.shape):
@@ -234,7 +240,7 @@ class Lowering:
     def lookup(self, name: str) -> Entity:
         """What a name means here."""
         if name in self.scope.local:
-            return self.bound(name, self.state.names.get(name, Unbound()))
+            return choices.possible(self, self.bound(name, self.state.names.get(name, Unbound())))
         if name in self.outer:
             return self.bound(name, self.outer[name])
         return self.session.outside(self, name)
@@ -306,6 +312,12 @@ class Lowering:
                 return Tup(tuple(parts), cls)
             case FunctionArg(code=code, parts=parts):
                 return code.rebuilt([self.parameter(s, f"{name}_{k}", None, visible) for k, s in enumerate(parts)])
+            case ChoiceArg(options=options):
+                tag = self.root_param(f"{name}_choice", PY_INT)
+                self.params.append((tag, None))
+                self.builder.learn(tag.type.value, as_dim(len(options) - 1) - tag.type.value)
+                parts = (self.parameter(s, f"{name}_{k}", None, visible) for k, s in enumerate(options))
+                return Choice(tag, tuple(parts))
         raise InferenceError(f"cannot pass {skeleton}")
 
     def array_parameter(self, skeleton: ArrayArg, name: str, visible: bool) -> Array:
@@ -344,7 +356,10 @@ class Lowering:
         if isinstance(node, gast.Lambda):
             result: list[Entity] = []
             with self.recovering([]), self.at(node.body):
-                result.append(expressions.lower(self, node.body))
+                try:
+                    result.append(expressions.lower(self, node.body))
+                except Dead:
+                    self.state.dead = True
             return result[0] if result else Unusable(ALREADY)
         statements.block(self, node.body)
         return self.state.names.get("<return>", NONE)

@@ -10,7 +10,7 @@ import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import expressions, operators
-from srcgraph.frontend.entities import Array, Closure, Const, Entity, Iteration, Scalar, Tup
+from srcgraph.frontend.entities import Array, Closure, Const, Entity, Iteration, Method, Partial, Scalar, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import as_index, ref_type, refuse
 from srcgraph.frontend.resolve import to_integer
@@ -258,4 +258,5 @@ def isinstance_(low: Lowering, x: Entity, cls: Entity) -> Entity:
 
 @builtin(callable, 1, 1)
 def callable_(low: Lowering, x: Entity) -> Entity:
-    return Const(isinstance(x, Closure) or (isinstance(x, Const) and builtins.callable(x.value)))
+    function = isinstance(x, Closure | Partial | Method)
+    return Const(function or (isinstance(x, Const) and builtins.callable(x.value)))

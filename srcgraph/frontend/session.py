@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -129,6 +129,8 @@ class Session:
     guards: dict[Any, Guard] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     initial: dict[Cell, Value] = field(default_factory=dict)
+    options: list[Entity] = field(default_factory=list)
+    """What choices were made of."""
     dry: int = 0
 
     @contextmanager
@@ -141,6 +143,17 @@ class Session:
         finally:
             self.dry -= 1
             del self.problems[kept:]
+
+    def in_order(self, options: Sequence[Entity], same: Callable[[Entity, Entity], bool]) -> list[Entity]:
+        """Different options in the order in which they were first met, so that equal choices have equal tags."""
+        out: list[tuple[int, Entity]] = []
+        for option in options:
+            rank = next((k for k, known in enumerate(self.options) if same(known, option)), len(self.options))
+            if rank == len(self.options):
+                self.options.append(option)
+            if all(rank != other for other, _ in out):
+                out.append((rank, option))
+        return [option for _, option in sorted(out, key=lambda pair: pair[0])]
 
     def code_of(self, function: types.FunctionType) -> FunctionCode:
         key = function

@@ -11,15 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from srcgraph.errors import InferenceError, raise_all
-from srcgraph.frontend.closures import ClosureKey, captured_names
+from srcgraph.frontend.closures import function_key
 from srcgraph.frontend.entities import (
     ALREADY,
     Array,
     Cell,
+    Choice,
     Closure,
     Const,
     Entity,
     Maybe,
+    Method,
+    Partial,
     Scalar,
     Tup,
     Unusable,
@@ -27,12 +30,23 @@ from srcgraph.frontend.entities import (
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.lower import Lowering, NeedStatic
-from srcgraph.frontend.memory import Refusal, new_array, put, read, ref_type, refuse, select, write
+from srcgraph.frontend.memory import Dead, Refusal, new_array, put, read, ref_type, refuse, select, write
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden, Session
 from srcgraph.frontend.source import node_loc
-from srcgraph.frontend.template import ArgumentView, Fixed, NewArray, Out, Template, TupleOf
-from srcgraph.infer.signature import ArrayArg, FunctionArg, ScalarArg, Sizes, Skeleton, StaticArg, TupleArg
-from srcgraph.ir.dims import Dim
+from srcgraph.frontend.template import (
+    ArgumentView,
+    Fixed,
+    FunctionOf,
+    Never,
+    NewArray,
+    OneOf,
+    Out,
+    Template,
+    TupleOf,
+    holds_function,
+)
+from srcgraph.infer.signature import ArrayArg, ChoiceArg, FunctionArg, ScalarArg, Sizes, Skeleton, StaticArg, TupleArg
+from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.op import building
 from srcgraph.ir.rebuild import substitute_type
@@ -118,8 +132,11 @@ def _lower(
         result = low.body()
         low.loc = low.returned_at or node_loc(code.node, code.file)
         outputs: list[Value] = []
-        template = _template(low, result, outputs)
+        template = Never() if low.state.dead else _template(low, result, outputs)
         changed = _changed(low, outputs)
+        if holds_function(template) and len(session.active) == 1:
+            why = "a function made inside cannot be returned to Python"
+            low.report(refuse(why, low.loc, "return what calling it gives").problem)
         graph = low.builder.finish(outputs)
     return Summary(name, graph, template, changed, tuple(h for h, _ in low.hidden_order))
 
@@ -143,6 +160,11 @@ def _template(low: Lowering, entity: Entity, outputs: list[Value]) -> Template:
                 return Out(output(low.value(e)))
             case Tup(items=items, cls=cls):
                 return TupleOf(tuple(describe_part(i) for i in items), cls)
+            case Closure() | Partial() | Method():
+                key, parts = function_key(low, e)
+                return FunctionOf(key, tuple(map(describe_part, parts)))
+            case Choice(tag=tag, options=options):
+                return OneOf(output(tag), tuple(map(describe_part, options)))
             case Array(cell=cell, view=view, operands=operands):
                 param = _param_of(low, cell)
                 held = read(low, Array(cell))
@@ -218,8 +240,12 @@ class _Arguments:
                 return self.array(entity)
             case Tup(items=items, cls=cls):
                 return TupleArg(tuple(map(self.skeleton, items)), cls)
-            case Closure():
-                return self.closure(entity)
+            case Closure() | Partial() | Method():
+                key, parts = function_key(self.low, entity)
+                return FunctionArg(key, tuple(map(self.skeleton, parts)))
+            case Choice(tag=tag, options=options):
+                self.add(tag, None)
+                return ChoiceArg(tuple(map(self.skeleton, options)))
             case Unusable():
                 raise self.low.unusable(entity)
         raise refuse(f"{describe(entity)} cannot be passed to a function", self.low.loc)
@@ -240,12 +266,6 @@ class _Arguments:
         if dim not in self.names:
             self.names[dim] = self.sizes.new()
         return self.names[dim]
-
-    def closure(self, closure: Closure) -> FunctionArg:
-        captured = captured_names(self.low, closure)
-        parts = [*closure.defaults, *(e for _, e in closure.kw_defaults), *captured.values()]
-        key = ClosureKey(closure, tuple(captured))
-        return FunctionArg(key, tuple(map(self.skeleton, parts)))
 
     def not_one(self) -> frozenset[str]:
         return frozenset(name for dim, name in self.names.items() if self.low.builder.not_one(dim))
@@ -356,6 +376,14 @@ def _instantiate(
             return Const(value)
         case TupleOf(items=items, cls=cls):
             return Tup(tuple(_instantiate(low, t, outs, given, cells) for t in items), cls)
+        case Never():
+            raise Dead
+        case FunctionOf(key=key, parts=parts):
+            return key.rebuilt([_instantiate(low, t, outs, given, cells) for t in parts])
+        case OneOf(tag=k, options=options):
+            tag = outs[k]
+            low.builder.learn(tag.type.value, as_dim(len(options) - 1) - tag.type.value)
+            return Choice(tag, tuple(_instantiate(low, t, outs, given, cells) for t in options))
         case NewArray(index=k, view=view, operands=operands, maybe=maybe):
             if k not in cells:
                 cells[k] = new_array(low, outs[k])

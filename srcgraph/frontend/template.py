@@ -48,9 +48,40 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
+class Never:
+    """The call never returns: it raises."""
+
+
+@dataclass(frozen=True, slots=True)
 class TupleOf:
     items: tuple[Template, ...]
     cls: type = tuple
 
 
-Template: TypeAlias = Out | NewArray | ArgumentView | Fixed | TupleOf
+@dataclass(frozen=True, slots=True)
+class FunctionOf:
+    """A function made inside: ``key`` rebuilds it from its defaults, what it captures, its arguments."""
+
+    key: Any
+    parts: tuple[Template, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of several things; the output of number ``tag`` says which."""
+
+    tag: int
+    options: tuple[Template, ...]
+
+
+def holds_function(template: Template) -> bool:
+    """Whether it describes something that only compiled code can hold."""
+    match template:
+        case FunctionOf():
+            return True
+        case TupleOf(items=parts) | OneOf(options=parts):
+            return any(map(holds_function, parts))
+    return False
+
+
+Template: TypeAlias = Out | NewArray | ArgumentView | Fixed | TupleOf | FunctionOf | OneOf | Never

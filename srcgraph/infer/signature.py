@@ -91,7 +91,14 @@ class FunctionArg:
     parts: tuple[Skeleton, ...]
 
 
-Skeleton: TypeAlias = ScalarArg | ArrayArg | TupleArg | StaticArg | FunctionArg
+@dataclass(frozen=True, slots=True)
+class ChoiceArg:
+    """One of several things; which one is a number passed at run time, before the values of all of them."""
+
+    options: tuple[Skeleton, ...]
+
+
+Skeleton: TypeAlias = ScalarArg | ArrayArg | TupleArg | StaticArg | FunctionArg | ChoiceArg
 
 
 def passed_twice(skeletons: Iterable[Skeleton]) -> bool:
@@ -235,3 +242,5 @@ def describe(skeleton: Skeleton) -> str:
             return repr(skeleton.value)
         case FunctionArg():
             return "function"
+        case ChoiceArg(options=options):
+            return " or ".join(map(describe, options))

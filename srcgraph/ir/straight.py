@@ -406,6 +406,14 @@ class StraightBuilder:
             x, y = (getattr(v.type, "value", None) for v in node.inputs)
             if x is not None and y is not None:
                 self.learn(*_COMPARISONS[name if holds else _OPPOSITE[name]](x, y))
+                if name == ("not_equal" if holds else "equal"):
+                    self.learn_apart(x, y)
+
+    def learn_apart(self, x: Dim, y: Dim) -> None:
+        """Record that two integers differ, where it is known which is not the smaller."""
+        for more, less in ((x, y), (y, x)):
+            if self.proves(more - less):
+                self.learn(more - less - 1)
 
     def not_one(self, dim: Dim) -> bool:
         """Whether a size is known not to be 1, so that it cannot be stretched."""

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from srcgraph.frontend.template import ArgumentView, Fixed, NewArray, Out, Template, TupleOf
+from srcgraph.errors import InternalError
+from srcgraph.frontend.template import ArgumentView, Fixed, FunctionOf, Never, NewArray, OneOf, Out, Template, TupleOf
 from srcgraph.ir.graph import Value
 from srcgraph.ir.ops.index import numpy_view
 from srcgraph.ir.types import PYTHON_TYPE, ListType, Type
@@ -32,6 +33,8 @@ def outputs_used(template: Template) -> set[int]:
             return set(operands)
         case TupleOf(items=items):
             return set().union(*map(outputs_used, items))
+        case OneOf(tag=tag, options=options):
+            return {tag}.union(*map(outputs_used, options))
     return set()
 
 
@@ -58,6 +61,13 @@ def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -
         case TupleOf(items=items, cls=cls):
             makes = [maker(t, results, place) for t in items]
             return lambda outs, leaves: cls(m(outs, leaves) for m in makes)
+        case OneOf(tag=tag, options=options):
+            at, makes = place[tag], [maker(t, results, place) for t in options]
+            return lambda outs, leaves: makes[outs[at]](outs, leaves)
+        case Never():
+            return lambda outs, leaves: None
+        case FunctionOf():
+            raise InternalError("a function made inside reached the caller")
 
 
 def _number(at: int, type: Type) -> Make:

@@ -1,0 +1,73 @@
+"""One of several actions, each in a branch of its own, and what they give joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from srcgraph.frontend import statements
+from srcgraph.frontend.entities import Choice, Entity, State
+from srcgraph.frontend.memory import Dead
+from srcgraph.ir.dims import as_dim
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.straight import Region
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+def each(low: Lowering, choice: Choice, action: Callable[[Entity], Entity], hint: str = "") -> Entity:
+    """What ``action`` gives for the option that is chosen; each in a branch of its own."""
+    known = literal(low.builder, choice.tag)
+    if known is not None:
+        return action(choice.options[known])
+    return _from(low, choice, 0, action, hint)
+
+
+def _from(low: Lowering, choice: Choice, k: int, action: Callable[[Entity], Entity], hint: str) -> Entity:
+    if k == len(choice.options) - 1:
+        return action(choice.options[k])
+    b, tag = low.builder, choice.tag.type.value
+    if b.proves(tag - k - 1):
+        return _from(low, choice, k + 1, action, hint)
+    if b.proves(as_dim(k) - tag):
+        return action(choice.options[k])
+    test = OPS["equal"](choice.tag, k)
+
+    def rest() -> Entity:
+        b.learn(tag - (k + 1))
+        return _from(low, choice, k + 1, action, hint)
+
+    return either(low, test, lambda: action(choice.options[k]), rest, hint)
+
+
+def either(
+    low: Lowering, test: Value, first: Callable[[], Entity], second: Callable[[], Entity], hint: str = ""
+) -> Entity:
+    """What ``first`` gives where ``test`` holds, else what ``second`` does; only one of them runs."""
+    before = low.state
+    sides: list[tuple[Region, State]] = []
+    for action, holds in ((first, True), (second, False)):
+        region, state = low.builder.new_region(), before.copy()
+
+        def run(action: Callable[[], Entity] = action, holds: bool = holds) -> None:
+            low.builder.learn_condition(test, holds)
+            try:
+                low.assign("<value>", action())
+            except Dead:
+                low.state.dead = True
+
+        low.inside(region, state, run)
+        sides.append((region, state))
+    return joined(low, test, (sides[0], sides[1]), hint)
+
+
+def joined(low: Lowering, test: Value, sides: tuple[tuple[Region, State], tuple[Region, State]], hint: str) -> Entity:
+    """The `If` that gives what two regions call ``<value>``."""
+    name = hint or "<value>"
+    statements.merge(low, test, sides[0], sides[1], frozenset(low.state.names) | {"<value>"}, None, name)
+    if low.state.dead:
+        raise Dead
+    return low.state.names.pop("<value>")
