@@ -134,7 +134,12 @@ def differentiable(record: Op | Composite, s: Sample) -> bool:
         ruled = (callable(record.vjp) or callable(record.vjp_into)) and callable(record.jvp)
         if not ruled or node_of(case.graph, record) is None:
             return False
-    return any(is_float(v.type) for v in case.params) and is_float(case.graph.results[0].type)
+    return any(is_float(v.type) for v in case.params) and bool(float_results(case.graph))
+
+
+def float_results(graph: Graph) -> list[int]:
+    """The positions of the results that have derivatives."""
+    return [k for k, v in enumerate(graph.results) if is_float(v.type)]
 
 
 def check_value(record: Op | Composite, s: Sample) -> None:
@@ -143,7 +148,7 @@ def check_value(record: Op | Composite, s: Sample) -> None:
     verify(case.graph)
     assert same_graph(parse_graph(format_graph(case.graph)), case.graph)
     wants = case.numpy()
-    wants = wants if len(case.graph.results) > 1 else [wants]
+    wants = wants if isinstance(wants, tuple) else [wants]
     graph = run_passes(case.graph, PRIMAL, check=True)
     for got in (interpret(case.graph, case.inputs), interpret(graph, case.inputs), run_compiled(graph, case.inputs)):
         for g, want, out in zip(got, wants, case.graph.results, strict=True):
@@ -155,24 +160,25 @@ def check_jvp(record: Op, s: Sample) -> None:
     case = Case(record, s)
     floats = [k for k, v in enumerate(case.params) if is_float(v.type)]
     directions = {k: draw(case.params[k].type, (-1.0, 1.0), 50 + k) for k in floats}
-    tangent = interpret(jvp_graph(record, s), [*case.inputs, *directions.values()])[0]
-    single = any(v.type.dtype == np.float32 for v in (*case.params, case.graph.results[0]))
-    for index in np.ndindex(np.shape(tangent)):
+    tangents = interpret(jvp_graph(record, s), [*case.inputs, *directions.values()])
+    single = any(v.type.dtype == np.float32 for v in (*case.params, *case.graph.results))
+    places = [(k, index) for k in float_results(case.graph) for index in np.ndindex(np.shape(tangents[k]))]
+    for k, index in places:
 
-        def at(step: float, index: tuple[int, ...] = index) -> float:
-            moved = [v + step * directions[k] if k in directions else v for k, v in enumerate(case.inputs)]
+        def at(step: float, k: int = k, index: tuple[int, ...] = index) -> float:
+            moved = [v + step * directions[j] if j in directions else v for j, v in enumerate(case.inputs)]
             conformed = [np.asarray(m).astype(p.type.dtype) if isinstance(p.type, ArrayType) else p.type.dtype.type(m)
                          for m, p in zip(moved, case.params, strict=True)]  # fmt: skip
-            return np.asarray(interpret(case.graph, conformed)[0])[index]
+            return np.asarray(interpret(case.graph, conformed)[k])[index]
 
         want, error = derivative(lambda h: at(np.real(h)), single)
-        got = np.asarray(tangent)[index]
+        got = np.asarray(tangents[k])[index]
         room = 5e-3 * (1 + abs(want)) if single else error + 1e-7 * (1 + abs(want))
         assert abs(got - want) <= room, f"{got} for {want} within {error}"
 
 
 def jvp_graph(record: Op, s: Sample) -> Graph:
-    """The graph of the tangent: parameters, then one direction per float parameter."""
+    """The graph of the tangents: parameters, then one direction per float parameter."""
     case = Case(record, s)
     b = case.builder
     tangents: dict[Value, Value] = {}
@@ -182,10 +188,10 @@ def jvp_graph(record: Op, s: Sample) -> Graph:
     with building(b):
         node = node_of(case.graph, record)
         moved = [through(b, v, tangents) for v in node.inputs]
-        out = record.jvp(moved, node.outputs[0], *node.inputs, **node.attrs)
-        if out is None:
-            out = zeros_of(node.outputs[0])
-    return b.finish([out])
+        one = len(node.outputs) == 1
+        found = record.jvp(moved, node.outputs[0] if one else node.outputs, *node.inputs, **node.attrs)
+        outs = zip(node.outputs, [found] if one else found, strict=True)
+        return b.finish([zeros_of(v) if t is None else t for v, t in outs])
 
 
 def through(b: Builder, value: Value, tangents: dict[Value, Value]) -> Value | None:
@@ -202,20 +208,20 @@ def through(b: Builder, value: Value, tangents: dict[Value, Value]) -> Value | N
 def check_transpose(record: Op, s: Sample) -> None:
     """``<ct, jvp(t)> == <vjp(ct), t>`` to rounding."""
     case = Case(record, s)
-    out = case.graph.results[0]
+    results = case.graph.results
     floats = [k for k, v in enumerate(case.params) if is_float(v.type)]
-    ct = draw(out.type, (-1.0, 1.0), 90)
+    cts = weights(case)
     weighted = weighted_graph(record, s)
     derived = gradient(weighted, 0, floats)
     verify(derived.graph)
     graph = run_passes(derived.graph, DERIVED, check=True)
-    inputs = [*case.inputs, ct]
+    inputs = [*case.inputs, *cts.values()]
     cotangents = interpret(graph, inputs)
     compiled = run_plainly(graph, inputs)
     directions = [draw(case.params[k].type, (-1.0, 1.0), 50 + k) for k in floats]
-    tangent = interpret(jvp_graph(record, s), [*case.inputs, *directions])[0]
-    left = np.sum(np.asarray(ct, float) * np.asarray(tangent, float))
-    single = any(v.type.dtype == np.float32 for v in (*case.params, out))
+    tangents = interpret(jvp_graph(record, s), [*case.inputs, *directions])
+    left = sum(np.sum(np.asarray(ct, float) * np.asarray(tangents[k], float)) for k, ct in cts.items())
+    single = any(v.type.dtype == np.float32 for v in (*case.params, *results))
     for found in (cotangents, compiled):
         right = sum(np.sum(np.asarray(c, float) * np.asarray(d, float)) for c, d in zip(found, directions, strict=True))
         np.testing.assert_allclose(left, right, rtol=2e-5 if single else 1e-12, atol=1e-5 if single else 1e-12)
@@ -224,27 +230,43 @@ def check_transpose(record: Op, s: Sample) -> None:
 
 
 def weighted_graph(record: Op | Composite, s: Sample) -> Graph:
-    """``sum(ct * record(...))`` with the weights as last parameter."""
+    """The sum of ``ct * result`` over all float results, with the weights as last parameters."""
     case = Case(record, s)
     b = case.builder
-    out = case.graph.results[0]
-    ct = b.param("ct", out.type)
-    with building(b):
-        value = OPS["mul"](out, ct)
-        if value.type.ndim:
-            value = OPS["sum"](value, axes=tuple(range(value.type.ndim)))
-    return b.finish([value])
+    total: Any = 0.0
+    for k in float_results(case.graph):
+        out = case.graph.results[k]
+        ct = b.param(f"ct{k}", result_type(case, k))
+        with building(b):
+            value = OPS["mul"](out, ct)
+            if value.type.ndim:
+                value = OPS["sum"](value, axes=tuple(range(value.type.ndim)))
+            total = OPS["add"](total, value) if isinstance(total, Value) else value
+    return b.finish([total])
+
+
+def weights(case: Case) -> dict[int, Any]:
+    """A cotangent for every float result, by position."""
+    types = {k: result_type(case, k) for k in float_results(case.graph)}
+    return {k: draw(type, (-1.0, 1.0), 90 + k) for k, type in types.items()}
+
+
+def result_type(case: Case, k: int) -> Type:
+    """The type of a result; lengths known only at run time are those of the sample."""
+    type = case.graph.results[k].type
+    if not isinstance(type, ArrayType) or all(d.const is not None for d in type.shape):
+        return type
+    return ArrayType(type.dtype, tuple(map(as_dim, interpret(case.graph, case.inputs)[k].shape)))
 
 
 def check_composite_gradient(record: Composite, s: Sample) -> None:
     """The compiled gradient of users' functions agrees with differences."""
     case = Case(record, s)
-    out = case.graph.results[0]
     floats = [k for k, v in enumerate(case.params) if is_float(v.type)]
-    ct = draw(out.type, (-1.0, 1.0), 90)
+    cts = weights(case)
     graph = run_passes(gradient(weighted_graph(record, s), 0, floats).graph, DERIVED, check=True)
-    found = run_compiled(graph, [*case.inputs, ct])
-    single = any(v.type.dtype == np.float32 for v in (*case.params, out))
+    found = run_compiled(graph, [*case.inputs, *cts.values()])
+    single = any(v.type.dtype == np.float32 for v in (*case.params, *case.graph.results))
     for c, k in zip(found, floats, strict=True):
         for index in np.ndindex(np.shape(case.inputs[k])):
 
@@ -256,7 +278,8 @@ def check_composite_gradient(record: Composite, s: Sample) -> None:
                     moved[k] = case.params[k].type.dtype.type(moved[k] + np.real(step))
                     if getattr(case.params[k].type, "weak", False):
                         moved[k] = moved[k].item()
-                return float(np.sum(np.asarray(interpret(case.graph, moved)[0], float) * np.asarray(ct, float)))
+                outs = interpret(case.graph, moved)
+                return sum(float(np.sum(np.asarray(outs[r], float) * np.asarray(ct, float))) for r, ct in cts.items())
 
             want, error = derivative(at, single)
             room = 5e-3 * (1 + abs(want)) if single else error + 1e-7 * (1 + abs(want))

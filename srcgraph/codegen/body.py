@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from srcgraph.codegen.expr import negated
+from srcgraph.codegen.expr import dotted, negated
 from srcgraph.codegen.items import (
     INDICES,
     Branch,
@@ -23,6 +23,7 @@ from srcgraph.codegen.items import (
     Raise,
     Ref,
     Store,
+    Unpack,
     all_exprs,
     refs,
 )
@@ -76,9 +77,11 @@ class Body:
         match item:
             case Let():
                 return self.assign(item.value, self.resolved(item.expr))
+            case Unpack():
+                return self.unpack(item)
             case Raise():
                 args = [ast.Constant(item.message), *map(self.resolved, item.args)]
-                error = ast.Call(ast.Name(item.error, ast.Load()), args, [])
+                error = ast.Call(dotted(item.error), args, [])
                 return [ast.If(self.resolved(item.fails), [ast.Raise(error, None)], [])]
             case Store():
                 change = self.stored(item.out, item.index, item.expr, "add" if item.accumulate else "")
@@ -101,6 +104,13 @@ class Body:
             if isinstance(expr.left, ast.Name) and expr.left.id == name:
                 return [ast.AugAssign(self.target(value), expr.op, expr.right)]
         return [ast.Assign([self.target(value)], expr, lineno=0)]
+
+    def unpack(self, item: Unpack) -> list[ast.stmt]:
+        """``first, _ = call``: what nothing reads gets no name."""
+        names: list[ast.expr] = [
+            ast.Name("_", ast.Store()) if self.names.unread(v, item) else self.target(v) for v in item.values
+        ]
+        return [ast.Assign([ast.Tuple(names, ast.Store())], self.resolved(item.expr), lineno=0)]
 
     def aliased(self, out: Value, base: Value) -> list[ast.stmt]:
         """``out = base`` where an array before and after a change have different names."""

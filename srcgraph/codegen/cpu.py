@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import builtins
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeGuard
 
 from srcgraph.codegen.body import Body
@@ -19,9 +21,8 @@ from srcgraph.codegen.storage import Copied, Interface, assign_storage
 from srcgraph.codegen.tidy import tidy
 from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import NOWHERE, Graph, Origin, Value
-from srcgraph.ir.op import OPS
-
-HELPERS = "srcgraph.runtime.cpu"
+from srcgraph.ir.op import OPS, Op
+from srcgraph.ir.types import FLOAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +111,30 @@ def _is_size(item: Item) -> TypeGuard[Let]:
     return isinstance(expr, ast.Subscript) and isinstance(expr.value, ast.Attribute) and expr.value.attr == "shape"
 
 
-def _helpers_used(block: Block) -> list[str]:
-    names = {text for op in OPS.values() if op.kind == "library" for text in op.emit.values() if isinstance(text, str)}
+@cache
+def _helpers() -> dict[str, str]:
+    """The functions of `srcgraph.runtime` that the ops' texts call, and the module each is in."""
+    found = {}
+    for op in OPS.values():
+        for text in _texts(op):
+            for node in ast.walk(ast.parse(text)):
+                name = node.func if isinstance(node, ast.Call) else node if op.kind == "library" else None
+                if isinstance(name, ast.Name) and name.id not in _BUILTIN:
+                    found[name.id] = op.helpers
+    return found
+
+
+_BUILTIN = frozenset(dir(builtins))
+
+
+def _texts(op: Op) -> list[str]:
+    return [t if isinstance(t, str) else t(FLOAT, **op.samples[0].attrs) for t in op.emit.values()]
+
+
+def _helpers_used(block: Block) -> dict[str, str]:
+    """The helpers a function calls, and the module each is in."""
     found = {n.id for e in all_exprs(block) for n in ast.walk(e) if isinstance(n, ast.Name)}
-    return sorted(found & names)
+    return {name: module for name, module in _helpers().items() if name in found}
 
 
 def _return(results: Sequence[ast.expr]) -> ast.stmt:
@@ -128,7 +149,7 @@ def _function(name: str, params: Sequence[str], body: list[ast.stmt], options: s
     return ast.FunctionDef(name, args, body, [decorator], None, lineno=0)
 
 
-def _imports(functions: Sequence[ast.FunctionDef], helpers: Sequence[str]) -> list[ast.stmt]:
+def _imports(functions: Sequence[ast.FunctionDef], helpers: Mapping[str, str]) -> list[ast.stmt]:
     used = {n.id for f in functions for n in ast.walk(f) if isinstance(n, ast.Name)}
     lines = []
     if "math" in used:
@@ -136,8 +157,9 @@ def _imports(functions: Sequence[ast.FunctionDef], helpers: Sequence[str]) -> li
     if "np" in used:
         lines.append("import numpy as np")
     lines.append("from numba import njit")
-    if helpers:
-        lines.append(f"from {HELPERS} import {', '.join(helpers)}")
+    for module in sorted(set(helpers.values())):
+        names = sorted(name for name, home in helpers.items() if home == module)
+        lines.append(f"from srcgraph.runtime.{module} import {', '.join(names)}")
     statements = ast.parse("\n".join(lines)).body
     for statement in statements:
         statement.lineno = 0

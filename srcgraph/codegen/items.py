@@ -51,6 +51,15 @@ class Let:
 
 
 @dataclass(eq=False, slots=True)
+class Unpack:
+    """``first, second = call``: a library call with several results."""
+
+    values: tuple[Value, ...]
+    expr: ast.expr
+    origin: Origin = NOWHERE
+
+
+@dataclass(eq=False, slots=True)
 class Raise:
     """``if fails: raise error(message, *args)``."""
 
@@ -203,7 +212,7 @@ class Loop:
     origin: Origin = NOWHERE
 
 
-Item: TypeAlias = Let | Raise | Store | Do | Kernel | Branch | Loop
+Item: TypeAlias = Let | Unpack | Raise | Store | Do | Kernel | Branch | Loop
 
 
 def part_exprs(part: Part) -> list[ast.expr]:
@@ -221,7 +230,7 @@ def part_exprs(part: Part) -> list[ast.expr]:
 def item_exprs(item: Item) -> Sequence[ast.expr]:
     """The expressions an item evaluates itself, those of inner blocks excluded."""
     match item:
-        case Let():
+        case Let() | Unpack():
             return [item.expr]
         case Raise():
             return [item.fails, *item.args]
@@ -262,6 +271,8 @@ def writes_of(item: Item) -> list[Value]:
     match item:
         case Let():
             return [item.value]
+        case Unpack():
+            return list(item.values)
         case Store() | Do():
             return [item.out]
         case Kernel():

@@ -27,6 +27,7 @@ from srcgraph.codegen.items import (
     LoopStore,
     Ref,
     Store,
+    Unpack,
     reads_of,
     refs,
     writes_of,
@@ -95,6 +96,10 @@ class Names:
             raise InternalError(f"{value} was not given a name")
         return self.names[root]
 
+    def unread(self, value: Value, item: Item) -> bool:
+        """Whether nothing reads what ``item`` assigns to a variable."""
+        return value not in self.live.after[id(item)]
+
     # -- collecting -------------------------------------------------------------------------------
 
     def _declare(self, value: Value, live: Iterable[Value], line: int = 0, hint: str = "") -> None:
@@ -125,6 +130,10 @@ class Names:
                 if copied is not None:
                     is_list = isinstance(copied.type, ListType)
                     (self.same_memory if is_list else self.pairs).append((item.value, copied))
+            case Unpack():
+                for value in item.values:
+                    self._declare(value, live, line)
+                    self._conflict(value, item.values)
             case Store() | Do():
                 self._declare(item.out, live, line)
                 self.same_memory.append((item.out, item.base))

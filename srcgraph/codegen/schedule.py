@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from srcgraph.codegen import fusion, kernels
 from srcgraph.codegen.decisions import Decisions, transparent
 from srcgraph.codegen.expr import call, filled, literal, negated, number, subscript
-from srcgraph.codegen.items import Block, Branch, Do, Item, Let, Loop, Raise, Store, ref, refs
+from srcgraph.codegen.items import Block, Branch, Do, Item, Let, Loop, Raise, Store, Unpack, ref, refs
 from srcgraph.codegen.uses import Place, in_memory
 from srcgraph.errors import InternalError
 from srcgraph.ir.closure import open_
@@ -165,8 +166,12 @@ class Scheduler(Decisions):
         exact = node.op.name == "matmul" and out.type.dtype.kind not in "fc"
         name = node.op.text(self.write.target + "_exact" * exact, out.type.dtype, node.attrs)
         attrs = [literal(v) for v in node.attrs.values()]
-        self.name(out)
-        if node.op.name == "reshape":
+        for value, hint in zip_longest(node.outputs, node.op.results):
+            self.name(value)
+            self.hints[value] = hint or ""
+        if len(node.outputs) > 1:
+            yield Unpack(node.outputs, call(name, *args, *attrs), node.origin)
+        elif node.op.name == "reshape":
             shape: ast.expr = ast.Tuple(args[1:], ast.Load())
             yield Let(out, call(name, args[0], shape), node.origin, alias=node.inputs[0])
         else:

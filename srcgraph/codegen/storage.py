@@ -25,6 +25,7 @@ from srcgraph.codegen.items import (
     Origin,
     Ref,
     Store,
+    Unpack,
     ref,
 )
 from srcgraph.codegen.liveness import Live, Liveness
@@ -156,6 +157,9 @@ class _Storage:
         match item:
             case Let():
                 self.let(item)
+            case Unpack():
+                for value in item.values:
+                    self.buffers[value] = frozenset({Buffer(value.name)})
             case Store():
                 item.base = self.movable(item.base, live, item.origin, out, [item.out])
                 self.buffers[item.out] = self.of(item.base)

@@ -17,7 +17,7 @@ from srcgraph.frontend.memory import as_index, fit_store, new_array, put, read, 
 from srcgraph.ir.dims import Dim, as_dim, product
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
-from srcgraph.ir.ops import sequences
+from srcgraph.ir.ops import searching, sequences
 from srcgraph.ir.promote import common_dtype
 from srcgraph.ir.types import BOOL, NAME_OF, ArrayType
 from srcgraph.ir.view import View, transposed
@@ -289,6 +289,22 @@ def _fill(low: Lowering, ref: Array, entity: Entity, at: list[Value], dtype: np.
 def fill(low: Lowering, a: Entity, value: Entity) -> Entity:
     ref = as_array(low, a)
     write(low, ref, low.builder.cast(low.value(value), ref_type(low, ref).dtype, False))
+    return NONE
+
+
+@array_function(method="sort")
+def sort(low: Lowering, a: Entity, axis: Entity = Const(-1), kind: Entity = NONE) -> Entity:
+    """In place, as the method is."""
+    ref = as_array(low, a)
+    write(low, ref, searching.sort_array(read(low, ref), low.static(axis, "the axis of sort")))
+    return NONE
+
+
+@array_function(method="partition")
+def partition(low: Lowering, a: Entity, kth: Entity, axis: Entity = Const(-1), kind: Entity = NONE) -> Entity:
+    """In place; all of it is sorted, see `srcgraph.ir.ops.searching`."""
+    ref = as_array(low, a)
+    write(low, ref, searching.partition(read(low, ref), low.value(kth), low.static(axis, "the axis of partition")))
     return NONE
 
 

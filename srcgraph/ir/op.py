@@ -115,6 +115,11 @@ class Op:
         For check ops: graph code that gives the same result without raising.
     commutative, linear, heavy : bool
         Operands may swap; the derivative needs no primal value; never recomputed in the reverse sweep.
+    helpers : str
+        The module of `srcgraph.runtime` that has the functions its text calls.
+    results : tuple of str
+        What generated code calls several results. Rules of such an op get tuples: the cotangents (some
+        None) and the results; a jvp returns one tangent per result.
     samples : tuple of Sample
         What the generated tests run it on.
     """
@@ -140,6 +145,8 @@ class Op:
     linear: bool = False
     heavy: bool = False
     fresh: bool = False
+    helpers: str = "cpu"
+    results: tuple[str, ...] = ()
     samples: tuple[Sample, ...] = ()
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:

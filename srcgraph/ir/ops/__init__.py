@@ -8,10 +8,12 @@ index        getitem, setitem, add_at: parts of arrays, by `srcgraph.ir.view.Vie
 shape        full, arange, reshape, broadcast_to and the like
 reduce       sum, max, all, ... along axes
 linalg       matrix products
+sorting      sort, gather, searchsorted, ...: what runs in memory
 tape         growing lists, which are the tapes of reverse mode
 creation     np.zeros, np.linspace and the like, built from the ops above
 reductions   np.sum, np.mean and the like, with any axis and keepdims
 sequences    np.concatenate, np.cumsum, np.argmax and the like: joining, scanning, selecting
+searching    np.sort, np.unique, np.histogram and the like
 numerics     np.where, np.clip, np.dot, np.linalg.norm and the like
 _rules       derivative rules made from partials; short ways to write records
 _loops       loops in graph code
@@ -27,8 +29,10 @@ from srcgraph.ir.ops import (
     numerics,
     reduce,
     reductions,
+    searching,
     sequences,
     shape,
+    sorting,
     tape,
     vector,
 )
@@ -43,8 +47,10 @@ __all__ = [
     "numerics",
     "reduce",
     "reductions",
+    "searching",
     "sequences",
     "shape",
+    "sorting",
     "tape",
     "vector",
 ]

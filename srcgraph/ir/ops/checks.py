@@ -20,8 +20,8 @@ from srcgraph.ir.types import PY_BOOL, ScalarType, Type
 
 
 def exception(name: str) -> type[Exception]:
-    """The exception class a check names: a builtin."""
-    found = getattr(builtins, name)
+    """The exception class a check names: a builtin, or one of NumPy's by its full name."""
+    found = np.linalg.LinAlgError if name == "np.linalg.LinAlgError" else getattr(builtins, name)
     assert issubclass(found, Exception)
     return found
 

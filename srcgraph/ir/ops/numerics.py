@@ -14,6 +14,7 @@ from srcgraph.ir.ops.compare import equal, less, less_equal, logical_and, where
 from srcgraph.ir.ops.elementwise import absolute, maximum, minimum, power, rint, root, sign, sin
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.reductions import as_operand, cast_to, mean, reduced
+from srcgraph.ir.ops.searching import nonzero
 from srcgraph.ir.ops.sequences import flat
 from srcgraph.ir.ops.shape import arange, dims_of
 from srcgraph.ir.ops.vector import add, cast, div, literal, mul, sub
@@ -36,9 +37,13 @@ def numpy_operands(*xs: Any) -> list[Value]:
     python=np.where,
     samples=(sample("b1[3]", "f64[3]", "f64"), sample("b1[3, 1]", "f64[4]", "f32[3, 4]")),
 )
-def where_array(condition: Any, x: Any, y: Any) -> Value:
-    """``x`` where the condition holds, else ``y``; the derivative of what is not chosen is exactly 0."""
+def where_array(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """``x`` where the condition holds, else ``y``; of a condition alone, where it holds, as `nonzero`."""
     b = current_builder()
+    if x is None and y is None:
+        return nonzero(condition)
+    if x is None or y is None:
+        raise InferenceError("where takes both x and y, or neither")
     test, *branches = (b.value(v) for v in (condition, x, y))
     if test.type.dtype != np.bool_:
         test = b.call_named("not_equal", test, 0)

@@ -13,7 +13,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import composite, current_builder, sample
 from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index, same_size
-from srcgraph.ir.ops.compare import greater, less, less_equal, logical_and, logical_not, logical_or, not_equal, where
+from srcgraph.ir.ops.compare import greater, less, logical_and, logical_not, logical_or, not_equal, where
 from srcgraph.ir.ops.elementwise import maximum, minimum
 from srcgraph.ir.ops.index import getitem, setitem
 from srcgraph.ir.ops.reductions import as_operand, normalized, sum_dtype
@@ -357,23 +357,3 @@ def broadcast(array: Any, shape: Any) -> Value:
     target = [d.type.value for d in dims[len(dims) - len(own) :]]
     fitted = b.fit(x, target) if own else b.cast(x, x.type.dtype, False)
     return broadcast_to(fitted, *dims)
-
-
-@composite(
-    "searchsorted",
-    python=np.searchsorted,
-    static="side",
-    samples=(sample(np.array([0.1, 0.5, 0.9]), "f64[4]"), sample(np.array([0.1, 0.5]), 0.3)),
-)
-def searchsorted(a: Any, v: Any, side: str = "left") -> Value:
-    """Where numbers would go in a sorted array of one axis."""
-    b = current_builder()
-    x, sought = as_operand(a), b.value(v)
-    if side not in ("left", "right"):
-        raise InferenceError("searchsorted: side must be 'left' or 'right'")
-    below = less if side == "left" else less_equal
-    if not sought.type.ndim:
-        return b.call_named("sum", cast(below(x, sought), dtype=INT, weak=False), axes=(0,))
-    column = with_new_axes(sought, [sought.type.ndim])
-    hits = cast(below(x, column), dtype=INT, weak=False)
-    return b.call_named("sum", hits, axes=(sought.type.ndim,))

@@ -140,7 +140,8 @@ class Reverse:
             if rule.why:
                 raise DerivativeError(Problem(f"{node.op.name}: {rule.why}", node.origin.loc))
             return
-        contributions = self.guarded(node, ct, rule(ct, out, *node.inputs, **node.attrs))
+        given = (ct, out) if len(cts) == 1 else (cts, node.outputs)
+        contributions = self.guarded(node, ct, rule(*given, *node.inputs, **node.attrs))
         for value, contribution in zip(node.inputs, contributions, strict=True):
             self.accumulate(value, contribution)
 
@@ -148,7 +149,7 @@ class Reverse:
         """No NaN from a side that `where` did not choose: 0 times an infinite partial is 0 there."""
         if node.op.name == "where":
             self.chosen.update(node.inputs[1:])
-        elif node.outputs[0] in self.chosen:
+        elif not self.chosen.isdisjoint(node.outputs):
             self.chosen.update(node.inputs)
             if node.op.kind == "elementwise" and not node.op.linear and ct is not None:
                 unused = OPS["equal"](ct, 0.0)
