@@ -166,7 +166,11 @@ def _bind_composite(
         supported = f"{name}({', '.join(map(_parameter_text, signature.parameters.values()))})"
         raise refuse(f"{name}: {error}", low.loc, f"supported: {supported}") from None
     for name, entity in given.arguments.items():
-        if isinstance(entity, Const) and not entity.is_number and _must_be_number(signature.parameters[name], record):
+        if (
+            isinstance(entity, Const)
+            and not entity.is_number
+            and _must_be_number(entity, signature.parameters[name], record)
+        ):
             low.value(entity, f"an argument of {name_of(record)}")  # says that it is none
         if name in record.static:
             given.arguments[name] = low.static(entity, f"{name!r} of {name_of(record)}")
@@ -177,9 +181,11 @@ def _bind_composite(
     return given
 
 
-def _must_be_number(parameter: inspect.Parameter, record: Composite) -> bool:
-    """Whether a parameter has to be given, as a number or an array."""
-    return parameter.name not in record.static and parameter.default is inspect.Parameter.empty
+def _must_be_number(entity: Const, parameter: inspect.Parameter, record: Composite) -> bool:
+    """Whether a parameter has to be a number or an array; where it may be left out, at least no text."""
+    if parameter.name in record.static:
+        return False
+    return parameter.default is inspect.Parameter.empty or (parameter.default is None and isinstance(entity.value, str))
 
 
 def name_of(record: Op | Composite) -> str:
