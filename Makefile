@@ -4,7 +4,11 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench golden clean
+.PHONY: demo test lint bench golden fuzz conformance clean
+
+# make fuzz N=20000 SEED=1: random programs against CPython
+N    ?= 1000
+SEED ?= 0
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
@@ -39,6 +43,12 @@ lint: $(VENV)/.lint
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
+
+fuzz: $(VENV)/.test
+	cd tests && $(abspath $(BIN))/python -m fuzz $(N) --seed $(SEED) --native 50
+
+conformance: $(VENV)/.test
+	cd tests && $(abspath $(BIN))/python -m external --write ../docs/conformance.md
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info demo_output

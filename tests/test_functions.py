@@ -119,6 +119,38 @@ def test_changed_global_of_a_callee() -> None:
         same(compiled(3.0), f(3.0))
 
 
+def test_globals_of_one_name_in_two_modules() -> None:
+    """Each has its own size, and a name of its own in the generated text."""
+    item = define("def item(k):\n    return w[k]\n", name="item", w=np.ones(3))
+    text = """
+        def f(k):
+            s = w[0]
+            for i in range(k):
+                w_n = i + 0
+                s += item(w_n)
+            return s + len(w)
+    """
+    f = define(text, w=np.ones(9), item=item)
+    compiled = sg.compile(f)
+    same(compiled(3), f(3))
+    for function in (f, compiled):
+        with pytest.raises(IndexError):
+            function(4)
+
+
+def test_parameters_named_as_what_generated_text_uses() -> None:
+    text = """
+        def f(max, abs, x, len, f):
+            s = 0.0
+            for v in x:
+                s += np.maximum(np.abs(v), abs) * max + len * f
+            return s
+    """
+    f = define(text)
+    args = (2.0, 0.5, np.array([-1.0, 0.25]), 3, 1.5)
+    same(float(sg.compile(f)(*args)), float(f(*args)))
+
+
 def test_changed_global_under_grad() -> None:
     """The gradient sees it too."""
     f = define("def f(x):\n    return x * x * G\n", G=2.0)

@@ -261,7 +261,7 @@ class Names:
         roots = sorted({self._root(v) for v in self.order}, key=self._rank)
         for root in roots:
             hint = self._hint_of(root)
-            name = hint if root in self.params else _free(hint, taken)
+            name = _free(hint, taken)
             if not name.strip("_"):  # a loop over `_` whose trip is needed after all
                 name = next(n for n in _index_names() if n not in taken)
             taken.add(name)

@@ -17,7 +17,7 @@ from srcgraph.frontend.exits import to_tail_form
 from srcgraph.frontend.fence import check_fence
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.source import Source, read_source
-from srcgraph.infer.signature import ArrayArg, Leaves, Skeleton, TupleArg, skeleton_of
+from srcgraph.infer.signature import ArrayArg, Leaves, Skeleton, TupleArg, sizes_of, skeleton_of
 from srcgraph.ir.graph import Graph, Value
 
 if TYPE_CHECKING:
@@ -211,18 +211,19 @@ class Session:
         return self._hidden_parameter(low, name, container, skeleton)
 
     def _hidden_parameter(self, low: Lowering, name: str, container: Any, skeleton: Skeleton) -> Entity:
-        own = _renamed(skeleton, name, 1000 * (len(low.hidden_order) + 1))
+        sizes = {size: low.builder.unused(f"{name}_{size}") for size in sorted(sizes_of([skeleton]))}
+        own = _renamed(skeleton, sizes, 1000 * (len(low.hidden_order) + 1))
         entity = low.parameter(own, name, ("global", name, id(container)))
         low.hidden_order.append((Hidden(name, container), entity))
         return entity
 
 
-def _renamed(skeleton: Skeleton, name: str, offset: int) -> Skeleton:
+def _renamed(skeleton: Skeleton, sizes: dict[str, str], offset: int) -> Skeleton:
     """A global's skeleton with sizes and cells of its own."""
     match skeleton:
         case ArrayArg():
-            shape = tuple(f"{name}_{d}" if isinstance(d, str) else d for d in skeleton.shape)
+            shape = tuple(sizes[d] if isinstance(d, str) else d for d in skeleton.shape)
             return ArrayArg(skeleton.dtype, shape, skeleton.cell + offset)
         case TupleArg():
-            return TupleArg(tuple(_renamed(s, name, offset) for s in skeleton.items), skeleton.cls)
+            return TupleArg(tuple(_renamed(s, sizes, offset) for s in skeleton.items), skeleton.cls)
     return skeleton

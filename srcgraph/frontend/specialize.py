@@ -45,7 +45,17 @@ from srcgraph.frontend.template import (
     TupleOf,
     holds_function,
 )
-from srcgraph.infer.signature import ArrayArg, ChoiceArg, FunctionArg, ScalarArg, Sizes, Skeleton, StaticArg, TupleArg
+from srcgraph.infer.signature import (
+    ArrayArg,
+    ChoiceArg,
+    FunctionArg,
+    ScalarArg,
+    Sizes,
+    Skeleton,
+    StaticArg,
+    TupleArg,
+    sizes_of,
+)
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.op import building
@@ -124,6 +134,7 @@ def _lower(
     private: bool = False,
 ) -> Summary:
     low = Lowering(session, code, name)
+    low.builder.reserve(sizes_of([*args.values(), *captured.values()]))  # integers come first and must not take them
     with building(low.builder):
         for key, skeleton in args.items():
             low.assign(key, low.parameter(skeleton, key, ("argument", key), visible=not private))

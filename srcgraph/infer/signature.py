@@ -107,11 +107,20 @@ def passed_twice(skeletons: Iterable[Skeleton]) -> bool:
     return len(set(cells)) < len(cells)
 
 
+def sizes_of(skeletons: Iterable[Skeleton]) -> frozenset[str]:
+    """The names of all sizes."""
+    return frozenset(d for s in _parts(skeletons) if isinstance(s, ArrayArg) for d in s.shape if isinstance(d, str))
+
+
 def _parts(skeletons: Iterable[Skeleton]) -> Iterator[Skeleton]:
     for s in skeletons:
         yield s
         if isinstance(s, TupleArg):
             yield from _parts(s.items)
+        elif isinstance(s, FunctionArg):
+            yield from _parts(s.parts)
+        elif isinstance(s, ChoiceArg):
+            yield from _parts(s.options)
 
 
 class Sizes:

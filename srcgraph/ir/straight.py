@@ -113,6 +113,15 @@ class StraightBuilder:
         for name in names:
             self._symbols.setdefault(name, 1)
 
+    def unused(self, hint: str) -> str:
+        """A name no symbol has, which is then kept from new ones: ``hint`` itself if it can be."""
+        name, count = hint, 0
+        while name in self._symbols:
+            count += 1
+            name = f"{hint}_{count}"
+        self._symbols[name] = 1
+        return name
+
     def fresh(self, name: str, type: Type) -> Value:
         """A value that no node defines yet, its unknown integer given a symbol."""
         return Value(name, self._with_symbol(type, name or "k"))

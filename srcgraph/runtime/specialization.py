@@ -40,6 +40,8 @@ class Specialization:
         Optimised, closed.
     generated : Generated
         The text.
+    interface : Interface
+        Which of the graph's results are written into arguments, and which are returned.
     changed : tuple of int
         Positions among the leaves of the arrays it changes.
     private : tuple of int
@@ -57,6 +59,7 @@ class Specialization:
     name: str
     graph: Graph
     generated: Generated
+    interface: Interface
     run: Callable[..., Any]
     file: str
     make: Make
@@ -287,6 +290,7 @@ def specialize(
         file=file,
         make=maker(version.template, version.graph.results, place),
         single=len(returned) == 1,
+        interface=version.interface,
         changed=tuple(version.interface.changed),
         private=version.private,
         hidden=found.summary.hidden,

@@ -7,7 +7,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from external.cases import run
+from judging import run
+
 from external.report import SUITES, failures, place, table
 
 

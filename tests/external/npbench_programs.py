@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from external.cases import Case
+from judging import Case
 
 VARIABLE = "SRCGRAPH_NPBENCH"
 TITLE = "spcl/npbench"

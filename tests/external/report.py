@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
+from judging import Result, Verdict
+
 from external import npbench_programs, tangent_functions
-from external.cases import Result, Verdict
 
 SUITES: dict[str, ModuleType] = {
     "tangent": tangent_functions,

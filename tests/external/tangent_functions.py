@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from external.cases import Case
+from judging import Case
 
 VARIABLE = "SRCGRAPH_TANGENT"
 TITLE = "google/tangent"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import judging
 import numpy as np
 import pytest
+from judging import Case, differs, run
 
-from external import cases
-from external.cases import Case, differs, run
 from external.report import SUITES, place
 
 
@@ -51,18 +51,18 @@ def test_the_judge_accepts_what_is_right() -> None:
 
 
 def test_the_judge_sees_a_wrong_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cases, "call_plainly", lambda compiled, x, w: cube(x, w) * (1.0 + 1e-7))
+    monkeypatch.setattr(judging, "call_plainly", lambda compiled, x, w: cube(x, w) * (1.0 + 1e-7))
     assert run(ITSELF, plainly=True).forward.kind == "wrong"
 
 
 def test_the_judge_sees_a_wrong_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = cases.call_plainly
+    right = judging.call_plainly
 
     def slightly_off(compiled, *args):
         value = right(compiled, *args)
         return tuple(g * (1.0 + 1e-4) for g in value) if compiled.transforms else value
 
-    monkeypatch.setattr(cases, "call_plainly", slightly_off)
+    monkeypatch.setattr(judging, "call_plainly", slightly_off)
     result = run(ITSELF, plainly=True)
     assert (result.forward.kind, result.gradient.kind) == ("right", "wrong")
 
@@ -89,6 +89,6 @@ def test_differences(got: object, want: object) -> None:
 
 def test_an_error_of_another_type_is_wrong() -> None:
     raised = ZeroDivisionError("division by zero")
-    assert cases._judge(None, IndexError(), (), None, raised, ()).kind == "wrong"
-    assert cases._judge(None, raised, (), None, raised, ()).kind == "right"
-    assert cases._judge(1.0, None, (), None, raised, ()).kind == "wrong"
+    assert judging._judge(None, IndexError(), (), None, raised, ()).kind == "wrong"
+    assert judging._judge(None, raised, (), None, raised, ()).kind == "right"
+    assert judging._judge(1.0, None, (), None, raised, ()).kind == "wrong"

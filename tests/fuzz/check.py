@@ -1,0 +1,68 @@
+"""What becomes of one program."""
+
+from __future__ import annotations
+
+import linecache
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from harness import calls
+from judging import Case, Verdict, run
+
+LIMIT = 60
+BAD = ("wrong", "defect")
+SIZES = (5, 1, 2, 0)
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of a program: the verdicts on its values and on its gradient."""
+
+    forward: Verdict
+    gradient: Verdict
+
+    @property
+    def fault(self) -> str:
+        """What kind of fault was found, '' for none; of two programs with equal faults one may be a smaller other."""
+        for way, verdict in (("value", self.forward), ("gradient", self.gradient)):
+            if verdict.kind in BAD:
+                return f"{way} {verdict.kind}: {general(verdict.reason)}"
+        return ""
+
+
+def general(reason: str) -> str:
+    """A reason without what is particular to a program: its names and numbers."""
+    for sign in ("Python raises", "slope", "result", "argument after"):
+        if reason.startswith(sign):
+            return sign
+    return re.sub(r"'[^']*'|\d+|\b0x[0-9a-f]+", "_", reason)[:60]
+
+
+def load(text: str, name: str = "program") -> Callable:
+    """The function ``f`` of a text, whose source can be found."""
+    file = f"<{name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope: dict[str, Any] = {"np": np, "math": math}
+    exec(compile(text, file, "exec"), scope)
+    return scope["f"]
+
+
+def check(text: str, plainly: bool = True, gradient: bool = True, sizes: tuple[int, ...] = SIZES) -> Fate:
+    """Judge a program on the calls of these sizes that its parameters' names stand for."""
+    f = load(text)
+    arguments = [args for args in calls(f) if _size(args) in (None, *sizes)]
+    result = run(Case("program", f, arguments, differentiate=False, joined=True), plainly, LIMIT)
+    if not gradient or result.forward.kind in (*BAD, "refused"):
+        return Fate(result.forward, Verdict())
+    few = [a for a in arguments if 0 not in map(np.size, a)][1:3]
+    slopes = run(Case("program", f, few, joined=True), plainly, LIMIT).gradient
+    return Fate(result.forward, slopes)
+
+
+def _size(args: tuple[Any, ...]) -> int | None:
+    """The size of the vectors, the first of them for matrices."""
+    return next((x.shape[-1] if x.ndim == 1 else len(x) for x in args if isinstance(x, np.ndarray)), None)
