@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 REFUSED: dict[str, str] = {
-    "list comprehension": """
+    "walrus in a comprehension": """
 def f(x):
-    return np.array([v * v for v in x])
+    squares = [s := v * v for v in x]
+    return s + squares[0]
 """,
     "set comprehension": """
 def f(x):
@@ -25,7 +26,8 @@ def f(x):
 """,
     "generator expression": """
 def f(x):
-    return sum(v * v for v in x)
+    squares = (v * v for v in x)
+    return sum(squares)
 """,
     "yield": """
 def f(x):
@@ -117,7 +119,9 @@ def f(a):
 """,
     "set": """
 def f(a):
-    return a in {1.0, 2.0}
+    seen = {1.0, 2.0}
+    seen.add(a)
+    return len(seen)
 """,
     "f-string": """
 def f(a):
@@ -139,7 +143,7 @@ def f(x):
     "several at once": """
 def f(x):
     import math
-    squares = [v * v for v in x]
+    squares = {v * v for v in x}
     try:
         s = math.sqrt(squares[0])
     except ValueError:
@@ -169,7 +173,7 @@ def f(a):
 """,
     "in a callee": """
 def square(v):
-    return [w * w for w in v]
+    return {w * w for w in v}
 
 def f(x):
     return square(x)
@@ -180,11 +184,12 @@ df = sg.grad(lambda v: v * v)
 def f(a):
     return df(a)
 """,
-    "growing list": """
+    "growing list of two kinds": """
 def f(x):
     out = []
     for v in x:
         out.append(v)
+        out.append((v, 1))
     return np.array(out)
 """,
     "method of an object": """
@@ -428,10 +433,6 @@ RATES = {"low": 1.0}
 
 def f(a):
     return RATES["low"] * a
-""",
-    "empty list as array": """
-def f(a):
-    return np.array([])
 """,
     "uneven list as array": """
 def f(a):

@@ -25,7 +25,8 @@ import srcgraph as sg
 from srcgraph.codegen.cpu import generate
 from srcgraph.codegen.storage import Interface
 from srcgraph.frontend.session import prepare
-from srcgraph.frontend.template import ArgumentView, NewArray, Out, TupleOf
+from srcgraph.frontend.template import ArgumentView, ListOf, NewArray, Out, RowsOf, TupleOf
+from srcgraph.infer.signature import TupleArg
 from srcgraph.ir.graph import Graph
 from srcgraph.ir.interp import interpret
 from srcgraph.ir.op import OPS, building
@@ -129,8 +130,8 @@ def duplicate(value: Any, known: dict[int, Any] | None = None) -> Any:
     An array met twice is one array again.
     """
     known = {} if known is None else known
-    if isinstance(value, tuple):
-        return tuple(duplicate(v, known) for v in value)
+    if isinstance(value, tuple | list):
+        return type(value)(duplicate(v, known) for v in value)
     if not isinstance(value, np.ndarray):
         return value
     if id(value) not in known:
@@ -163,8 +164,8 @@ _NUMPY_KIND: dict[type, Any] = {float: np.floating, int: np.integer}
 
 def assert_same(got: Any, want: Any, what: str, rtol: float = 1e-12) -> None:
     """The same type, dtype, shape and, to rounding, the same numbers."""
-    if isinstance(want, tuple):
-        assert isinstance(got, tuple) and len(got) == len(want), f"{what}: {got!r} for {want!r}"
+    if isinstance(want, tuple | list):
+        assert type(got) is type(want) and len(got) == len(want), f"{what}: {got!r} for {want!r}"
         for k, (x, y) in enumerate(zip(got, want, strict=True)):
             assert_same(x, y, f"{what}[{k}]", rtol)
         return
@@ -255,7 +256,7 @@ def leaves_of(args: tuple[Any, ...], hidden: Any) -> list[Any]:
     out: list[Any] = []
 
     def walk(value: Any) -> None:
-        if isinstance(value, tuple):
+        if isinstance(value, tuple | list):
             for v in value:
                 walk(v)
         elif isinstance(value, np.ndarray | np.generic | float | int | complex):
@@ -307,6 +308,11 @@ def differentiable_results(version: Version) -> dict[int, float]:
             case TupleOf(items=items):
                 for t in items:
                     walk(t)
+            case ListOf(content=content):
+                walk(content)
+            case RowsOf(parts=parts):
+                for k in parts:
+                    walk(Out(k))
             case ArgumentView():
                 pass
 
@@ -336,6 +342,11 @@ def projection(outcome_: Outcome, version: Version) -> complex:
             case TupleOf(items=items):
                 for v, t in zip(value, items, strict=True):
                     walk(v, t)
+            case ListOf(content=content):
+                walk(value, content)
+            case RowsOf(item=item, parts=parts):
+                for column, k in zip(columns(value, item), parts, strict=True):
+                    add(column, k)
 
     walk(outcome_.value, version.template)
     leaves = leaves_of(outcome_.args, [])
@@ -346,6 +357,14 @@ def projection(outcome_: Outcome, version: Version) -> complex:
 
 
 # -- derivatives ------------------------------------------------------------------------------------
+
+
+def columns(values: list[Any], item: Any) -> list[list[Any]]:
+    """For each number an item of a list is made of, those of all items."""
+    if not isinstance(item, TupleArg):
+        return [values]
+    parts = [[v[k] for v in values] for k in range(len(item.items))]
+    return [c for p, s in zip(parts, item.items, strict=True) for c in columns(p, s)]
 
 
 def float_arguments(version: Version) -> list[int]:

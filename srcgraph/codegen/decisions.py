@@ -127,7 +127,7 @@ class Decisions:
         node = self.uses.definition.get(value)
         if node is None or value in self.variables or node.op.name == "const":
             return 0
-        return 1 + sum(self.weight(v) for v in node.inputs if v.type.ndim == 0)
+        return 1 + sum(self.weight(v) for v in node.inputs if isinstance(v.type, ScalarType))
 
     def evaluated_at(self, use: Use) -> Place:
         """Where something read at ``use`` is finally evaluated: delayed readers put it off."""

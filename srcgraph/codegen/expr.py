@@ -127,8 +127,19 @@ class Expressions:
             case "list_len":
                 return call("len", ref(node.inputs[0]))
             case "list_get":
-                return subscript(ref(node.inputs[0]), [self.scalar(node.inputs[1])])
+                return subscript(ref(node.inputs[0]), [self.from_end(*node.inputs)])
         return self.spelled(node, [self.scalar(v) for v in node.inputs])
+
+    def from_end(self, xs: Value, at: Value) -> ast.expr:
+        """The index of a list's item; ``len(xs) - 1`` is -1."""
+        known = at.type.value if isinstance(at.type, ScalarType) else None
+        if known is not None and at not in self.variables:
+            for name in known.symbols():
+                node = self.definitions.get(self.owners[name]) if name in self.owners else None
+                left = (known - symbol(name)).const
+                if node is not None and node.op.name == "list_len" and node.inputs[0] is xs and left is not None:
+                    return number(left)
+        return self.scalar(at)
 
     def element(self, value: Value, index: Index) -> ast.expr:
         """The element of an array at an index."""
@@ -148,6 +159,8 @@ class Expressions:
                 return self.element(node.inputs[0], index)
             case "broadcast_to":
                 return self.stretched(node, index)
+            case "list_array":
+                return subscript(ref(node.inputs[0]), [self.dim(index[0])])
             case "full":
                 return self.scalar(node.inputs[0])
             case "empty":

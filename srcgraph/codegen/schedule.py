@@ -186,9 +186,14 @@ class Scheduler(Decisions):
     def list_op(self, node: Apply) -> Iterator[Item]:
         out = node.outputs[0]
         match node.op.name:
-            case "list_new":
+            case "list_new" | "list_full" | "list_of":
                 self.name(out)
-                yield Let(out, ast.List([], ast.Load()), node.origin)
+                yield Let(out, self.list_made(node), node.origin)
+            case "list_set":
+                base, at, item = node.inputs
+                index, expr = self.write.scalar(at), self.write.scalar(item)
+                self.name(out)
+                yield Store(out, base, (index,), expr, False, node.origin)
             case "list_push":
                 base, item = node.inputs
                 self.name(out)
@@ -207,6 +212,15 @@ class Scheduler(Decisions):
                     expr = self.list_read(node)
                     self.name(out)
                     yield Let(out, expr, node.origin, alias=node.inputs[0])
+
+    def list_made(self, node: Apply) -> ast.expr:
+        """``[x, y]``, ``[x] * n`` or ``list(a)``."""
+        if node.op.name == "list_full":
+            n, x = map(self.write.scalar, node.inputs)
+            return ast.BinOp(ast.List([x], ast.Load()), ast.Mult(), n)
+        if node.op.name == "list_of":
+            return call("list", self.in_place(node.inputs[0]))
+        return ast.List([ref(v) if in_memory(v) else self.write.scalar(v) for v in node.inputs], ast.Load())
 
     def list_read(self, node: Apply) -> ast.expr:
         if node.op.name == "list_len":

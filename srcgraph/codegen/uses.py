@@ -10,6 +10,9 @@ from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While, node_graphs, node_inputs
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, type_symbols
 
+CHANGES = ("list_push", "list_pop", "list_set")
+"""Ops that change the list that is their first operand."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Place:
@@ -74,7 +77,7 @@ def _index(graph: Graph, parent: Place | None, uses: Uses) -> None:
         roles = _roles(node)
         for value, role in zip(node_inputs(node), roles, strict=True):
             uses.reads[value].append(Use(node, place, role))
-        if isinstance(node, Apply) and (node.op.kind == "update" or node.op.name == "list_push"):
+        if isinstance(node, Apply) and (node.op.kind == "update" or node.op.name in CHANGES):
             uses.consumed.add(node.inputs[0])
         for value in node.outputs:
             uses.defined_at[value] = place
@@ -148,7 +151,7 @@ def _overwritten(graph: Graph, uses: Uses) -> set[Value]:
         taken: set[Value] = set()
         match node:
             case Apply():
-                if node.op.kind == "update" or node.op.name in ("list_push", "list_pop"):
+                if node.op.kind == "update" or node.op.name in CHANGES:
                     taken.add(node.inputs[0])
             case If():
                 taken |= _overwritten(node.then, uses) | _overwritten(node.orelse, uses)

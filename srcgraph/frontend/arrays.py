@@ -239,9 +239,11 @@ def known_dtype(low: Lowering, dtype: Entity) -> np.dtype:
 
 def array_from(low: Lowering, entity: Entity, dtype: Any) -> Entity:
     """A new array of numbers, or of nested lists of numbers and arrays."""
+    if isinstance(entity, Tup) and not entity.items:
+        return new_array(low, OPS["empty"](0, dtype=np.dtype(float if dtype is None else dtype)))
     leaves = _leaves(low, entity)
     if not leaves:
-        raise refuse("an empty list has no dtype", low.loc, "write np.zeros(0)", kind=InferenceError)
+        raise refuse("a list of empty lists is not supported", low.loc, "write np.zeros((n, 0))")
     found = np.dtype(dtype) if dtype is not None else common_dtype([v.type for v in leaves])
     if found not in NAME_OF:
         raise refuse(f"dtype {found} is not supported", low.loc)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, calls
-from srcgraph.frontend.entities import Array, Const, Entity, Method, Scalar, Tup
+from srcgraph.frontend import arrays, calls, lists
+from srcgraph.frontend.entities import Array, Const, Entity, Listing, Method, Scalar, Tup
 from srcgraph.frontend.memory import ref_type, refuse
 from srcgraph.frontend.resolve import methods
 from srcgraph.ir.dims import Dim, product
@@ -32,8 +32,8 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return _of_module(low, base.value, name)
     if isinstance(base, Const) and isinstance(base.value, np.dtype | type | np.finfo | np.iinfo):
         return _python_attribute(low, base.value, name)
-    if isinstance(base, Tup) and name in ("append", "extend", "insert", "pop"):
-        raise refuse("lists that grow are not supported", low.loc, "make an array of the right length and fill it")
+    if isinstance(base, Listing) and name in lists.METHODS:
+        return Method(base, name)
     raise refuse(f"attribute {name!r} of {low.shown(base)} is not supported", low.loc, kind=InferenceError)
 
 
@@ -104,6 +104,9 @@ def call_method(
     low: Lowering, receiver: Entity, name: str, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str
 ) -> Entity:
     """``receiver.name(*args)``."""
+    if isinstance(receiver, Listing):
+        return lists.call_method(low, receiver, name, args, kwargs)
+    args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}
     if name in arrays.METHODS:
         return arrays.call(low, arrays.METHODS[name], [receiver, *args], kwargs)
     return calls.call_record(low, methods()[name], [receiver, *args], kwargs, hint, numpy_flavour=True)

@@ -9,10 +9,11 @@ import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import gast
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, attributes, branching, expressions, operators
+from srcgraph.frontend import arrays, attributes, branching, comprehensions, expressions, lists, operators
 from srcgraph.frontend.closures import captured_names
 from srcgraph.frontend.entities import Choice, Closure, Const, Entity, Method, Partial, Scalar, SliceOf, Tup, Unusable
 from srcgraph.frontend.join import describe
@@ -40,6 +41,8 @@ _OPERATORS = {
 def call(low: Lowering, node: Any, hint: str) -> Entity:
     """Lower a call expression."""
     function = expressions.lower(low, node.func)
+    if node.args and isinstance(node.args[0], gast.GeneratorExp):
+        return of_generator(low, function, node, hint)
     args = expressions.elements(low, node.args)
     kwargs: dict[str, Entity] = {}
     for keyword in node.keywords:
@@ -48,6 +51,24 @@ def call(low: Lowering, node: Any, hint: str) -> Entity:
         kwargs[keyword.arg] = expressions.lower(low, keyword.value)
     with low.at(node):
         return apply(low, function, args, kwargs, hint)
+
+
+READERS = (any, all, sum, min, max, list, tuple, sorted, np.fromiter, math.fsum, math.prod)
+"""What reads a generator expression to its end, or as far as it needs."""
+
+
+def of_generator(low: Lowering, function: Entity, node: Any, hint: str) -> Entity:
+    """A call whose first argument is a generator expression."""
+    known = function.value if isinstance(function, Const) else None
+    if known not in READERS and not isinstance(function, Method):
+        expressions.lower(low, node.args[0])  # says that it is not supported
+    rest = expressions.elements(low, node.args[1:])
+    kwargs = {k.arg: expressions.lower(low, k.value) for k in node.keywords if k.arg is not None}
+    with low.at(node):
+        if known is sum and (start := kwargs.pop("start", rest[0] if rest else Const(0))) is not None:
+            return comprehensions.consumed(low, sum, node.args[0], start)
+        items = comprehensions.consumed(low, known, node.args[0])
+        return items if known in (any, all, list) else apply(low, function, [items, *rest], kwargs, hint)
 
 
 def apply(low: Lowering, function: Entity, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str = "") -> Entity:
@@ -76,6 +97,8 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
         return special(low, args, kwargs, hint)
     if isinstance(function, type) and issubclass(function, np.generic):
         return _numpy_scalar(low, function, args)
+    if function in MATH or function in arrays.FUNCTIONS or record_of(function) is not None:
+        args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}
     if function in MATH:
         return call_math(low, function, args, kwargs, hint)
     if function in _OPERATORS and len(args) == 2 and not kwargs:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import gast
 
-from srcgraph.frontend import branching, expressions
-from srcgraph.frontend.entities import UNBOUND, Array, Choice, Const, Entity, Scalar, Tup
+from srcgraph.frontend import arrays, branching, expressions, lists
+from srcgraph.frontend.entities import UNBOUND, Array, Choice, Const, Entity, Listing, Scalar, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Dead, refuse
 from srcgraph.ir.graph import Apply
@@ -121,11 +121,18 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
         return Const(same if isinstance(op, gast.Is) else not same)
     if isinstance(op, gast.In | gast.NotIn):
         found: Entity = Const(False)
+        items = lists.known_items(low, y)
+        if isinstance(y, Listing) and (items is None or len(items) > FEW):
+            found = lists.contains(low, y, x)
+            return found if isinstance(op, gast.In) else negation(low, found)
         if isinstance(y, Array):
             raise refuse("`in` is not supported for arrays", low.loc, "write np.any(x == value)")
         for item in expressions.items_of(low, y):
             found = _combined(low, "logical_or", found, compare(low, gast.Eq(), x, item))
         return found if isinstance(op, gast.In) else negation(low, found)
+    if isinstance(x, Tup | Listing) and isinstance(y, Tup | Listing) and isinstance(op, tuple(_ORDER)):
+        return _ordered(low, op, x, y)
+    x, y = _beside_array(low, x, y), _beside_array(low, y, x)
     if isinstance(x, Const) and isinstance(y, Const):
         if x.is_number and y.is_number:
             function = {gast.Lt: operator.lt, gast.LtE: operator.le, gast.Gt: operator.gt, gast.GtE: operator.ge,
@@ -139,7 +146,36 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
 
 
 def _not_number(entity: Entity) -> bool:
-    return isinstance(entity, Tup) or (isinstance(entity, Const) and not entity.is_number)
+    return isinstance(entity, Tup | Listing) or (isinstance(entity, Const) and not entity.is_number)
+
+
+FEW = 16
+"""Up to so many items are compared one by one in `in`."""
+_ORDER = (gast.Lt, gast.LtE, gast.Gt, gast.GtE)
+
+
+def _beside_array(low: Lowering, x: Entity, other: Entity) -> Entity:
+    """A list compared with an array is one too."""
+    if isinstance(x, Listing) and isinstance(other, Array):
+        return arrays.as_array(low, lists.plain(low, x))
+    return x
+
+
+def _ordered(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
+    """``<`` and the like for tuples: the first items that differ decide."""
+    if isinstance(op, gast.Gt | gast.GtE):
+        return _ordered(low, gast.Lt() if isinstance(op, gast.Gt) else gast.LtE(), y, x)
+    mine, other = lists.known_items(low, x), lists.known_items(low, y)
+    if mine is None or other is None:
+        raise refuse("lists whose length is known at run time only cannot be ordered", low.loc)
+    if not mine or not other:
+        return Const(bool(other) if isinstance(op, gast.Lt) else not mine)
+    if len(mine) == len(other) == 1:
+        return compare(low, op, mine[0], other[0])
+    before = compare(low, gast.Lt(), mine[0], other[0])
+    same = compare(low, gast.Eq(), mine[0], other[0])
+    rest = lazily(low, True, same, lambda: _ordered(low, op, Tup(mine[1:]), Tup(other[1:])))
+    return _combined(low, "logical_or", before, rest)
 
 
 def _compare_structures(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
@@ -151,6 +187,11 @@ def _compare_structures(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
             "write `is None`, or compare with np.array(...)",
         )
     same: Entity = Const(False)
+    if isinstance(x, Listing) and isinstance(y, Listing):
+        if not _both_known(low, x, y):
+            same = lists.equal(low, x, y)
+        else:
+            x, y = (Tup(lists.known_items(low, e) or (), list) for e in (x, y))
     if isinstance(x, Tup) and isinstance(y, Tup) and len(x.items) == len(y.items):
         same = Const(True)
         for a, b in zip(x.items, y.items, strict=True):
@@ -158,9 +199,17 @@ def _compare_structures(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
     return same if isinstance(op, gast.Eq) else negation(low, same)
 
 
+def _both_known(low: Lowering, x: Entity, y: Entity) -> bool:
+    return lists.known_items(low, x) is not None and lists.known_items(low, y) is not None
+
+
 def _identical(low: Lowering, x: Entity, y: Entity) -> bool:
     if isinstance(x, Const) and isinstance(y, Const):
         return x.value is y.value
+    if isinstance(x, Listing) and isinstance(y, Listing):
+        if y.cell in x.cell.shares:
+            raise refuse("whether these are the same list is not known when compiling", low.loc)
+        return x.cell is y.cell
     if isinstance(x, Array) and isinstance(y, Array):
         if x == y:
             return True

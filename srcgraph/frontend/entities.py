@@ -17,7 +17,7 @@ from srcgraph.ir.view import View
 
 
 class Cell:
-    """A buffer. ``visible`` marks one the caller can see: an argument's, or a global's."""
+    """A buffer, or a list. ``visible`` marks one the caller can see: an argument's, or a global's."""
 
     __slots__ = ("name", "shares", "visible")
 
@@ -77,10 +77,37 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Tup:
-    """A tuple, or a list that is only read; ``cls`` says which."""
+    """A tuple, or a list that is only read; ``cls`` says which.
+
+    It is also what a list's cell holds while its length and the kinds of its items are known.
+    """
 
     items: tuple[Entity, ...]
     cls: type = tuple
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What a list's cell holds whose length is known at run time only.
+
+    Attributes
+    ----------
+    item : Shape
+        What every item is; see `srcgraph.frontend.headers`.
+    parts : tuple of Value
+        For each number an item is made of, those of all items: arrays while the length stays, lists
+        once it changes.
+    """
+
+    item: Any
+    parts: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A reference to a list: its cell holds a `Tup` or `Rows`."""
+
+    cell: Cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +199,7 @@ Entity: TypeAlias = (
     | Scalar
     | Array
     | Tup
+    | Listing
     | SliceOf
     | Iteration
     | Method
@@ -182,6 +210,7 @@ Entity: TypeAlias = (
     | Maybe
     | Unusable
 )
+Content: TypeAlias = Tup | Rows
 UNBOUND = Unbound()
 NONE = Const(None)
 
@@ -195,7 +224,7 @@ class State:
     """What every name means and what every cell holds at one point of the program."""
 
     names: dict[str, Entity] = field(default_factory=dict)
-    store: dict[Cell, Value | Unusable] = field(default_factory=dict)
+    store: dict[Cell, Value | Tup | Rows | Unusable] = field(default_factory=dict)
     dead: bool = False
 
     def copy(self) -> State:
@@ -209,7 +238,7 @@ class State:
 def cells_of(entity: Entity) -> list[Cell]:
     """The cells an entity refers to."""
     match entity:
-        case Array(cell=cell):
+        case Array(cell=cell) | Listing(cell=cell):
             return [cell]
         case Tup(items=items):
             return [c for item in items for c in cells_of(item)]

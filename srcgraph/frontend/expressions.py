@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError, InternalError, Loc, Problem, SrcgraphError
-from srcgraph.frontend import attributes, calls, conditions, indexing, operators, statements
-from srcgraph.frontend.entities import Array, Const, Entity, SliceOf, Tup, Unusable
+from srcgraph.frontend import (
+    attributes,
+    calls,
+    comprehensions,
+    conditions,
+    contents,
+    indexing,
+    lists,
+    operators,
+    statements,
+)
+from srcgraph.frontend.entities import Array, Const, Entity, Listing, SliceOf, Tup, Unusable
 from srcgraph.frontend.memory import (
     Refusal,
     ref_type,
@@ -63,7 +73,14 @@ def _lower(low: Lowering, node: Any, hint: str) -> Entity:
         case gast.Tuple(elts=elts):
             return Tup(tuple(elements(low, elts)))
         case gast.List(elts=elts):
-            return Tup(tuple(elements(low, elts)), list)
+            return contents.new_list(low, Tup(tuple(elements(low, elts)), list), hint)
+        case gast.Set(elts=elts):
+            return Tup(tuple(elements(low, elts)), set)
+        case gast.ListComp():
+            return comprehensions.comprehension(low, node, hint)
+        case gast.GeneratorExp():
+            hint = "write a list comprehension, or use it where it is made: sum(...), any(...), list(...)"
+            raise refuse("a generator expression is not supported here", low.loc, hint)
         case gast.BinOp(left=left, op=op, right=right):
             x, y = lower(low, left), lower(low, right)
             with low.at(node):
@@ -102,7 +119,7 @@ def named(node: Any) -> str:
 
 def check_operands(low: Lowering, *pairs: tuple[Any, Entity]) -> None:
     """Say which variable is None, or a string, where a number is needed."""
-    if all(isinstance(e, Tup) or (isinstance(e, Const) and isinstance(e.value, str)) for _, e in pairs):
+    if all(isinstance(e, Tup | Listing) or (isinstance(e, Const) and isinstance(e.value, str)) for _, e in pairs):
         return
     for node, entity in pairs:
         if named(node) and isinstance(entity, Const) and not entity.is_number:
@@ -126,6 +143,8 @@ def items_of(low: Lowering, entity: Entity, wanted: int | None = None) -> list[E
     """
     if isinstance(entity, Tup):
         return list(entity.items)
+    if isinstance(entity, Listing):
+        return list_items(low, entity, wanted)
     if isinstance(entity, Const) and isinstance(entity.value, tuple | str):
         return [Const(v) for v in entity.value]
     if isinstance(entity, Array):
@@ -138,6 +157,17 @@ def items_of(low: Lowering, entity: Entity, wanted: int | None = None) -> list[E
             return [indexing.element_at(low, entity, [low.builder.const(k)]) for k in range(count)]
         raise refuse("the number of items of an array is known only at run time", low.loc, "index it instead")
     raise refuse(f"{low.shown(entity)} cannot be unpacked", low.loc, kind=InferenceError)
+
+
+def list_items(low: Lowering, entity: Listing, wanted: int | None) -> list[Entity]:
+    """The items of a list that is unpacked."""
+    held = contents.content(low, entity)
+    if isinstance(held, Tup):
+        return list(held.items)
+    if wanted is None:
+        raise refuse("the number of items of this list is known only at run time", low.loc, "index it instead")
+    _check_unpacked(low, contents.length(low, held).type.value, wanted)
+    return [lists.item_at(low, held, low.builder.const(k)) for k in range(wanted)]
 
 
 def _check_unpacked(low: Lowering, size: Dim, wanted: int) -> None:

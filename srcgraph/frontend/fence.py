@@ -13,13 +13,13 @@ SUPPORTED: frozenset[type] = frozenset(
     {
         # statements
         gast.FunctionDef, gast.Return, gast.Assign, gast.AugAssign, gast.AnnAssign, gast.For, gast.While,
-        gast.If, gast.Expr, gast.Pass, gast.Break, gast.Continue, gast.Assert, gast.Raise,
+        gast.If, gast.Expr, gast.Pass, gast.Delete, gast.Break, gast.Continue, gast.Assert, gast.Raise,
         # expressions
         gast.BoolOp, gast.NamedExpr, gast.BinOp, gast.UnaryOp, gast.Lambda, gast.IfExp, gast.Compare,
         gast.Call, gast.Constant, gast.Attribute, gast.Subscript, gast.Starred, gast.Name, gast.List,
-        gast.Tuple, gast.Slice,
+        gast.Tuple, gast.Slice, gast.ListComp, gast.GeneratorExp, gast.Set,
         # parts
-        gast.arguments, gast.keyword, gast.Load, gast.Store, gast.Param,
+        gast.arguments, gast.keyword, gast.comprehension, gast.Load, gast.Store, gast.Del, gast.Param,
         gast.And, gast.Or, gast.Not, gast.UAdd, gast.USub, gast.Invert,
         gast.Add, gast.Sub, gast.Mult, gast.Div, gast.FloorDiv, gast.Mod, gast.Pow, gast.MatMult,
         gast.LShift, gast.RShift, gast.BitAnd, gast.BitOr, gast.BitXor,
@@ -29,10 +29,8 @@ SUPPORTED: frozenset[type] = frozenset(
 
 _LOOPS = "write a loop that fills an array"
 WHY: dict[type, tuple[str, str]] = {
-    gast.ListComp: ("a list comprehension", _LOOPS),
     gast.SetComp: ("a set comprehension", _LOOPS),
     gast.DictComp: ("a dict comprehension", _LOOPS),
-    gast.GeneratorExp: ("a generator expression", _LOOPS),
     gast.Yield: ("yield", "return an array instead"),
     gast.YieldFrom: ("yield from", "return an array instead"),
     gast.Await: ("await", ""),
@@ -43,12 +41,10 @@ WHY: dict[type, tuple[str, str]] = {
     gast.With: ("with", ""),
     gast.Global: ("global", "return the new value, or pass an array and store into it"),
     gast.Nonlocal: ("nonlocal", "return the new value, or pass an array and store into it"),
-    gast.Delete: ("del", "names need not be deleted"),
     gast.ClassDef: ("a class defined inside a compiled function", "define it at module level"),
     gast.Import: ("import inside a compiled function", "import at module level"),
     gast.ImportFrom: ("import inside a compiled function", "import at module level"),
     gast.Dict: ("a dict", "use separate variables or a tuple"),
-    gast.Set: ("a set", "use a tuple"),
     gast.JoinedStr: ("an f-string", ""),
     gast.Match: ("match", "write if and elif"),
 }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from srcgraph.frontend import contents
 from srcgraph.frontend.choices import choosable, fixed, options_of, same_function, tag_among
 from srcgraph.frontend.entities import (
     ALREADY,
@@ -21,6 +22,7 @@ from srcgraph.frontend.entities import (
     Choice,
     Const,
     Entity,
+    Listing,
     Maybe,
     Scalar,
     State,
@@ -35,7 +37,7 @@ from srcgraph.frontend.memory import new_array, read, ref_type
 from srcgraph.ir.dims import UNKNOWN, as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
-from srcgraph.ir.types import BOOL, PY_BOOL, PY_INT, ArrayType, ScalarType, TensorType, Type, same_kind
+from srcgraph.ir.types import BOOL, PY_BOOL, PY_INT, ArrayType, ListType, ScalarType, TensorType, Type, same_kind
 from srcgraph.ir.view import View
 
 if TYPE_CHECKING:
@@ -84,6 +86,13 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Fresh:
+    """A list of its own at each iteration."""
+
+    content: contents.ContentShape
+
+
+@dataclass(frozen=True, slots=True)
 class Later:
     """Not bound before the loop; ``flagged`` unless the name is one the compiler introduced."""
 
@@ -99,7 +108,7 @@ class Broken:
     hint: str = ""
 
 
-Shape: TypeAlias = Same | Number | Buffer | Part | Several | OneOf | Later | Broken
+Shape: TypeAlias = Same | Number | Buffer | Part | Several | OneOf | Fresh | Later | Broken
 
 
 def widen(low: Lowering, entry: Entity, end: Entity, end_state: State, name: str) -> Shape:
@@ -120,6 +129,9 @@ def widen(low: Lowering, entry: Entity, end: Entity, end_state: State, name: str
         return Number(type) if isinstance(type, ScalarType) else Broken(_differs(name, entry, end))
     if isinstance(entry, Array) and isinstance(end, Array):
         return _widen_arrays(low, entry, end, end_state, name)
+    if isinstance(entry, Listing) and isinstance(end, Listing):
+        before, after = contents.content_in(low.state, entry.cell), contents.content_in(end_state, end.cell)
+        return _fresh(contents.widen_content(low, before, after, end_state, name))
     if isinstance(entry, Tup) and isinstance(end, Tup) and len(entry.items) == len(end.items):
         pairs = zip(entry.items, end.items, strict=True)
         return _several([widen(low, a, b, end_state, name) for a, b in pairs], entry.cls)
@@ -135,6 +147,11 @@ def _widen_options(low: Lowering, entry: Entity, end: Entity, name: str) -> Shap
             f"{name!r} is a function made anew in each iteration", "make it before the loop, and pass it what changes"
         )
     return OneOf(tuple(merged))
+
+
+def _fresh(content: contents.ContentShape) -> Shape:
+    """A list's shape; broken if its content is."""
+    return content if isinstance(content, Broken) else Fresh(content)
 
 
 def _differs(name: str, entry: Entity, end: Entity) -> str:
@@ -175,6 +192,8 @@ def shape_of(low: Lowering, entity: Entity, state: State) -> Shape:
         return Several(tuple(shape_of(low, e, state) for e in entity.items), entity.cls)
     if isinstance(entity, Choice):
         return OneOf(entity.options)
+    if isinstance(entity, Listing):
+        return _fresh(contents.content_shape(low, contents.content_in(state, entity.cell), state))
     if isinstance(entity, Maybe):
         return Later(shape_of(low, entity.entity, state), flagged=True)
     return Same(entity)
@@ -202,6 +221,8 @@ def join_shapes(x: Shape, y: Shape) -> Shape:
             return OneOf((*a, *(o for o in b if not any(same_function(o, known) for known in a))))
         case (Several(items=a, cls=cls), Several(items=b)):
             return _several(list(map(join_shapes, a, b)), cls)
+        case (Fresh(content=a), Fresh(content=b)):
+            return _fresh(contents.join_content_shapes(a, b))
         case (Later(shape=a, flagged=f), Later(shape=b)):
             return Later(join_shapes(a, b), f)
         case (Later(shape=a, flagged=f), _):
@@ -242,6 +263,8 @@ def leaf_types(shape: Shape) -> list[tuple[str, Type]]:
             return [("_choice", PY_INT)]
         case Several(items=items):
             return [(f"_{k}{s}", t) for k, item in enumerate(items) for s, t in leaf_types(item)]
+        case Fresh(content=content):
+            return contents.leaf_types(content)
         case Later(shape=inner, flagged=flagged):
             flag: list[tuple[str, Type]] = [("_bound", PY_BOOL)] if flagged else []
             return flag + leaf_types(inner)
@@ -266,6 +289,9 @@ def leaf_values(low: Lowering, shape: Shape, entity: Entity) -> list[Value]:
         case Several(items=items):
             assert isinstance(entity, Tup)
             return [v for s, e in zip(items, entity.items, strict=True) for v in leaf_values(low, s, e)]
+        case Fresh(content=content):
+            assert isinstance(entity, Listing)
+            return contents.leaf_values(low, content, contents.content_in(low.state, entity.cell), entity.cell.name)
         case Later(shape=inner, flagged=flagged):
             return _later_values(low, inner, flagged, entity)
     return []
@@ -285,6 +311,8 @@ def default(low: Lowering, type: Type) -> Value:
     """A value of ``type`` that is never read."""
     if isinstance(type, ArrayType):
         return OPS["empty"](*(0 for _ in type.shape), dtype=type.dtype)
+    if isinstance(type, ListType):
+        return OPS["list_new"](item=type.item)
     assert isinstance(type, ScalarType)
     zero = type.dtype.type(0)
     return low.builder.const(zero.item() if type.weak else zero)
@@ -305,6 +333,9 @@ def instantiate(low: Lowering, shape: Shape, leaves: Iterator[Value], name: str)
             return _option(low, next(leaves), options)
         case Several(items=items, cls=cls):
             return Tup(tuple(instantiate(low, s, leaves, name) for s in items), cls)
+        case Fresh(content=content):
+            held = contents.instantiate(low, content, leaves, name)
+            return held if isinstance(held, Unusable) else contents.new_list(low, held, name)
         case Later(shape=inner, flagged=flagged):
             if not flagged:
                 return instantiate(low, inner, leaves, name)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, choices, expressions
-from srcgraph.frontend.entities import Array, Const, Entity, Scalar, SliceOf, Tup
+from srcgraph.frontend import arrays, choices, expressions, lists
+from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, SliceOf, Tup
 from srcgraph.frontend.join import describe, join_type
 from srcgraph.frontend.memory import as_index, checked_index, read, ref_type, refuse, select, slice_operands
 from srcgraph.ir.graph import Value
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 def subscript(low: Lowering, base: Entity, index: Any, hint: str, name: str = "") -> Entity:
     """``base[index]``: an element, a view, or an item of a tuple."""
+    if isinstance(base, Listing):
+        return lists.subscript(low, base, expressions.lower(low, index), hint)
     if isinstance(base, Tup) or (isinstance(base, Const) and isinstance(base.value, tuple)):
         return tuple_item(low, base, expressions.lower(low, index))
     if not isinstance(base, Array):
@@ -78,6 +80,7 @@ def subscript_place(low: Lowering, base: Array, index: Any) -> Any:
         if isinstance(index, gast.Tuple)
         else [expressions.lower(low, index)]
     )
+    parts = [lists.plain(low, p) for p in parts]
     if len(parts) == 1 and isinstance(parts[0], Tup) and parts[0].cls is tuple:
         parts = list(parts[0].items)
     kind = ref_type(low, base)

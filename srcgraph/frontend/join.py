@@ -10,7 +10,7 @@ from collections.abc import Callable
 from inspect import ismodule
 from typing import TYPE_CHECKING
 
-from srcgraph.frontend import choices
+from srcgraph.frontend import choices, contents
 from srcgraph.frontend.entities import (
     ALREADY,
     Array,
@@ -18,11 +18,14 @@ from srcgraph.frontend.entities import (
     Choice,
     Closure,
     Const,
+    Content,
     Entity,
     Iteration,
+    Listing,
     Maybe,
     Method,
     Partial,
+    Rows,
     Scalar,
     State,
     Tup,
@@ -87,6 +90,8 @@ class Joiner:
             return lambda outs: Tup(tuple(m(outs) for m in items), x.cls)
         if isinstance(x, Array) and isinstance(y, Array):
             return self._arrays(x, y, name)
+        if isinstance(x, Listing) and isinstance(y, Listing):
+            return self._lists(x, y, name)
         if _numeric(x) and _numeric(y):
             return self._scalars(x, y, name)
         if choices.choosable(x) and choices.choosable(y):
@@ -128,7 +133,27 @@ class Joiner:
 
         return make
 
-    def _joined_cell(self, x: Array, y: Array, value: Value, name: str) -> Array:
+    def _lists(self, x: Listing, y: Listing, name: str) -> Make:
+        """A new cell for whichever list it is; while both are seen, a change of one spoils the others."""
+        held = [contents.content_in(s, e.cell) for (_, s), e in zip(self.sides, (x, y), strict=True)]
+        make = self.content(held[0], held[1], name)
+        return lambda outs: Listing(self._joined_cell(x, y, make(outs), name).cell)
+
+    def content(self, x: Content, y: Content, name: str) -> Callable[[tuple[Value, ...]], Content]:
+        """How what a list holds is made from the node's outputs."""
+        if x == y:
+            return lambda outs: x
+        if isinstance(x, Tup) and isinstance(y, Tup) and len(x.items) == len(y.items):
+            items = [self.join(a, b, f"{name}_{k}") for k, (a, b) in enumerate(zip(x.items, y.items, strict=True))]
+            return lambda outs: Tup(tuple(m(outs) for m in items), list)
+        kind = contents.joint_kind(self.low, *((c, s) for c, (_, s) in zip((x, y), self.sides, strict=True)))
+        growing = any(not isinstance(c, Rows) or contents.is_growing(c) for c in (x, y))
+        sides = zip((x, y), self.sides, strict=True)
+        rows = [self.low.inside(*s, lambda c=c: contents.as_rows(self.low, c, kind, growing, name)) for c, s in sides]
+        ks = [self.output(a, b, name) for a, b in zip(rows[0].parts, rows[1].parts, strict=True)]
+        return lambda outs: Rows(kind, tuple(outs[k] for k in ks))
+
+    def _joined_cell(self, x: Array | Listing, y: Array | Listing, value: Value | Content, name: str) -> Array:
         """A cell for the joined array; it may be memory that other names, or the caller, still see."""
         cell = Cell(name)
         for (_, state), ref in zip(self.sides, (x, y), strict=True):
@@ -173,7 +198,7 @@ def _numeric(entity: Entity) -> bool:
     return isinstance(entity, Scalar) or (isinstance(entity, Const) and entity.is_number)
 
 
-def _shared_in(state: State, ref: Array, name: str) -> bool:
+def _shared_in(state: State, ref: Array | Listing, name: str) -> bool:
     """Whether another name of the branch refers to the same memory."""
     return any(ref.cell in cells_of(e) for other, e in state.names.items() if other != name)
 
@@ -191,6 +216,8 @@ def describe(entity: Entity) -> str:
             return "an array"
         case Tup(cls=cls, items=items):
             return f"a {cls.__name__} of {len(items)}"
+        case Listing():
+            return "a list"
         case Closure() | Partial():
             return "a function"
         case Method(name=name):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import expressions, indexing, statements
+from srcgraph.frontend import contents, expressions, indexing, lists, statements
 from srcgraph.frontend.entities import (
     UNBOUND,
     Array,
     Cell,
     Const,
+    Content,
     Entity,
     Iteration,
+    Listing,
+    Rows,
     Scalar,
     State,
     Tup,
@@ -62,7 +65,8 @@ class Header:
     """What is known so far about the start of an iteration."""
 
     shapes: dict[str, Shape] = field(default_factory=dict)
-    cells: dict[Cell, None] = field(default_factory=dict)
+    cells: dict[Cell, contents.ContentShape | None] = field(default_factory=dict)
+    """What changes in memory: for a list, the shape of what it holds."""
     spoiled: dict[Cell, Unusable] = field(default_factory=dict)
 
 
@@ -73,6 +77,8 @@ class Walk:
     regions: tuple[Region, ...]
     params: Sequence[Value]
     entities: dict[str, Entity]
+    start: dict[Cell, Any]
+    """What every cell holds at the header."""
     end: State
     test: Value | None = None
 
@@ -82,12 +88,30 @@ class Walk:
 
 def for_(low: Lowering, node: Any) -> None:
     over = expressions.lower(low, node.iter)
-    if isinstance(over, Tup) or (isinstance(over, Const) and isinstance(over.value, tuple | str)):
-        unrolled(low, node, expressions.items_of(low, over))
+    items = lists.known_items(low, over)
+    if items is not None or (isinstance(over, Const) and isinstance(over.value, tuple | str)):
+        unrolled(low, node, expressions.items_of(low, over) if items is None else items, over)
+        return
+    few = _few(over) if getattr(node, "of_comprehension", False) else None
+    if few is not None:
+        unrolled(low, node, [Const(k) for k in few], over)
         return
     hint = node.target.id if hasattr(node.target, "id") else "i"
     plan = plan_of(low, over, hint)
     run(low, node, plan)
+
+
+def _few(over: Entity) -> range | None:
+    """A short range that is known when compiling: a comprehension over it makes a known number of items."""
+    if not (isinstance(over, Iteration) and over.kind == "range"):
+        return None
+    ends = [getattr(e.value.type.value, "const", None) for e in over.parts if isinstance(e, Scalar)]
+    known = [k for k in ends if k is not None]
+    found = range(*known) if len(known) == 3 else None
+    return found if found is not None and len(found) <= FEW else None
+
+
+FEW = 8
 
 
 def plan_of(low: Lowering, over: Entity, name: str) -> Plan:
@@ -109,6 +133,8 @@ def items_by_position(low: Lowering, over: Entity) -> tuple[Value, Callable[[Val
             if not kind.ndim:
                 raise refuse("iteration over a 0-d array", low.loc, kind=InferenceError)
             return b.dim_value(kind.shape[0]), lambda k: indexing.element_at(low, over, [k])
+        case Listing():
+            return _list_by_position(low, over)
         case Iteration(kind="range", parts=parts):
             start, stop, step = (as_index(low, low.value(e), "a bound of range") for e in parts)
             return trip_count(low, start, stop, step), lambda k: Scalar(OPS["add"](start, OPS["mul"](k, step)))
@@ -124,6 +150,19 @@ def items_by_position(low: Lowering, over: Entity) -> tuple[Value, Callable[[Val
         case Tup(items=items):
             raise refuse("a tuple cannot be mixed with arrays in one loop", low.loc, f"it has {len(items)} items")
     raise refuse(f"cannot loop over {low.shown(over)}", low.loc, kind=InferenceError)
+
+
+def _list_by_position(low: Lowering, over: Listing) -> tuple[Value, Callable[[Value], Entity]]:
+    held = contents.content(low, over)
+    if isinstance(held, Tup):
+        held = lists.turn_to_rows(low, over, held, contents.joint_kind(low, (held, low.state)))
+
+    def item(k: Value) -> Entity:
+        now = contents.content(low, over)
+        assert isinstance(now, Rows)
+        return lists.item_at(low, now, k)
+
+    return contents.length(low, held), item
 
 
 def _zipped(low: Lowering, parts: Sequence[Entity]) -> tuple[Value, Callable[[Value], Entity]]:
@@ -146,27 +185,44 @@ def trip_count(low: Lowering, start: Value, stop: Value, step: Value) -> Value:
     return span if low.builder.proves(span.type.value) else OPS["maximum"](span, 0)
 
 
-def unrolled(low: Lowering, node: Any, items: Sequence[Entity]) -> None:
+def unrolled(low: Lowering, node: Any, items: Sequence[Entity], over: Entity, first: int = 0) -> None:
     """A loop over a tuple: the body once per item, since items may differ in type."""
     low.assign("<stop>", Const(False))
-    for k, item in enumerate(items):
+    k = first
+    while k < len(items):
         if low.state.dead:
             return
-        statements.assign(low, node.target, item)
+        statements.assign(low, node.target, items[k])
         statements.block(low, node.body)
+        k += 1
+        if isinstance(over, Listing) and not low.state.dead:
+            items = _items_now(low, over, k)
         stop = low.state.names.get("<stop>", Const(False))
         if stop == Const(True):
             break
         if isinstance(stop, Scalar):
-            _rest_unless(low, node, stop.value, items[k + 1 :])
+            _rest_unless(low, node, stop.value, items, over, k)
             break
     low.state.names.pop("<stop>", None)
 
 
-def _rest_unless(low: Lowering, node: Any, stop: Value, rest: Sequence[Entity]) -> None:
+def _items_now(low: Lowering, over: Listing, k: int) -> Sequence[Entity]:
+    """The items of a list that the body may have changed."""
+    items = lists.known_items(low, over)
+    if items is None or k > MOST:
+        hint = "loop over a copy, or over range(len(...))"
+        raise refuse("a list that changes while it is looped over is not supported here", low.loc, hint)
+    return items
+
+
+MOST = 1000
+"""How often the body of a loop over known items is written out at most."""
+
+
+def _rest_unless(low: Lowering, node: Any, stop: Value, items: Sequence[Entity], over: Entity, k: int) -> None:
     before = low.state
     sides = [(low.builder.new_region(), before.copy()) for _ in range(2)]
-    low.inside(*sides[1], lambda: unrolled(low, node, rest))
+    low.inside(*sides[1], lambda: unrolled(low, node, items, over, k))
     for _, state in sides:
         state.names.pop("<stop>", None)
     before.names.pop("<stop>", None)
@@ -223,10 +279,13 @@ def _number(low: Lowering, entity: Entity) -> Shape:
 
 def header_types(low: Lowering, header: Header) -> list[tuple[str, Type]]:
     out = [(name + suffix, t) for name, s in header.shapes.items() for suffix, t in leaf_types(s)]
-    for cell in header.cells:
+    for cell, shape in header.cells.items():
         held = low.state.store[cell]
-        assert isinstance(held, Value)
-        out.append((held.name or cell.name, held.type))
+        if shape is not None:
+            out += [(cell.name + suffix, t) for suffix, t in contents.leaf_types(shape)]
+        else:
+            assert isinstance(held, Value)
+            out.append((held.name or cell.name, held.type))
     return out
 
 
@@ -257,6 +316,7 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header) -> Walk:
     state, entities = header_state(low, header, params, body)
     share_with_entry(before, entities, sorted(low.scope.header[id(node)]))
     state.names["<stop>"] = Const(False)
+    start = dict(state.store)
 
     def lower_body() -> None:
         if plan is not None:
@@ -266,7 +326,7 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header) -> Walk:
 
     low.inside(body, state, lower_body)
     low.state = before
-    return Walk(regions, params, entities, state, test)
+    return Walk(regions, params, entities, start, state, test)
 
 
 def _test(low: Lowering, node: Any) -> Value:
@@ -294,13 +354,20 @@ def header_state(
     def build() -> None:
         for name, shape in header.shapes.items():
             entities[name] = instantiate(low, shape, leaves, name)
-        for cell in header.cells:
-            state.store[cell] = next(leaves)
+        state.store.update(_carried(low, header, leaves))
         state.store.update(header.spoiled)
 
     low.inside(region, state, build)
     state.names.update(entities)
     return state, entities
+
+
+def _carried(low: Lowering, header: Header, leaves: Iterator[Value]) -> dict[Cell, Any]:
+    """What the cells that change hold, from the values carried for them."""
+    return {
+        cell: next(leaves) if shape is None else contents.instantiate(low, shape, leaves, cell.name)
+        for cell, shape in header.cells.items()
+    }
 
 
 def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
@@ -328,11 +395,29 @@ def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
         elif isinstance(now, Value) and cell not in header.cells and now is not held:
             header.cells[cell] = None
             grown = True
+        elif isinstance(now, Tup | Rows) and isinstance(held, Tup | Rows) and cell not in header.spoiled:
+            grown |= _grow_list(low, header, walk, cell, (held, now))
     if not grown:
         known = {c: set(c.shares) for e in walk.entities.values() for c in cells_of(e)}
         share_with_ends(before, walk.entities, walk.end)
         _refuse_late_sharing(low, walk, known)
     return grown
+
+
+def _grow_list(low: Lowering, header: Header, walk: Walk, cell: Cell, pair: tuple[Content, Content]) -> bool:
+    """As `grow`, for one list, which holds the first before the loop and the second after an iteration."""
+    if pair[1] == walk.start.get(cell, pair[0]):
+        return False
+    old = header.cells.get(cell)
+    new = contents.widen_content(low, *pair, walk.end, cell.name)
+    if old is not None:
+        new = contents.join_content_shapes(old, new)
+    if isinstance(new, Broken):
+        header.spoiled[cell] = Unusable(new.why, new.hint, low.loc)
+        header.cells.pop(cell, None)
+        return True
+    header.cells[cell] = new
+    return new != old
 
 
 def _refuse_late_sharing(low: Lowering, walk: Walk, known: dict[Cell, set[Cell]]) -> None:
@@ -369,8 +454,7 @@ def append(low: Lowering, node: Any, plan: Plan | None, header: Header, walk: Wa
     leaves = iter(outs)
     before, after = low.state.copy(), low.state
     entities = {name: instantiate(low, shape, leaves, name) for name, shape in header.shapes.items()}
-    for cell in header.cells:
-        after.store[cell] = next(leaves)
+    after.store.update(_carried(low, header, leaves))
     after.store.update(header.spoiled)
     share_with_entry(before, entities, sorted(low.scope.header[id(node)]))
     share_with_ends(before, entities, walk.end)
@@ -379,10 +463,14 @@ def append(low: Lowering, node: Any, plan: Plan | None, header: Header, walk: Wa
 
 def leaves_now(low: Lowering, header: Header, names: dict[str, Entity], state: State) -> list[Value]:
     out = [v for name, shape in header.shapes.items() for v in leaf_values(low, shape, names.get(name, UNBOUND))]
-    for cell in header.cells:
+    for cell, shape in header.cells.items():
         held = state.store[cell]
-        assert isinstance(held, Value)
-        out.append(held)
+        if shape is not None:
+            assert isinstance(held, Tup | Rows)
+            out += contents.leaf_values(low, shape, held, cell.name)
+        else:
+            assert isinstance(held, Value)
+            out.append(held)
     return out
 
 

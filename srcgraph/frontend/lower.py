@@ -15,7 +15,7 @@ import gast
 import numpy as np
 
 from srcgraph.errors import ArgumentError, InferenceError, Loc, Problem, ShapeError, SrcgraphError, UnsupportedError
-from srcgraph.frontend import branching, choices, expressions, statements
+from srcgraph.frontend import branching, choices, contents, expressions, lists, statements
 from srcgraph.frontend.entities import (
     ALREADY,
     NONE,
@@ -24,10 +24,14 @@ from srcgraph.frontend.entities import (
     Choice,
     Closure,
     Const,
+    Content,
     Entity,
+    Iteration,
+    Listing,
     Maybe,
     Method,
     Partial,
+    Rows,
     Scalar,
     State,
     Tup,
@@ -39,9 +43,20 @@ from srcgraph.frontend.memory import Dead, Refusal, new_array, read, refuse
 from srcgraph.frontend.scope import Scope, analyse
 from srcgraph.frontend.session import FunctionCode, Hidden, Session
 from srcgraph.frontend.source import node_loc
-from srcgraph.infer.signature import ArrayArg, ChoiceArg, FunctionArg, ScalarArg, Skeleton, StaticArg, TupleArg
+from srcgraph.infer.signature import (
+    ArrayArg,
+    ChoiceArg,
+    FunctionArg,
+    ItemsArg,
+    IterationArg,
+    RowsArg,
+    ScalarArg,
+    Skeleton,
+    StaticArg,
+    TupleArg,
+)
 from srcgraph.ir.builder import Builder
-from srcgraph.ir.dims import as_dim
+from srcgraph.ir.dims import UNKNOWN, as_dim, symbol
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.straight import Region
@@ -68,13 +83,19 @@ class Lowering:
         What is shared by all functions of one specialisation.
     code : FunctionCode
         The function.
+    called : bool
+        Whether compiled code calls it, not Python.
+    place : Loc or None
+        The user's call, for a function of `srcgraph.frontend.library`, whose own lines mean nothing to the user.
     builder : Builder
     state : State
     """
 
-    def __init__(self, session: Session, code: FunctionCode, name: str):
+    def __init__(self, session: Session, code: FunctionCode, name: str, called: bool = False, place: Loc | None = None):
         self.session = session
         self.code = code
+        self.called = called
+        self.place = place
         self.builder = Builder(name)
         self.state = State()
         self.around: list[State] = []
@@ -88,6 +109,8 @@ class Lowering:
         self.hidden_order: list[tuple[Hidden, Entity]] = []
         self.params: list[tuple[Value, Any]] = []
         self.param_cells: dict[int, Cell] = {}
+        self.param_lists: dict[int, tuple[Cell, Content]] = {}
+        """The lists that are arguments, and what they held at first."""
         self.static_origin: dict[Value, Any] = {}
 
     # -- where we are ---------------------------------------------------------------------------
@@ -99,7 +122,7 @@ class Lowering:
             yield
             return
         before = self.loc
-        self.loc = node_loc(node, self.code.file)
+        self.loc = self.place or node_loc(node, self.code.file)
         try:
             with self.builder.at(self.loc):
                 yield
@@ -178,6 +201,8 @@ class Lowering:
                 return value
             case Tup(items=items):
                 return tuple(self.static(e, what) for e in items)
+            case Listing() if (items := lists.known_items(self, entity)) is not None:
+                return tuple(self.static(e, what) for e in items)
             case Scalar(value=value):
                 known = getattr(value.type, "value", None)
                 if known is not None and known.const is not None:
@@ -203,6 +228,9 @@ class Lowering:
                 return new_array(self, OPS["empty"](*zeros, dtype=held.type.dtype), like.cell.name)
             case Tup(items=items, cls=cls):
                 return Tup(tuple(self.undefined(e, side) for e in items), cls)
+            case Listing(cell=cell):
+                made = contents.undefined(self, contents.content_in(side[1], cell), side)
+                return contents.new_list(self, made, cell.name)
             case Maybe(entity=inner):
                 return self.undefined(inner, side)
         return like
@@ -214,6 +242,8 @@ class Lowering:
                 return bool(value)
             case Tup(items=items):
                 return bool(items)
+            case Listing():
+                return lists.truth(self, entity)
             case Closure() | Partial() | Method():
                 return True
             case Choice():
@@ -268,6 +298,12 @@ class Lowering:
             entity.cell.name = entity.cell.name or name
             if isinstance(held, Value):
                 self.builder.suggest(held, name)
+        elif isinstance(entity, Listing):
+            entity.cell.name = entity.cell.name or name
+            held = self.state.store[entity.cell]
+            if isinstance(held, Rows):
+                for k, part in enumerate(held.parts):
+                    self.builder.suggest(part, name if len(held.parts) == 1 else f"{name}_{k}")
         elif isinstance(entity, Scalar):
             self.builder.suggest(entity.value, name)
 
@@ -310,6 +346,11 @@ class Lowering:
             case TupleArg(items=items, cls=cls):
                 parts = [self.parameter(s, f"{name}_{k}", (origin, k), visible) for k, s in enumerate(items)]
                 return Tup(tuple(parts), cls)
+            case ItemsArg() | RowsArg():
+                return self.list_parameter(skeleton, name, origin, visible)
+            case IterationArg(kind=kind, parts=parts):
+                items = [self.parameter(s, f"{name}_{k}", (origin, k), visible) for k, s in enumerate(parts)]
+                return Iteration(kind, tuple(items))
             case FunctionArg(code=code, parts=parts):
                 return code.rebuilt([self.parameter(s, f"{name}_{k}", None, visible) for k, s in enumerate(parts)])
             case ChoiceArg(options=options):
@@ -319,6 +360,28 @@ class Lowering:
                 parts = (self.parameter(s, f"{name}_{k}", None, visible) for k, s in enumerate(options))
                 return Choice(tag, tuple(parts))
         raise InferenceError(f"cannot pass {skeleton}")
+
+    def list_parameter(self, skeleton: ItemsArg | RowsArg, name: str, origin: Any, visible: bool) -> Listing:
+        """A list that is an argument; passed twice, it is one list."""
+        if isinstance(skeleton, ItemsArg):
+            items = [self.parameter(s, f"{name}_{k}", (origin, k), visible) for k, s in enumerate(skeleton.items)]
+            held: Content = Tup(tuple(items), list)
+        else:
+            kind = contents.kind_of_skeleton(skeleton.item)
+            size = skeleton.size
+            dim = UNKNOWN if size == "" else symbol(size) if isinstance(size, str) else as_dim(size)
+            types = contents.leaf_types(contents.Table(kind, dim, growing=size == ""))
+            parts = [self.root_param(name + suffix, t) for suffix, t in types]
+            self.params += [(p, None) for p in parts]
+            held = Rows(kind, tuple(parts))
+        known = self.param_lists.get(skeleton.cell)
+        if known is not None:
+            return Listing(known[0])
+        cell = Cell(name, visible)
+        self.param_lists[skeleton.cell] = (cell, held)
+        for state in (self.state, *self.around):
+            state.store[cell] = held
+        return Listing(cell)
 
     def array_parameter(self, skeleton: ArrayArg, name: str, visible: bool) -> Array:
         known = self.param_cells.get(skeleton.cell)

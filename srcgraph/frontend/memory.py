@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError, Loc, Problem, ShapeError, UnsupportedError
-from srcgraph.frontend.entities import Array, Cell, Unusable
+from srcgraph.frontend.entities import Array, Cell, Content, Unusable
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -47,6 +47,7 @@ def content(low: Lowering, cell: Cell) -> Value:
     held = low.state.store[cell]
     if isinstance(held, Unusable):
         raise refuse(held.why, low.loc, held.hint)
+    assert isinstance(held, Value)
     return held
 
 
@@ -83,7 +84,7 @@ def write(low: Lowering, ref: Array, value: Value, accumulate: bool = False) -> 
     put(low, ref.cell, low.builder.apply(op, (base, fitted, *ref.operands), {"view": view}, name=base.name))
 
 
-def put(low: Lowering, cell: Cell, value: Value) -> None:
+def put(low: Lowering, cell: Cell, value: Value | Content) -> None:
     """Let ``cell`` hold another value; what may be the same memory can no longer be read."""
     low.state.store[cell] = value
     for other in sorted(cell.shares, key=lambda c: c.name):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import conditions, expressions
-from srcgraph.frontend.entities import Const, Entity, Scalar, Tup
+from srcgraph.frontend import arrays, conditions, expressions, lists
+from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, Tup
 from srcgraph.frontend.memory import known_int, refuse
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, OPS
@@ -35,6 +35,16 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
     folded = _folded(op, x, y)
     if folded is not None:
         return folded
+    if isinstance(x, Listing) and isinstance(y, Listing) and op == "add":
+        return lists.joined(low, x, y)
+    if op == "mul" and isinstance(x, Listing) and _is_count(y):
+        return lists.repeated(low, x, y, hint)
+    if op == "mul" and isinstance(y, Listing | Tup) and _is_count(x):
+        return binary(low, op, y, x, hint)
+    if isinstance(x, Listing) and isinstance(y, Array):
+        x = arrays.as_array(low, lists.plain(low, x))
+    elif isinstance(y, Listing) and isinstance(x, Array):
+        y = arrays.as_array(low, lists.plain(low, y))
     if isinstance(x, Tup) and isinstance(y, Tup) and op == "add" and x.cls is y.cls:
         return Tup(x.items + y.items, x.cls)
     if isinstance(x, Tup) and op == "mul" and (times := _count(low, y)) is not None:
@@ -65,6 +75,13 @@ def _folded(op: str, x: Entity, y: Entity) -> Const | None:
         return Const(_PYTHON[op](x.value, y.value))
     except (ArithmeticError, TypeError, ValueError):
         return None  # raised at run time, where Python would
+
+
+def _is_count(entity: Entity) -> bool:
+    """Whether something is an integer number, by which a list can be repeated."""
+    if isinstance(entity, Scalar):
+        return entity.value.type.dtype.kind in "iub"
+    return isinstance(entity, Const) and isinstance(entity.value, int)
 
 
 def _count(low: Lowering, entity: Entity) -> int | None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import expressions, operators
-from srcgraph.frontend.entities import Array, Closure, Const, Entity, Iteration, Method, Partial, Scalar, Tup
+from srcgraph.frontend import contents, expressions, library, lists, operators
+from srcgraph.frontend.entities import Array, Closure, Const, Entity, Iteration, Listing, Method, Partial, Scalar, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import as_index, ref_type, refuse
 from srcgraph.frontend.resolve import to_integer
@@ -68,9 +68,10 @@ def range_(low: Lowering, *args: Entity) -> Entity:
 
 @builtin(enumerate, 1, 2, "start")
 def enumerate_(low: Lowering, items: Entity, start: Entity = Const(0)) -> Entity:
-    if isinstance(items, Tup):
+    known = lists.known_items(low, items)
+    if known is not None:
         first = low.static(start, "the start of enumerate")
-        return Tup(tuple(Tup((Const(k + first), e)) for k, e in enumerate(items.items)))
+        return Tup(tuple(Tup((Const(k + first), e)) for k, e in enumerate(known)))
     return Iteration("enumerate", (items, start))
 
 
@@ -78,9 +79,10 @@ def enumerate_(low: Lowering, items: Entity, start: Entity = Const(0)) -> Entity
 def zip_(low: Lowering, *args: Entity, strict: Entity = Const(False)) -> Entity:
     if low.static(strict, "strict"):
         raise refuse("zip(strict=True) is not supported", low.loc)
-    tuples = [a for a in args if isinstance(a, Tup)]
+    known = [lists.known_items(low, a) for a in args]
+    tuples = [k for k in known if k is not None]
     if len(tuples) == len(args):
-        return Tup(tuple(Tup(items) for items in zip(*(a.items for a in tuples), strict=False)))
+        return Tup(tuple(Tup(items) for items in zip(*tuples, strict=False)))
     if tuples:
         raise refuse("zip of tuples and arrays together is not supported", low.loc)
     return Iteration("zip", tuple(args))
@@ -88,8 +90,9 @@ def zip_(low: Lowering, *args: Entity, strict: Entity = Const(False)) -> Entity:
 
 @builtin(reversed, 1, 1)
 def reversed_(low: Lowering, items: Entity) -> Entity:
-    if isinstance(items, Tup):
-        return Tup(items.items[::-1], items.cls)
+    known = lists.known_items(low, items)
+    if known is not None:
+        return Tup(known[::-1])
     return Iteration("reversed", (items,))
 
 
@@ -97,6 +100,8 @@ def reversed_(low: Lowering, items: Entity) -> Entity:
 def len_(low: Lowering, x: Entity) -> Entity:
     if isinstance(x, Tup):
         return Const(len(x.items))
+    if isinstance(x, Listing):
+        return lists.len_(low, x)
     if isinstance(x, Const) and isinstance(x.value, str | tuple):
         return Const(len(x.value))
     if isinstance(x, Array):
@@ -161,8 +166,15 @@ def _pick(low: Lowering, x: Entity, y: Entity, op: str) -> Entity:
 
 
 def _extreme(op: str, function: Any) -> None:
-    @builtin(function, 1, MANY)
-    def lower(low: Lowering, *args: Entity) -> Entity:
+    whole, by = (library.least, library.least_by) if op == "less" else (library.greatest, library.greatest_by)
+
+    @builtin(function, 1, MANY, "key")
+    def lower(low: Lowering, *args: Entity, key: Entity = Const(None)) -> Entity:
+        if key != Const(None):
+            xs = args[0] if len(args) == 1 else contents.new_list(low, Tup(tuple(args), list))
+            return lists.own(low, by, _listed(low, xs), key)
+        if len(args) == 1 and _counted(low, args[0]):
+            return lists.own(low, whole, _listed(low, args[0]))
         if len(args) == 1 and isinstance(args[0], Array):
             return _extreme_of_array(low, args[0], op, function.__name__)
         items = expressions.items_of(low, args[0]) if len(args) == 1 else list(args)
@@ -202,6 +214,16 @@ def _picked(low: Lowering, x: Value, op: str, name: str) -> Value:
     return b.for_(bounds, [first], region, [result], None, [name])[0]
 
 
+def _counted(low: Lowering, x: Entity) -> bool:
+    """Whether something is looped over at run time: a list whose items are not known, a zip, a range."""
+    return isinstance(x, Iteration) or (isinstance(x, Listing) and lists.known_items(low, x) is None)
+
+
+def _listed(low: Lowering, x: Entity) -> Entity:
+    """A list whose items can be read twice."""
+    return x if isinstance(x, Listing | Array) else lists.as_list(low, x)
+
+
 _extreme("less", min)
 _extreme("greater", max)
 
@@ -216,9 +238,36 @@ def sum_(low: Lowering, x: Entity, start: Entity = Const(0)) -> Entity:
         value = low.builder.cast(value, INT) if kind.dtype == BOOL else value  # 0 + True is an integer
         total = low.entity(OPS["sum"](value, axes=(0,)))
         return total if start == Const(0) else operators.binary(low, "add", start, total)
+    if _counted(low, x):
+        return lists.own(low, library.total, x, start)
     out = start
     for item in expressions.items_of(low, x):
         out = operators.binary(low, "add", out, item)
+    return out
+
+
+@builtin(any, 1, 1)
+def any_(low: Lowering, x: Entity) -> Entity:
+    return _of_truths(low, x, library.some, False)
+
+
+@builtin(all, 1, 1)
+def all_(low: Lowering, x: Entity) -> Entity:
+    return _of_truths(low, x, library.every, True)
+
+
+def _of_truths(low: Lowering, x: Entity, function: Any, neutral: bool) -> Entity:
+    if _counted(low, x) or isinstance(x, Array):
+        return lists.own(low, function, x)
+    out: Entity = Const(neutral)
+    for item in reversed(expressions.items_of(low, x)):
+        test = low.truth(item)
+        if isinstance(test, bool):
+            out = out if test is neutral else Const(not neutral)
+        else:
+            other = low.truth(out)
+            op = "logical_and" if neutral else "logical_or"
+            out = Scalar(test if other is neutral else OPS[op](test, low.value(out)))
     return out
 
 
@@ -234,7 +283,19 @@ def divmod_(low: Lowering, x: Entity, y: Entity) -> Entity:
 
 @builtin(tuple, 0, 1)
 def tuple_(low: Lowering, x: Entity = Tup(())) -> Entity:
-    return Tup(tuple(expressions.items_of(low, x)))
+    return Tup(tuple(expressions.items_of(low, lists.as_list(low, x) if isinstance(x, Iteration) else x)))
+
+
+@builtin(list, 0, 1)
+def list_(low: Lowering, x: Entity = Tup(())) -> Entity:
+    return lists.as_list(low, x)
+
+
+@builtin(sorted, 1, 1, "key reverse")
+def sorted_(low: Lowering, x: Entity, key: Entity = Const(None), reverse: Entity = Const(False)) -> Entity:
+    made = lists.as_list(low, x)
+    lists.sort(low, made, key=key, reverse=reverse)
+    return made
 
 
 @builtin(isinstance, 2, 2)
@@ -249,6 +310,8 @@ def isinstance_(low: Lowering, x: Entity, cls: Entity) -> Entity:
             return Const(isinstance(zero.item() if value.type.weak else zero, classes))
         case Array():
             return Const(isinstance(np.zeros(0), classes))
+        case Listing():
+            return Const(isinstance([], classes))
         case Tup(cls=kind):
             return Const(isinstance(kind(), classes))
         case Closure():

@@ -13,6 +13,7 @@ from typing import Any
 import gast
 
 Names = frozenset[str]
+COMPREHENSIONS = gast.ListComp | gast.SetComp | gast.GeneratorExp
 NOTHING: Names = frozenset()
 
 
@@ -85,7 +86,7 @@ def assigned(block: Sequence[Any]) -> Names:
         node = stack.pop()
         if isinstance(node, gast.FunctionDef):
             found.add(node.name)
-        elif isinstance(node, gast.Lambda):
+        elif isinstance(node, gast.Lambda | COMPREHENSIONS):
             continue
         else:
             if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Store):
@@ -102,6 +103,8 @@ def reads(node: Any) -> Names:
         current = stack.pop()
         if isinstance(current, gast.FunctionDef | gast.Lambda):
             found |= free_names(current)
+        elif isinstance(current, COMPREHENSIONS):
+            found |= _comprehension_reads(current)
         elif isinstance(current, gast.Name):
             if not isinstance(current.ctx, gast.Store):
                 found.add(current.id)
@@ -112,6 +115,14 @@ def reads(node: Any) -> Names:
                 found.add(current.target.id)
             stack.extend(gast.iter_child_nodes(current))
     return frozenset(found)
+
+
+def _comprehension_reads(node: Any) -> Names:
+    """Names a comprehension reads from around it; its targets are its own."""
+    own = frozenset().union(*(assigned([g.target]) for g in node.generators))
+    parts = [node.elt, *(t for g in node.generators for t in (*g.ifs, g.iter, g.target))]
+    inside = frozenset().union(*map(reads, parts)) - own
+    return inside | reads(node.generators[0].iter)
 
 
 class _Liveness:

@@ -36,6 +36,11 @@ class FunctionCode:
     cells: dict[str, Any]
     identity: Any
 
+    @property
+    def is_library(self) -> bool:
+        """Whether it is one of the compiler's own functions in Python."""
+        return self.globals.get("__name__") == "srcgraph.frontend.library"
+
 
 def prepare(function: types.FunctionType, text: str | None = None) -> FunctionCode:
     """Find, check and desugar a function's source, once per function.
@@ -126,6 +131,8 @@ class Session:
     summaries: dict[Any, Any] = field(default_factory=dict)
     active: list[Any] = field(default_factory=list)
     codes: dict[Any, FunctionCode] = field(default_factory=dict)
+    comprehensions: dict[Any, Any] = field(default_factory=dict)
+    """By comprehension: the function that it is."""
     guards: dict[Any, Guard] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     initial: dict[Cell, Value] = field(default_factory=dict)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from srcgraph.errors import InferenceError, raise_all
+from srcgraph.errors import InferenceError, InternalError, Loc, raise_all
+from srcgraph.frontend import contents
 from srcgraph.frontend.closures import function_key
 from srcgraph.frontend.entities import (
     ALREADY,
@@ -19,10 +20,14 @@ from srcgraph.frontend.entities import (
     Choice,
     Closure,
     Const,
+    Content,
     Entity,
+    Iteration,
+    Listing,
     Maybe,
     Method,
     Partial,
+    Rows,
     Scalar,
     Tup,
     Unusable,
@@ -34,13 +39,16 @@ from srcgraph.frontend.memory import Dead, Refusal, new_array, put, read, ref_ty
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden, Session
 from srcgraph.frontend.source import node_loc
 from srcgraph.frontend.template import (
+    ArgumentList,
     ArgumentView,
     Fixed,
     FunctionOf,
+    ListOf,
     Never,
     NewArray,
     OneOf,
     Out,
+    RowsOf,
     Template,
     TupleOf,
     holds_function,
@@ -49,6 +57,9 @@ from srcgraph.infer.signature import (
     ArrayArg,
     ChoiceArg,
     FunctionArg,
+    ItemsArg,
+    IterationArg,
+    RowsArg,
     ScalarArg,
     Sizes,
     Skeleton,
@@ -71,6 +82,8 @@ class Summary:
     ----------
     changed : tuple of (parameter position, output number)
         The arrays it changes.
+    lists : tuple of (list number, template)
+        The lists it changes, and what they hold afterwards.
     hidden : tuple of Hidden
         Globals it reads, whose leaves follow the arguments'.
     """
@@ -79,6 +92,7 @@ class Summary:
     graph: Graph
     template: Template
     changed: tuple[tuple[int, int], ...]
+    lists: tuple[tuple[int, TupleOf | RowsOf], ...]
     hidden: tuple[Hidden, ...]
 
 
@@ -132,8 +146,9 @@ def _lower(
     captured: dict[str, Skeleton],
     name: str,
     private: bool = False,
+    place: Loc | None = None,
 ) -> Summary:
-    low = Lowering(session, code, name)
+    low = Lowering(session, code, name, called=len(session.active) > 1, place=place)
     low.builder.reserve(sizes_of([*args.values(), *captured.values()]))  # integers come first and must not take them
     with building(low.builder):
         for key, skeleton in args.items():
@@ -141,20 +156,22 @@ def _lower(
         for key, skeleton in captured.items():
             low.outer[key] = low.parameter(skeleton, key, None)
         result = low.body()
-        low.loc = low.returned_at or node_loc(code.node, code.file)
+        low.loc = place or low.returned_at or node_loc(code.node, code.file)
         outputs: list[Value] = []
         template = Never() if low.state.dead else _template(low, result, outputs)
+        lists = _changed_lists(low, outputs)
         changed = _changed(low, outputs)
         if holds_function(template) and len(session.active) == 1:
             why = "a function made inside cannot be returned to Python"
             low.report(refuse(why, low.loc, "return what calling it gives").problem)
         graph = low.builder.finish(outputs)
-    return Summary(name, graph, template, changed, tuple(h for h, _ in low.hidden_order))
+    return Summary(name, graph, template, changed, lists, tuple(h for h, _ in low.hidden_order))
 
 
-def _template(low: Lowering, entity: Entity, outputs: list[Value]) -> Template:
-    """Describe a returned entity over the outputs, appending to them."""
+def _template(low: Lowering, entity: Entity | Content, outputs: list[Value], of_list: bool = False) -> Template:
+    """Describe a returned entity, or what a list holds, over the outputs, appending to them."""
     cells: dict[Cell, int] = {}
+    numbers: dict[Cell, int] = {}
 
     def output(value: Value) -> int:
         for k, known in enumerate(outputs):
@@ -186,6 +203,11 @@ def _template(low: Lowering, entity: Entity, outputs: list[Value]) -> Template:
                     cells[cell] = len(outputs) - 1
                 maybe = tuple(k for k, (_, c) in enumerate(low.params) if c in cell.shares)
                 return NewArray(cells[cell], view, tuple(output(v) for v in operands), maybe)
+            case Listing(cell=cell):
+                known = [c for c, _ in low.param_lists.values()]
+                if cell in known:
+                    return ArgumentList(known.index(cell))
+                return ListOf(describe_content(contents.content(low, e)), numbers.setdefault(cell, len(numbers)))
             case Unusable(why=why):
                 if why != ALREADY:
                     low.report(low.unusable(e).problem)
@@ -197,7 +219,17 @@ def _template(low: Lowering, entity: Entity, outputs: list[Value]) -> Template:
         low.report(refuse(f"returning {describe(e)} is not supported", low.loc, kind=InferenceError).problem)
         return Fixed(None)
 
+    def describe_content(held: Content) -> TupleOf | RowsOf:
+        if isinstance(held, Tup):
+            return TupleOf(tuple(describe_part(i) for i in held.items), list)
+        parts = held.parts if low.called else tuple(contents.part_array(low, p) for p in held.parts)
+        return RowsOf(contents.kind_as_skeleton(held.item), tuple(output(p) for p in parts))
+
     try:
+        if of_list:
+            assert isinstance(entity, Tup | Rows)
+            return describe_content(entity)
+        assert not isinstance(entity, Rows)
         return describe_part(entity)
     except Refusal as refusal:
         low.report(refusal.problem)
@@ -206,6 +238,20 @@ def _template(low: Lowering, entity: Entity, outputs: list[Value]) -> Template:
 
 def _param_of(low: Lowering, cell: Cell) -> int | None:
     return next((k for k, (_, c) in enumerate(low.params) if c is cell), None)
+
+
+def _changed_lists(low: Lowering, outputs: list[Value]) -> tuple[tuple[int, TupleOf | RowsOf], ...]:
+    """The argument lists that hold something else at the end."""
+    out = []
+    for k, (cell, before) in enumerate(low.param_lists.values()):
+        now = low.state.store.get(cell)
+        if isinstance(now, Unusable):
+            low.report(refuse(now.why, low.loc, now.hint).problem)
+        elif isinstance(now, Tup | Rows) and now != before:
+            template = _template(low, now, outputs, of_list=True)
+            if isinstance(template, TupleOf | RowsOf):
+                out.append((k, template))
+    return tuple(out)
 
 
 def _changed(low: Lowering, outputs: list[Value]) -> tuple[tuple[int, int], ...]:
@@ -218,7 +264,7 @@ def _changed(low: Lowering, outputs: list[Value]) -> tuple[tuple[int, int], ...]
         now = low.state.store.get(cell)
         if isinstance(now, Unusable):
             low.report(refuse(now.why, low.loc, now.hint).problem)
-        elif now is not value and now is not None:
+        elif now is not value and isinstance(now, Value):
             outputs.append(now)
             out.append((position, len(outputs) - 1))
     return tuple(out)
@@ -238,6 +284,7 @@ class _Arguments:
     sizes: Sizes = field(default_factory=Sizes)
     names: dict[Dim, str] = field(default_factory=dict)
     known: list[Array] = field(default_factory=list)
+    lists: list[Listing] = field(default_factory=list)
 
     def skeleton(self, entity: Entity) -> Skeleton:
         match entity:
@@ -257,6 +304,10 @@ class _Arguments:
             case Choice(tag=tag, options=options):
                 self.add(tag, None)
                 return ChoiceArg(tuple(map(self.skeleton, options)))
+            case Listing():
+                return self.list(entity)
+            case Iteration(kind=kind, parts=parts):
+                return IterationArg(kind, tuple(map(self.skeleton, parts)))
             case Unusable():
                 raise self.low.unusable(entity)
         raise refuse(f"{describe(entity)} cannot be passed to a function", self.low.loc)
@@ -272,6 +323,19 @@ class _Arguments:
         self.add(read(self.low, ref), ref)
         shape = tuple(d.const if d.const is not None else self.size(d) for d in type.shape)
         return ArrayArg(type.dtype, shape, self.known.index(ref))
+
+    def list(self, entity: Listing) -> Skeleton:
+        if entity not in self.lists:
+            self.lists.append(entity)
+        cell = self.lists.index(entity)
+        held = contents.content(self.low, entity)
+        if isinstance(held, Tup):
+            return ItemsArg(tuple(map(self.skeleton, held.items)), cell)
+        for part in held.parts:
+            self.add(part, None)
+        dim = contents.size_of(held)
+        size = "" if contents.is_growing(held) else dim.const if dim.const is not None else self.size(dim)
+        return RowsArg(contents.kind_as_skeleton(held.item), size, cell)
 
     def size(self, dim: Dim) -> str:
         if dim not in self.names:
@@ -289,14 +353,15 @@ def lower_callee(low: Lowering, code: FunctionCode, args: dict[str, Entity], cap
     skeletons = {k: given.skeleton(e) for k, e in args.items()}
     inner = {k: given.skeleton(e) for k, e in captured.items()}
     not_one = given.not_one()
-    key = (code, tuple(skeletons.items()), tuple(inner.items()), not_one)
+    place = low.place or (low.loc if code.is_library else None)
+    key = (code, tuple(skeletons.items()), tuple(inner.items()), not_one, place)
     if any(code is active for active, _ in session.active):
         raise refuse(f"{code.name} calls itself; recursion is not supported yet", low.loc, "write a loop")
     if key not in session.summaries:
         name = session.graph_name(code.name)
         session.active.append((code, name))
         try:
-            summary = _lower(session, code, skeletons, inner, name)
+            summary = _lower(session, code, skeletons, inner, name, place=place)
         except NeedStatic as need:
             raise _at_call(low, need, args) from None
         finally:
@@ -322,7 +387,18 @@ def _call(low: Lowering, summary: Summary, given: _Arguments) -> Entity:
             put(low, ref.cell, low.builder.retype(outs[k], ref_type(low, ref).shape))
         else:
             write(low, ref, outs[k])
+    for k, template in summary.lists:
+        contents.put_content(low, given.lists[k], _content(low, template, outs, given, {}))
     return _instantiate(low, summary.template, outs, given, {})
+
+
+def _content(
+    low: Lowering, template: TupleOf | RowsOf, outs: Sequence[Value], given: _Arguments, cells: dict[int, Array]
+) -> Content:
+    """What a list holds after a call."""
+    if isinstance(template, RowsOf):
+        return Rows(contents.kind_of_skeleton(template.item), tuple(outs[k] for k in template.parts))
+    return Tup(tuple(_instantiate(low, t, outs, given, cells) for t in template.items), list)
 
 
 def _at_call(low: Lowering, need: NeedStatic, args: dict[str, Entity]) -> Exception:
@@ -395,6 +471,10 @@ def _instantiate(
             tag = outs[k]
             low.builder.learn(tag.type.value, as_dim(len(options) - 1) - tag.type.value)
             return Choice(tag, tuple(_instantiate(low, t, outs, given, cells) for t in options))
+        case ListOf(content=content):
+            return contents.new_list(low, _content(low, content, outs, given, cells))
+        case ArgumentList(position=position):
+            return given.lists[position]
         case NewArray(index=k, view=view, operands=operands, maybe=maybe):
             if k not in cells:
                 cells[k] = new_array(low, outs[k])
@@ -407,3 +487,5 @@ def _instantiate(
             ref = given.refs[param]
             assert ref is not None
             return ref if view is None else select(low, ref, view, [outs[o] for o in operands])
+        case RowsOf():
+            raise InternalError("what a list holds is not a value")

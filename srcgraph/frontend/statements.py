@@ -10,7 +10,7 @@ import gast
 import numpy as np
 
 from srcgraph.errors import InferenceError, ShapeError
-from srcgraph.frontend import expressions, indexing, loops, operators
+from srcgraph.frontend import contents, expressions, indexing, lists, loops, operators
 from srcgraph.frontend.entities import (
     NONE,
     UNBOUND,
@@ -18,13 +18,14 @@ from srcgraph.frontend.entities import (
     Closure,
     Const,
     Entity,
+    Listing,
     Scalar,
     State,
     Tup,
     Unusable,
 )
 from srcgraph.frontend.join import Joiner
-from srcgraph.frontend.memory import Dead, content, ref_type, refuse, write
+from srcgraph.frontend.memory import Dead, Refusal, content, ref_type, refuse, write
 from srcgraph.frontend.scope import assigned
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
@@ -80,6 +81,9 @@ def statement(low: Lowering, node: Any) -> None:
             assert_(low, node)
         case gast.Raise():
             raise_(low, node)
+        case gast.Delete(targets=targets):
+            for target in targets:
+                delete(low, target)
         case gast.Pass() | gast.Continue():
             pass
         case _:
@@ -126,7 +130,7 @@ def unpack(low: Lowering, targets: Sequence[Any], entity: Entity) -> None:
         tail = len(targets) - star - 1
         if len(items) < len(targets) - 1:
             raise refuse(f"not enough values to unpack: {len(items)}", low.loc, kind=InferenceError)
-        middle = Tup(tuple(items[star : len(items) - tail]), list)
+        middle = contents.new_list(low, Tup(tuple(items[star : len(items) - tail]), list))
         items = [*items[:star], middle, *items[len(items) - tail :]]
     if len(items) != len(targets):
         problem = "not enough" if len(items) < len(targets) else "too many"
@@ -138,7 +142,12 @@ def unpack(low: Lowering, targets: Sequence[Any], entity: Entity) -> None:
 
 def store(low: Lowering, target: Any, entity: Entity) -> None:
     """``base[index] = entity``."""
-    base = array_of(low, expressions.lower(low, target.value), target.value)
+    held = expressions.lower(low, target.value)
+    if isinstance(held, Listing):
+        lists.store(low, held, expressions.lower(low, target.slice), entity)
+        return
+    base = array_of(low, held, target.value)
+    entity = lists.plain(low, entity)
     place = indexing.subscript_place(low, base, target.slice)
     value = low.value(entity, "the value stored")
     dtype = ref_type(low, base).dtype
@@ -161,6 +170,18 @@ def array_of(low: Lowering, entity: Entity, node: Any) -> Array:
     )
 
 
+def delete(low: Lowering, target: Any) -> None:
+    """``del xs[i]``."""
+    if isinstance(target, gast.Tuple | gast.List):
+        for part in target.elts:
+            delete(low, part)
+        return
+    base = expressions.lower(low, target.value) if isinstance(target, gast.Subscript) else None
+    if not isinstance(base, Listing):
+        raise refuse("only items of lists can be deleted", low.loc, "names need not be deleted")
+    lists.delete(low, base, expressions.lower(low, target.slice))
+
+
 OPERATORS = {
     gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "div", gast.FloorDiv: "floordiv",
     gast.Mod: "mod", gast.Pow: "power", gast.MatMult: "matmul", gast.LShift: "left_shift",
@@ -175,13 +196,21 @@ def augmented(low: Lowering, node: gast.AugAssign) -> None:
         before = low.lookup(node.target.id)
         operand = expressions.lower(low, node.value)
         if isinstance(before, Array):
-            in_place(low, before, op, operand)
+            in_place(low, before, op, lists.plain(low, operand))
+        elif isinstance(before, Listing):
+            low.assign(node.target.id, lists.augmented(low, op, before, operand))
         else:
             low.assign(node.target.id, operators.binary(low, op, before, operand, node.target.id))
         return
     if not isinstance(node.target, gast.Subscript):
         raise refuse("this target of an augmented assignment is not supported", low.loc)
-    base = array_of(low, expressions.lower(low, node.target.value), node.target.value)
+    held = expressions.lower(low, node.target.value)
+    if isinstance(held, Listing):
+        at = expressions.lower(low, node.target.slice)
+        before = lists.subscript(low, held, at)
+        lists.store(low, held, at, operators.binary(low, op, before, expressions.lower(low, node.value)))
+        return
+    base = array_of(low, held, node.target.value)
     place = indexing.subscript_place(low, base, node.target.slice)
     if not isinstance(place, Array):
         place.update(low, op, expressions.lower(low, node.value))
@@ -288,8 +317,8 @@ def merge(
     for side, (_, state) in enumerate((then, orelse)):
         if not dead[side]:
             _keep_new_cells(before, state, low.state)
-    for cell, held in stores.items():
-        low.state.store[cell] = outs[held] if isinstance(held, int) else held
+    for cell, make in stores.items():
+        low.state.store[cell] = make(outs)
     for name, make in makers.items():
         low.state.names[name] = make(outs)
 
@@ -328,18 +357,36 @@ def _changed_cells(low: Lowering, before: State, then: State, orelse: State, joi
         y = held if dead[1] else orelse.store.get(cell, held)
         if x is y and x is held:
             continue
-        if isinstance(x, Unusable) or isinstance(y, Unusable):
-            stores[cell] = x if isinstance(x, Unusable) else y
-        else:
-            stores[cell] = joiner.output(x, y, cell.name)
+        stores[cell] = _joined_content(low, joiner, (x, y), cell.name, dead)
     return stores
+
+
+def _joined_content(low: Lowering, joiner: Joiner, pair: Any, name: str, dead: list[bool]) -> Any:
+    """How what a cell holds is made from the outputs of the `If`."""
+    failed = next((c for c in pair if isinstance(c, Unusable)), None)
+    if failed is not None:
+        return lambda outs: failed
+    if isinstance(pair[0], Value):
+        k = joiner.output(pair[0], pair[1], name)
+        return lambda outs: outs[k]
+    for side in (0, 1):
+        if dead[side]:
+            there = joiner.sides[1 - side]
+            mine = low.inside(*joiner.sides[side], lambda: contents.undefined(low, pair[1 - side], there))
+            pair = (mine, pair[1]) if side == 0 else (pair[0], mine)
+    try:
+        return joiner.content(pair[0], pair[1], name)
+    except Refusal as refusal:
+        problem = refusal.problem
+        return lambda outs: Unusable(problem.message, problem.hint, low.loc)
 
 
 def _keep_new_cells(before: State, state: State, after: State) -> None:
     """Cells made in a branch stay known, so that references inside tuples and the like stay valid."""
     for cell, held in state.store.items():
         if cell not in before.store and cell not in after.store:
-            after.store[cell] = Unusable("this array was made on one path only") if isinstance(held, Value) else held
+            lost = Unusable("this was made on one path only")
+            after.store[cell] = held if isinstance(held, Unusable) else lost
 
 
 def _only_raises(side: tuple[Region, State]) -> bool:

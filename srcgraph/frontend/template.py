@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from srcgraph.infer.signature import Skeleton
 from srcgraph.ir.view import View
 
 
@@ -84,4 +85,29 @@ def holds_function(template: Template) -> bool:
     return False
 
 
-Template: TypeAlias = Out | NewArray | ArgumentView | Fixed | TupleOf | FunctionOf | OneOf | Never
+@dataclass(frozen=True, slots=True)
+class RowsOf:
+    """The items of a list at run time: ``item`` is what each is, ``parts`` the outputs they are in."""
+
+    item: Skeleton
+    parts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A new list; ``cell`` tells lists apart."""
+
+    content: TupleOf | RowsOf
+    cell: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentList:
+    """The list that is an argument; ``position`` among the lists passed."""
+
+    position: int
+
+
+Template: TypeAlias = (
+    Out | NewArray | ArgumentView | Fixed | TupleOf | RowsOf | ListOf | ArgumentList | FunctionOf | OneOf | Never
+)

@@ -61,6 +61,31 @@ class TupleArg:
     cls: type = tuple
 
 
+@dataclass(frozen=True, slots=True)
+class RowsArg:
+    """A list of items of one kind. ``size`` is that of arrays that hold them; '' if it is a growing list."""
+
+    item: Skeleton
+    size: int | str
+    cell: int
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsArg:
+    """A list of known length whose items may differ."""
+
+    items: tuple[Skeleton, ...]
+    cell: int
+
+
+@dataclass(frozen=True, slots=True)
+class IterationArg:
+    """What a loop runs over: a range, zip and the like of these parts."""
+
+    kind: str
+    parts: tuple[Skeleton, ...]
+
+
 class StaticArg:
     """Something known when compiling; numbers and strings compare by value, the rest by identity."""
 
@@ -98,7 +123,9 @@ class ChoiceArg:
     options: tuple[Skeleton, ...]
 
 
-Skeleton: TypeAlias = ScalarArg | ArrayArg | TupleArg | StaticArg | FunctionArg | ChoiceArg
+Skeleton: TypeAlias = (
+    ScalarArg | ArrayArg | TupleArg | RowsArg | ItemsArg | IterationArg | StaticArg | FunctionArg | ChoiceArg
+)
 
 
 def passed_twice(skeletons: Iterable[Skeleton]) -> bool:
@@ -109,15 +136,18 @@ def passed_twice(skeletons: Iterable[Skeleton]) -> bool:
 
 def sizes_of(skeletons: Iterable[Skeleton]) -> frozenset[str]:
     """The names of all sizes."""
-    return frozenset(d for s in _parts(skeletons) if isinstance(s, ArrayArg) for d in s.shape if isinstance(d, str))
+    parts = list(_parts(skeletons))
+    found = [d for s in parts if isinstance(s, ArrayArg) for d in s.shape]
+    found += [s.size for s in parts if isinstance(s, RowsArg)]
+    return frozenset(d for d in found if isinstance(d, str) and d)
 
 
 def _parts(skeletons: Iterable[Skeleton]) -> Iterator[Skeleton]:
     for s in skeletons:
         yield s
-        if isinstance(s, TupleArg):
+        if isinstance(s, TupleArg | ItemsArg):
             yield from _parts(s.items)
-        elif isinstance(s, FunctionArg):
+        elif isinstance(s, FunctionArg | IterationArg):
             yield from _parts(s.parts)
         elif isinstance(s, ChoiceArg):
             yield from _parts(s.options)
@@ -247,6 +277,12 @@ def describe(skeleton: Skeleton) -> str:
             return str(skeleton.type)
         case TupleArg():
             return f"({', '.join(map(describe, skeleton.items))})"
+        case RowsArg():
+            return f"list[{describe(skeleton.item)}]"
+        case ItemsArg():
+            return f"[{', '.join(map(describe, skeleton.items))}]"
+        case IterationArg(kind=kind, parts=parts):
+            return f"{kind}({', '.join(map(describe, parts))})"
         case StaticArg():
             return repr(skeleton.value)
         case FunctionArg():

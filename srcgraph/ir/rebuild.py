@@ -196,7 +196,10 @@ class Rebuild:
             extra.finish(node.body.nodes, stop)
         body.params = (*params, *extra.params)
         with self.builder.inside(test):
-            seen = self.carry(node.cond.params[:count], node.carry, inits)
+            seen = [Value(p.name, p.type) for p in params]  # one symbol for a number in test and body
+            test.born |= body.born & frozenset().union(*(type_symbols(p.type) for p in params))
+            for old, new in zip(node.cond.params[:count], seen, strict=True):
+                self.bind(old, new)
             spare = [self.builder.fresh(p.name, p.type) for p in extra.params]
             self.builder.enter_params(test, (*seen, *spare))
             self.capture(node.cond.params[count:], node.captures)

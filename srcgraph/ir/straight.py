@@ -243,7 +243,7 @@ class StraightBuilder:
         simpler = op.simplify(self, inputs, attrs) if op.simplify else None
         if simpler is not None:
             return simpler
-        key = None if op.fresh or op.kind in ("effect", "list") else _merge_key(op, inputs, attrs)
+        key = None if op.fresh or op.kind == "effect" else _merge_key(op, inputs, attrs)
         found = self._merged(key)
         if found is None:
             found = self._append(op, inputs, attrs, name, key)

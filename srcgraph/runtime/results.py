@@ -6,13 +6,26 @@ a view of it, comes back as that very memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from srcgraph.errors import InternalError
-from srcgraph.frontend.template import ArgumentView, Fixed, FunctionOf, Never, NewArray, OneOf, Out, Template, TupleOf
+from srcgraph.frontend.template import (
+    ArgumentView,
+    Fixed,
+    FunctionOf,
+    ListOf,
+    Never,
+    NewArray,
+    OneOf,
+    Out,
+    RowsOf,
+    Template,
+    TupleOf,
+)
+from srcgraph.infer.signature import ScalarArg, Skeleton, StaticArg, TupleArg
 from srcgraph.ir.graph import Value
 from srcgraph.ir.ops.index import numpy_view
 from srcgraph.ir.types import PYTHON_TYPE, ListType, Type
@@ -35,6 +48,10 @@ def outputs_used(template: Template) -> set[int]:
             return set().union(*map(outputs_used, items))
         case OneOf(tag=tag, options=options):
             return {tag}.union(*map(outputs_used, options))
+        case RowsOf(parts=parts):
+            return set(parts)
+        case ListOf(content=content):
+            return outputs_used(content)
     return set()
 
 
@@ -61,6 +78,11 @@ def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -
         case TupleOf(items=items, cls=cls):
             makes = [maker(t, results, place) for t in items]
             return lambda outs, leaves: cls(m(outs, leaves) for m in makes)
+        case ListOf(content=content):
+            return maker(content, results, place)
+        case RowsOf(item=item, parts=parts):
+            columns = [place[k] for k in parts]
+            return lambda outs, leaves: _items(item, iter([outs[k] for k in columns]))
         case OneOf(tag=tag, options=options):
             at, makes = place[tag], [maker(t, results, place) for t in options]
             return lambda outs, leaves: makes[outs[at]](outs, leaves)
@@ -68,6 +90,23 @@ def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -
             return lambda outs, leaves: None
         case FunctionOf():
             raise InternalError("a function made inside reached the caller")
+    raise InternalError(f"{template} cannot be returned")
+
+
+def _items(item: Skeleton, columns: Iterator[np.ndarray]) -> list[Any]:
+    """The items of a list, from an array for each number they are made of."""
+    match item:
+        case ScalarArg(weak=weak):
+            column = next(columns)
+            return column.tolist() if weak else list(column)
+        case TupleArg(items=items, cls=cls):
+            parts = [_items(s, columns) for s in items]
+            count = max((len(p) for p in parts), default=0)
+            full = [p * count if isinstance(s, StaticArg) else p for p, s in zip(parts, items, strict=True)]
+            return list(map(cls, zip(*full, strict=True)))
+        case StaticArg(value=value):
+            return [value]
+    raise InternalError(f"{item} is no item of a list")
 
 
 def _number(at: int, type: Type) -> Make:

@@ -9,7 +9,7 @@ shape        full, arange, reshape, broadcast_to and the like
 reduce       sum, max, all, ... along axes
 linalg       matrix products
 sorting      sort, gather, searchsorted, ...: what runs in memory
-tape         growing lists, which are the tapes of reverse mode
+lists        growing lists: the user's, and the tapes of reverse mode
 creation     np.zeros, np.linspace and the like, built from the ops above
 reductions   np.sum, np.mean and the like, with any axis and keepdims
 sequences    np.concatenate, np.cumsum, np.argmax and the like: joining, scanning, selecting
@@ -26,6 +26,7 @@ from srcgraph.ir.ops import (
     elementwise,
     index,
     linalg,
+    lists,
     numerics,
     reduce,
     reductions,
@@ -33,7 +34,6 @@ from srcgraph.ir.ops import (
     sequences,
     shape,
     sorting,
-    tape,
     vector,
 )
 
@@ -44,6 +44,7 @@ __all__ = [
     "elementwise",
     "index",
     "linalg",
+    "lists",
     "numerics",
     "reduce",
     "reductions",
@@ -51,6 +52,5 @@ __all__ = [
     "sequences",
     "shape",
     "sorting",
-    "tape",
     "vector",
 ]

@@ -92,6 +92,52 @@ check_upper = define(
 )
 
 
+def _item_wrapped(i: int, n: int, *, message: str) -> int:
+    if not -n <= i < n:
+        raise IndexError(message)
+    return int(i + n if i < 0 else i)
+
+
+def _proved_item(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    """As for arrays: an index proved to be in range needs no check."""
+    i, n = inputs
+    index, size = i.type.value, n.type.value
+    if index is None or size is None:
+        return None
+    if builder.proves(index):
+        i = builder.cast(i, np.dtype(np.int64), weak=True)
+        return i if builder.proves(size - 1 - index) else builder.apply(check_item_upper, (i, n), attrs)
+    if builder.proves(-index - 1) and builder.proves(index + size):
+        return builder.dim_value(index + size)
+    return None
+
+
+check_item = define(
+    name="check_item",
+    doc="An index into a list counted from the front; raises IndexError outside ``-n <= i < n``.",
+    infer=lambda i, n, *, message: _index_type(i, n, axis=0),
+    numpy=_item_wrapped,
+    kind="check",
+    check=Check("x < -y or x >= y", "IndexError", "{message}", "x + y if x < 0 else x"),
+    simplify=_proved_item,
+    learn=_in_range,
+    unchecked=lambda i, n, *, message: wrap_index(i, n),
+)
+check_item_upper = define(
+    name="check_item_upper",
+    doc="A nonnegative index into a list; raises IndexError from ``n`` on.",
+    infer=lambda i, n, *, message: i,
+    numpy=_item_wrapped,
+    kind="check",
+    check=Check("x >= y", "IndexError", "{message}"),
+    simplify=lambda builder, inputs, attrs: (
+        inputs[0] if builder.proves(inputs[1].type.value - 1 - inputs[0].type.value) else None
+    ),
+    learn=_in_range,
+    unchecked=lambda i, n, *, message: i,
+)
+
+
 def _same(x: int, y: int, *, error: str = "ValueError", message: str = "") -> int:
     if x != y:
         raise exception(error)((message or _MISMATCH).format(x=x, y=y))

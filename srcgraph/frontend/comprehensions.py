@@ -1,0 +1,107 @@
+"""Comprehensions and generator expressions, as the nested functions that Python's manual says they are.
+
+``[f(x) for x in xs if x > 0]`` is a call of a function that loops, tests and appends. What consumes a
+generator expression (`any`, `sum`, ...) gets a function of its own, so that `any` and `all` stop early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import gast
+
+from srcgraph.frontend import calls
+from srcgraph.frontend.entities import Closure, Entity
+from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.scope import assigned, reads
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+CONSUMERS: dict[Any, tuple[str, str, str]] = {
+    any: ("", "if {e}: return True", "False"),
+    all: ("", "if not {e}: return False", "True"),
+    sum: ("{out} = {start}", "{out} = {out} + {e}", "{out}"),
+}
+"""What a function that reads a generator expression does before, with each item, and at the end."""
+
+
+def comprehension(low: Lowering, node: Any, hint: str = "") -> Entity:
+    """``[e for x in xs if c]``: a new list."""
+    return evaluated(low, node, ("{out} = []", "{out}.append({e})", "{out}"), hint)
+
+
+def consumed(low: Lowering, function: Any, node: Any, start: Entity | None = None) -> Entity:
+    """``any(e for x in xs)`` and the like; other functions read a list of the items."""
+    parts = CONSUMERS.get(function)
+    return comprehension(low, node) if parts is None else evaluated(low, node, parts, start=start)
+
+
+def evaluated(
+    low: Lowering, node: Any, parts: tuple[str, str, str], hint: str = "", start: Entity | None = None
+) -> Entity:
+    """Call the function that a comprehension is."""
+    if any(isinstance(n, gast.NamedExpr) for n in gast.walk(node)):
+        raise refuse("`:=` inside a comprehension is not supported", low.loc, "write a loop")
+    made: dict[Any, Any] = low.session.comprehensions
+    key = (id(node), parts)
+    if key not in made:
+        made[key] = (node, _function(node, parts, hint))
+    function = made[key][1]
+    args = [] if start is None else [start]
+    return calls.call_closure(low, Closure(function, function.name, (), (), low.code), args, {})
+
+
+def _function(node: Any, parts: tuple[str, str, str], hint: str) -> Any:
+    """The nested function: its loops are the generators', its innermost statement is the consumer's."""
+    taken = reads(node) | assigned([node]) | {n.id for n in gast.walk(node) if isinstance(n, gast.Name)}
+    names = {"out": _free(hint or "items", taken), "start": _free("start", taken), "e": "__e__"}
+    before, each, after = (p.format(**names) for p in parts)
+    params = names["start"] if "{start}" in parts[0] else ""
+    text = f"def comprehension({params}):\n    {before or 'pass'}\n    {each}\n    return {after}\n"
+    function = gast.parse(text).body[0]
+    first, innermost, last = function.body
+    _Put(node.elt).visit(innermost)
+    body = [innermost]
+    for k in range(len(node.generators) - 1, -1, -1):
+        body = [_loop(node.generators[k], body)]
+    function.body = [first, *body, last]
+    return _placed(function, node)
+
+
+class _Put(gast.NodeTransformer):
+    """Puts the element in place of ``__e__``."""
+
+    def __init__(self, element: Any):
+        self.element = element
+
+    def visit_Name(self, node: Any) -> Any:
+        return self.element if node.id == "__e__" else node
+
+
+def _loop(generator: Any, body: Sequence[Any]) -> Any:
+    for test in reversed(generator.ifs):
+        body = [gast.copy_location(gast.If(test, list(body), []), test)]
+    loop = gast.copy_location(gast.For(generator.target, generator.iter, list(body), [], None), generator.target)
+    loop.of_comprehension = True
+    return loop
+
+
+def _free(name: str, taken: frozenset[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _placed(function: Any, node: Any) -> Any:
+    """Nodes made here are at the comprehension's place."""
+    own = {id(n) for n in gast.walk(node)}
+    for inner in gast.walk(function):
+        if id(inner) not in own and not (isinstance(inner, gast.For | gast.If) and _is_users(inner, own)):
+            gast.copy_location(inner, node)
+    return function
+
+
+def _is_users(node: Any, own: set[int]) -> bool:
+    return id(node.iter if isinstance(node, gast.For) else node.test) in own

@@ -1,0 +1,374 @@
+"""What a list's cell holds: its items while they are known, else one array or growing list per number.
+
+While the length of a list and the kinds of its items are known, its content is a `Tup`. Where paths
+or trips of a loop make different lengths, or an index is known at run time only, it becomes `Rows`:
+arrays while the length stays, growing lists once it changes. Shapes describe contents at a loop's
+header, as those of `headers` describe names; they only grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from srcgraph.errors import InferenceError, InternalError
+from srcgraph.frontend import headers
+from srcgraph.frontend.entities import ALREADY, Cell, Const, Content, Entity, Listing, Rows, State, Tup, Unusable
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.memory import put, refuse
+from srcgraph.infer.signature import ArrayArg, ScalarArg, Skeleton, StaticArg, TupleArg
+from srcgraph.ir.dims import UNKNOWN, Dim, as_dim
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.types import INT, ArrayType, ListType, ScalarType, Type, without_value
+from srcgraph.ir.view import element
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A known number of items."""
+
+    items: tuple[headers.Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Items of one kind: ``size`` of them, `UNKNOWN` where it differs; ``growing`` if it changes."""
+
+    item: headers.Shape
+    size: Dim
+    growing: bool
+
+
+ContentShape: TypeAlias = "Items | Table | headers.Broken"
+
+
+# -- kinds of items -------------------------------------------------------------------------------
+
+
+def kind_of(low: Lowering, entity: Entity, state: State) -> headers.Shape:
+    """What an item is, whatever its value."""
+    if isinstance(entity, Tup):
+        items = [kind_of(low, e, state) for e in entity.items]
+        broken = next((s for s in items if isinstance(s, headers.Broken)), None)
+        return broken or headers.Several(tuple(items), entity.cls)
+    if isinstance(entity, Listing):
+        why = "a list of lists that grows while the program runs is not supported"
+        return headers.Broken(why, "use an array of two axes, or one list with an index computed from both")
+    return headers.shape_of(low, entity, state)
+
+
+def join_kinds(x: headers.Shape, y: headers.Shape) -> headers.Shape:
+    """The kind both are of."""
+    match x, y:
+        case (headers.Broken(), _):
+            return x
+        case (_, headers.Broken()):
+            return y
+        case (headers.Number(), headers.Number()) | (headers.Buffer(), headers.Buffer()):
+            if isinstance(x, headers.Buffer) and isinstance(y, headers.Buffer):
+                if (x.type.dtype, x.type.ndim) == (y.type.dtype, y.type.ndim):
+                    return x
+            else:
+                return headers.join_shapes(x, y)
+        case (headers.Several(items=a, cls=cls), headers.Several(items=b)) if len(a) == len(b):
+            items = list(map(join_kinds, a, b))
+            broken = next((s for s in items if isinstance(s, headers.Broken)), None)
+            return broken or headers.Several(tuple(items), cls)
+        case (headers.Same(), headers.Same()) if x == y:
+            return x
+    why = f"a list that grows while the program runs holds both {_shown(x)} and {_shown(y)}"
+    return headers.Broken(why, "keep one kind of item in a list, or use two lists")
+
+
+def _shown(shape: headers.Shape) -> str:
+    match shape:
+        case headers.Number(type=type):
+            return {"b": "bools", "i": "integers", "u": "integers", "f": "floats"}.get(
+                type.dtype.kind, "complex numbers"
+            )
+        case headers.Buffer(type=type):
+            return "arrays"
+        case headers.Several(items=items):
+            return f"tuples of {len(items)}"
+        case headers.Same(entity=entity):
+            return describe(entity)
+    return "something else"
+
+
+def item_kind(low: Lowering, content: Content, state: State) -> headers.Shape | None:
+    """What the items of a content are; None if there is none yet."""
+    if isinstance(content, Rows):
+        return content.item
+    kind = None
+    for item in content.items:
+        own = kind_of(low, item, state)
+        kind = own if kind is None else join_kinds(kind, own)
+    return kind
+
+
+def joint_kind(low: Lowering, *contents: tuple[Content, State]) -> headers.Shape:
+    """What the items of several contents all are.
+
+    Raises
+    ------
+    Refusal
+        They have nothing in common.
+    """
+    found = [k for k in (item_kind(low, c, s) for c, s in contents) if k is not None]
+    kind = found[0] if found else headers.Number(ScalarType(INT, weak=True))
+    for other in found[1:]:
+        kind = join_kinds(kind, other)
+    return usable(low, kind)
+
+
+def usable(low: Lowering, kind: headers.Shape) -> headers.Shape:
+    """A kind of item that a list at run time can have."""
+    if isinstance(kind, headers.Broken):
+        raise refuse(kind.why, low.loc, kind.hint, kind=InferenceError)
+    if not headers.leaf_types(kind):
+        why = f"a list of {_shown(kind)} that grows while the program runs is not supported"
+        raise refuse(why, low.loc, "lists hold numbers, arrays, or tuples of these")
+    return kind
+
+
+# -- contents -------------------------------------------------------------------------------------
+
+
+def content_in(state: State, cell: Cell) -> Content:
+    held = state.store[cell]
+    assert isinstance(held, Tup | Rows)
+    return held
+
+
+def content(low: Lowering, listing: Listing) -> Content:
+    """What a list holds now."""
+    held = low.state.store[listing.cell]
+    if isinstance(held, Unusable):
+        low.state.store[listing.cell] = Unusable(ALREADY)
+        raise low.unusable(held)
+    assert isinstance(held, Tup | Rows)
+    return held
+
+
+def new_list(low: Lowering, held: Content, name: str = "") -> Listing:
+    """A reference to a new list."""
+    cell = Cell(name)
+    low.state.store[cell] = held
+    return Listing(cell)
+
+
+def put_content(low: Lowering, listing: Listing, held: Content) -> None:
+    """Let a list hold other items; what may be the same list can no longer be read."""
+    arrays = {c: low.state.store[c] for c in listing.cell.shares if isinstance(low.state.store.get(c), Value)}
+    put(low, listing.cell, held)
+    low.state.store.update(arrays)
+
+
+def is_growing(rows: Rows) -> bool:
+    return isinstance(rows.parts[0].type, ListType)
+
+
+def size_of(rows: Rows) -> Dim:
+    """The length of a table, where it is known."""
+    type = rows.parts[0].type
+    return type.shape[0] if isinstance(type, ArrayType) else UNKNOWN
+
+
+def length(low: Lowering, held: Content) -> Value:
+    """How many items there are, as a value."""
+    if isinstance(held, Tup):
+        return low.builder.const(len(held.items))
+    first = held.parts[0]
+    return OPS["list_len"](first) if isinstance(first.type, ListType) else low.builder.dim_value(first.type.shape[0])
+
+
+def must_grow(kind: headers.Shape) -> bool:
+    """Whether items of a kind cannot be in arrays of numbers: they are arrays themselves."""
+    return any(isinstance(t, ArrayType) for _, t in headers.leaf_types(kind))
+
+
+def as_rows(low: Lowering, held: Content, kind: headers.Shape, growing: bool, name: str = "") -> Rows:
+    """A content at run time, its items of a kind that theirs fits into."""
+    growing = growing or must_grow(kind)
+    leaves = headers.leaf_types(kind)
+    if isinstance(held, Tup):
+        rows = [headers.leaf_values(low, kind, e) for e in held.items]
+        columns = [[row[k] for row in rows] for k in range(len(leaves))]
+        pairs = zip(columns, leaves, strict=True)
+        return Rows(kind, tuple(_column(low, c, t, growing, name + suffix) for c, (suffix, t) in pairs))
+    pairs = zip(held.parts, leaves, strict=True)
+    return Rows(kind, tuple(_converted(low, v, t, growing) for v, (_, t) in pairs))
+
+
+def _column(low: Lowering, values: Sequence[Value], type: Type, growing: bool, name: str) -> Value:
+    """The given numbers as an array or as a list."""
+    b = low.builder
+    if growing:
+        return b.apply(OPS["list_new"], tuple(values), {"item": without_value(type)}, name=name)
+    assert isinstance(type, ScalarType)
+    alike = bool(values) and all(v is values[0] for v in values)
+    if alike:
+        return b.apply(OPS["full"], (b.cast(values[0], type.dtype), b.const(len(values))), {}, name=name)
+    out = b.apply(OPS["empty"], (b.const(len(values)),), {"dtype": type.dtype}, name=name)
+    for k, value in enumerate(values):
+        number = b.cast(value, type.dtype, False)
+        out = b.apply(OPS["setitem"], (out, number, b.const(k)), {"view": element(1)}, name=name)
+    return out
+
+
+def _converted(low: Lowering, part: Value, type: Type, growing: bool) -> Value:
+    """A column with items of another type, or in the other form."""
+    b = low.builder
+    if isinstance(part.type, ListType):
+        if growing and part.type.item == without_value(type):
+            return part
+        if isinstance(type, ArrayType):
+            return part
+        part = part_array(low, part)
+    assert isinstance(type, ScalarType)
+    part = b.cast(part, type.dtype, False, name=part.name)
+    return b.apply(OPS["list_of"], (part,), {"weak": type.weak}, name=part.name) if growing else part
+
+
+def part_array(low: Lowering, part: Value) -> Value:
+    """A column of numbers as an array."""
+    if isinstance(part.type, ArrayType):
+        return part
+    b = low.builder
+    return b.apply(OPS["list_array"], (part, OPS["list_len"](part)), {"dtype": part.type.item.dtype}, name=part.name)
+
+
+# -- shapes of contents ---------------------------------------------------------------------------
+
+
+def content_shape(low: Lowering, held: Content, state: State) -> ContentShape:
+    """The shape of a content that is new in each iteration."""
+    if isinstance(held, Tup):
+        return Items(tuple(headers.shape_of(low, e, state) for e in held.items))
+    return Table(held.item, UNKNOWN, is_growing(held))
+
+
+def widen_content(low: Lowering, entry: Content, end: Content, end_state: State, name: str) -> ContentShape:
+    """What a list holds at the header if it holds ``entry`` before the loop and ``end`` after an iteration."""
+    if isinstance(entry, Tup) and isinstance(end, Tup) and len(entry.items) == len(end.items):
+        pairs = zip(entry.items, end.items, strict=True)
+        shapes = tuple(headers.widen(low, a, b, end_state, f"{name}_{k}") for k, (a, b) in enumerate(pairs))
+        return next((s for s in shapes if isinstance(s, headers.Broken)), None) or Items(shapes)
+    found = [k for k in (item_kind(low, entry, low.state), item_kind(low, end, end_state)) if k is not None]
+    kind = found[0]
+    for other in found[1:]:
+        kind = join_kinds(kind, other)
+    if isinstance(kind, headers.Broken):
+        return kind
+    tables = [c for c in (entry, end) if isinstance(c, Rows)]
+    growing = not tables or any(map(is_growing, tables)) or must_grow(kind)
+    size = _size(entry) if _size(entry) == _size(end) else UNKNOWN
+    return Table(kind, UNKNOWN if growing else size, growing or (size == UNKNOWN and len(tables) < 2))
+
+
+def _size(held: Content) -> Dim:
+    return as_dim(len(held.items)) if isinstance(held, Tup) else size_of(held)
+
+
+def join_content_shapes(x: ContentShape, y: ContentShape) -> ContentShape:
+    """The smaller shape that allows both."""
+    match x, y:
+        case (headers.Broken(), _):
+            return x
+        case (_, headers.Broken()):
+            return y
+        case (Items(items=a), Items(items=b)) if len(a) == len(b):
+            items = tuple(map(headers.join_shapes, a, b))
+            return next((s for s in items if isinstance(s, headers.Broken)), None) or Items(items)
+        case (Table(), Table()):
+            kind = join_kinds(x.item, y.item)
+            if isinstance(kind, headers.Broken):
+                return kind
+            size = x.size if x.size == y.size else UNKNOWN
+            return Table(kind, size, x.growing or y.growing)
+        case (Items(), Table()):
+            return y
+    return x
+
+
+def leaf_types(shape: ContentShape) -> list[tuple[str, Type]]:
+    """Suffix and type of each value a content is carried as."""
+    match shape:
+        case Items(items=items):
+            return [(f"_{k}{s}", t) for k, item in enumerate(items) for s, t in headers.leaf_types(item)]
+        case Table(item=item, size=size, growing=growing):
+            return [(s, _part_type(t, size, growing)) for s, t in headers.leaf_types(item)]
+    return []
+
+
+def _part_type(type: Type, size: Dim, growing: bool) -> Type:
+    if growing:
+        assert not isinstance(type, ListType)
+        return ListType(without_value(type))  # type: ignore[arg-type]
+    assert isinstance(type, ScalarType)
+    return ArrayType(type.dtype, (size,))
+
+
+def leaf_values(low: Lowering, shape: ContentShape, held: Content | Unusable, name: str = "") -> list[Value]:
+    """The values a content gives to the leaves of ``shape``, converted, in the current state and region."""
+    match shape:
+        case Items(items=items):
+            assert isinstance(held, Tup)
+            return [v for s, e in zip(items, held.items, strict=True) for v in headers.leaf_values(low, s, e)]
+        case Table(item=item, growing=growing):
+            assert isinstance(held, Tup | Rows)
+            return list(as_rows(low, held, item, growing, name).parts)
+    return []
+
+
+def instantiate(low: Lowering, shape: ContentShape, leaves: Iterator[Value], name: str) -> Content | Unusable:
+    """The content a shape stands for, from its leaves' values."""
+    match shape:
+        case Items(items=items):
+            return Tup(tuple(headers.instantiate(low, s, leaves, f"{name}_{k}") for k, s in enumerate(items)), list)
+        case Table(item=item):
+            return Rows(item, tuple(next(leaves) for _ in headers.leaf_types(item)))
+    return Unusable(shape.why, shape.hint, low.loc)
+
+
+def undefined(low: Lowering, like: Content, side: tuple) -> Content:
+    """Something of the kind of ``like`` that is never read, built in the current region."""
+    if isinstance(like, Tup):
+        return replace(like, items=tuple(low.undefined(e, side) for e in like.items))
+    return as_rows(low, Tup((), list), like.item, is_growing(like))
+
+
+# -- across calls ---------------------------------------------------------------------------------
+
+
+def kind_as_skeleton(kind: headers.Shape) -> Skeleton:
+    """A kind of item as part of a signature."""
+    match kind:
+        case headers.Number(type=type):
+            return ScalarArg(type.dtype, type.weak)
+        case headers.Buffer(type=type):
+            return ArrayArg(type.dtype, ("",) * type.ndim, 0)
+        case headers.Several(items=items, cls=cls):
+            return TupleArg(tuple(map(kind_as_skeleton, items)), cls)
+        case headers.Same(entity=Const(value=value)):
+            return StaticArg(value)
+    raise InternalError(f"{kind} is no kind of item")
+
+
+def kind_of_skeleton(skeleton: Skeleton) -> headers.Shape:
+    """The kind of item a signature describes."""
+    match skeleton:
+        case ScalarArg():
+            return headers.Number(skeleton.type)
+        case ArrayArg(dtype=dtype, shape=shape):
+            return headers.Buffer(ArrayType(dtype, (UNKNOWN,) * len(shape)))
+        case TupleArg(items=items, cls=cls):
+            return headers.Several(tuple(map(kind_of_skeleton, items)), cls)
+        case StaticArg(value=value):
+            return headers.Same(Const(value))
+    raise InternalError(f"{skeleton} is no kind of item")

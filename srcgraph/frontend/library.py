@@ -1,0 +1,262 @@
+"""What lists can do, in Python: compiled with the functions that use it, as if written there.
+
+Errors raised here are shown at the user's call.
+"""
+
+from __future__ import annotations
+
+
+def extend(xs, more):
+    for k in range(len(more)):
+        xs.append(more[k])
+
+
+def extend_from(xs, more):
+    for item in more:
+        xs.append(item)
+
+
+def insert(xs, i, value):
+    n = len(xs)
+    if i < 0:
+        i = max(i + n, 0)
+    i = min(i, n)
+    xs.append(value)
+    for k in range(n, i, -1):
+        xs[k] = xs[k - 1]
+    xs[i] = value
+
+
+def pop(xs, i):
+    n = len(xs)
+    if n == 0:
+        raise IndexError("pop from empty list")
+    if i < 0:
+        i += n
+    if i < 0 or i >= n:
+        raise IndexError("pop index out of range")
+    value = xs[i]
+    for k in range(i, n - 1):
+        xs[k] = xs[k + 1]
+    xs.pop()
+    return value
+
+
+def delete(xs, i):
+    n = len(xs)
+    if i < 0:
+        i += n
+    if i < 0 or i >= n:
+        raise IndexError("list assignment index out of range")
+    for k in range(i, n - 1):
+        xs[k] = xs[k + 1]
+    xs.pop()
+
+
+def remove(xs, value):
+    n = len(xs)
+    at = n
+    for k in range(n):
+        if xs[k] == value:
+            at = k
+            break
+    if at == n:
+        raise ValueError("list.remove(x): x not in list")
+    for k in range(at, n - 1):
+        xs[k] = xs[k + 1]
+    xs.pop()
+
+
+def index(xs, value, start, stop):
+    n = len(xs)
+    first = max(start + n, 0) if start < 0 else start
+    last = n if stop is None else max(stop + n, 0) if stop < 0 else min(stop, n)
+    for k in range(first, last):
+        if xs[k] == value:
+            return k
+    raise ValueError("list.index(x): x not in list")
+
+
+def count(xs, value):
+    found = 0
+    for k in range(len(xs)):
+        if xs[k] == value:
+            found += 1
+    return found
+
+
+def contains(xs, value):
+    for k in range(len(xs)):
+        if xs[k] == value:
+            return True
+    return False
+
+
+def equal(xs, ys):
+    if len(xs) != len(ys):
+        return False
+    for k in range(len(xs)):
+        if xs[k] != ys[k]:
+            return False
+    return True
+
+
+def reverse(xs):
+    n = len(xs)
+    for k in range(n // 2):
+        xs[k], xs[n - 1 - k] = xs[n - 1 - k], xs[k]
+
+
+def repeat(xs, times):
+    out = []
+    for _ in range(times):
+        for k in range(len(xs)):
+            out.append(xs[k])
+    return out
+
+
+def store_slice(xs, start, stop, new):
+    n = len(xs)
+    first = 0 if start is None else max(start + n, 0) if start < 0 else min(start, n)
+    last = n if stop is None else max(stop + n, 0) if stop < 0 else min(stop, n)
+    last = max(first, last)
+    rest = xs[last:]
+    for _ in range(first, n):
+        xs.pop()
+    for k in range(len(new)):
+        xs.append(new[k])
+    for k in range(len(rest)):
+        xs.append(rest[k])
+
+
+def sort(xs, reverse):
+    """Merge runs of twice the length each time; equal items keep their order."""
+    n = len(xs)
+    width = 1
+    while width < n:
+        old = xs[:]
+        for left in range(0, n, 2 * width):
+            middle = min(left + width, n)
+            right = min(left + 2 * width, n)
+            i = left
+            j = middle
+            for k in range(left, right):
+                if i >= middle:
+                    take = True
+                elif j >= right:
+                    take = False
+                elif reverse:
+                    take = old[i] < old[j]
+                else:
+                    take = old[j] < old[i]
+                if take:
+                    xs[k] = old[j]
+                    j += 1
+                else:
+                    xs[k] = old[i]
+                    i += 1
+        width *= 2
+
+
+def sort_by(xs, key, reverse):
+    pairs = [(key(item), k) for k, item in enumerate(xs)]
+    order = [k for k in range(len(xs))]
+    n = len(xs)
+    width = 1
+    while width < n:
+        old = order[:]
+        for left in range(0, n, 2 * width):
+            middle = min(left + width, n)
+            right = min(left + 2 * width, n)
+            i = left
+            j = middle
+            for k in range(left, right):
+                if i >= middle:
+                    take = True
+                elif j >= right:
+                    take = False
+                elif reverse:
+                    take = pairs[old[i]][0] < pairs[old[j]][0]
+                else:
+                    take = pairs[old[j]][0] < pairs[old[i]][0]
+                if take:
+                    order[k] = old[j]
+                    j += 1
+                else:
+                    order[k] = old[i]
+                    i += 1
+        width *= 2
+    items = xs[:]
+    for k in range(n):
+        xs[k] = items[order[k]]
+
+
+def total(xs, start):
+    out = start
+    for x in xs:
+        out = out + x
+    return out
+
+
+def least(xs):
+    n = len(xs)
+    if n == 0:
+        raise ValueError("min() iterable argument is empty")
+    best = xs[0]
+    for k in range(1, n):
+        if xs[k] < best:
+            best = xs[k]
+    return best
+
+
+def greatest(xs):
+    n = len(xs)
+    if n == 0:
+        raise ValueError("max() iterable argument is empty")
+    best = xs[0]
+    for k in range(1, n):
+        if xs[k] > best:
+            best = xs[k]
+    return best
+
+
+def least_by(xs, key):
+    n = len(xs)
+    if n == 0:
+        raise ValueError("min() iterable argument is empty")
+    best = xs[0]
+    least = key(best)
+    for k in range(1, n):
+        value = key(xs[k])
+        if value < least:
+            best = xs[k]
+            least = value
+    return best
+
+
+def greatest_by(xs, key):
+    n = len(xs)
+    if n == 0:
+        raise ValueError("max() iterable argument is empty")
+    best = xs[0]
+    greatest = key(best)
+    for k in range(1, n):
+        value = key(xs[k])
+        if value > greatest:
+            best = xs[k]
+            greatest = value
+    return best
+
+
+def some(xs):
+    for x in xs:
+        if x:
+            return True
+    return False
+
+
+def every(xs):
+    for x in xs:
+        if not x:
+            return False
+    return True

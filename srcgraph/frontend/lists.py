@@ -1,0 +1,490 @@
+"""Lists as users see them: items, methods, operators. Longer methods are written in Python, in `library`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import arrays, calls, contents, headers, indexing, library, loops, operators
+from srcgraph.frontend.contents import content, is_growing, length, new_list, part_array, put_content
+from srcgraph.frontend.entities import (
+    NONE,
+    Array,
+    Const,
+    Content,
+    Entity,
+    Iteration,
+    Listing,
+    Rows,
+    Scalar,
+    SliceOf,
+    Tup,
+)
+from srcgraph.frontend.memory import Dead, as_index, known_int, new_array, read, refuse
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.types import PY_INT, ArrayType, ListType, ScalarType, Type
+from srcgraph.ir.view import element
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+METHODS: dict[str, Callable[..., Entity]] = {}
+OUTSIDE = "list index out of range"
+
+
+def method(lower: Callable[..., Entity]) -> Callable[..., Entity]:
+    """Enter the lowering of the list method of that name."""
+    METHODS[lower.__name__.rstrip("_")] = lower
+    return lower
+
+
+def call_method(
+    low: Lowering, receiver: Listing, name: str, args: Sequence[Entity], kwargs: dict[str, Entity]
+) -> Entity:
+    """``receiver.name(*args)``."""
+    lower = METHODS[name]
+    try:
+        given = inspect.signature(lower).bind(low, receiver, *args, **kwargs)
+    except TypeError as error:
+        raise refuse(f"list.{name}: {error}", low.loc, kind=InferenceError) from None
+    return lower(*given.args, **given.kwargs)
+
+
+# -- other views of a list ------------------------------------------------------------------------
+
+
+def known_items(low: Lowering, entity: Entity) -> tuple[Entity, ...] | None:
+    """The items of a tuple, or of a list whose items are known when compiling."""
+    if isinstance(entity, Listing):
+        entity = content(low, entity)  # type: ignore[assignment]
+    return entity.items if isinstance(entity, Tup) else None
+
+
+def plain(low: Lowering, entity: Entity) -> Entity:
+    """What NumPy sees of a list: its items, or an array of them."""
+    if isinstance(entity, Tup):
+        return Tup(tuple(plain(low, e) for e in entity.items), entity.cls)
+    if not isinstance(entity, Listing):
+        return entity
+    held = content(low, entity)
+    if isinstance(held, Tup):
+        return plain(low, held)
+    return table(low, held)
+
+
+def table(low: Lowering, held: Rows) -> Array:
+    """A new array of the numbers of a list: a row for each item that is a tuple."""
+    b = low.builder
+    if any(isinstance(t, ArrayType) for _, t in headers.leaf_types(held.item)):
+        return library_array(low, held)
+    parts = [part_array(low, p) for p in held.parts]
+    if isinstance(held.item, headers.Number):
+        return new_array(low, parts[0])
+    size = length(low, held)
+    columns = Tup(tuple(new_array(low, b.retype(p, (size.type.value,))) for p in parts))
+    return new_array(low, read(low, arrays.transpose(low, arrays.array_from(low, columns, None))))
+
+
+def library_array(low: Lowering, held: Rows) -> Array:
+    raise refuse("a list of arrays whose length is known at run time only cannot be made an array", low.loc)
+
+
+# -- items ----------------------------------------------------------------------------------------
+
+
+def in_range(low: Lowering, index: Entity, held: Content, message: str = OUTSIDE) -> Value:
+    """An index counted from the front, checked."""
+    at = as_index(low, low.value(index), "the index of a list")
+    known = known_int(low, at)
+    if known is not None and known < 0:
+        return _from_end(low, length(low, held), known, message)
+    return low.builder.call_named("check_item", at, length(low, held), message=message)
+
+
+def _from_end(low: Lowering, size: Value, known: int, message: str) -> Value:
+    """``size + known``, checked, for a negative ``known``."""
+    b = low.builder
+    if not b.proves(size.type.value + known):
+        enough = OPS["greater_equal"](size, -known)
+        b.call_named("check_that", enough, error="IndexError", message=message)
+        b.learn_condition(enough, True)
+    return b.dim_value(size.type.value + known)
+
+
+def known_place(low: Lowering, items: Sequence[Entity], index: Entity, message: str = OUTSIDE) -> int | None:
+    """The position of an item where all is known when compiling; raises what Python does."""
+    value = low.value(index)
+    at = known_int(low, as_index(low, value, "the index of a list"))
+    if at is None:
+        return None
+    if not -len(items) <= at < len(items):
+        low.builder.call_named("check_that", False, error="IndexError", message=message)
+        raise Dead
+    return at % len(items)
+
+
+def subscript(low: Lowering, base: Listing, index: Entity, hint: str = "") -> Entity:
+    """``base[index]``: an item, or a new list for a slice."""
+    held = content(low, base)
+    if isinstance(index, SliceOf):
+        return sliced(low, held, index, hint)
+    if isinstance(held, Tup):
+        at = known_place(low, held.items, index)
+        if at is not None:
+            return held.items[at]
+        if not held.items:
+            in_range(low, index, held)
+            raise Dead
+        held = turn_to_rows(low, base, held, contents.joint_kind(low, (held, low.state)))
+    at_value = in_range(low, index, held)
+    return item_at(low, held, at_value, hint)
+
+
+def turn_to_rows(low: Lowering, base: Listing, held: Content, kind: headers.Shape, growing: bool = False) -> Rows:
+    """Let a list hold its items at run time, each of a kind that theirs fits into."""
+    rows = contents.as_rows(low, held, kind, growing, base.cell.name)
+    low.state.store[base.cell] = rows
+    return rows
+
+
+def item_at(low: Lowering, held: Rows, at: Value, hint: str = "") -> Entity:
+    """The item at an index in range."""
+    types = [t for _, t in headers.leaf_types(held.item)]
+    leaves = [part_item(low, p, t, at, hint) for p, t in zip(held.parts, types, strict=True)]
+    return headers.instantiate(low, held.item, iter(leaves), hint)
+
+
+def part_item(low: Lowering, part: Value, type: Type, at: Value, hint: str) -> Value:
+    b = low.builder
+    if isinstance(part.type, ListType):
+        return b.apply(OPS["list_get"], (part, at), {}, name=hint)
+    assert isinstance(type, ScalarType)
+    number = b.apply(OPS["getitem"], (part, at), {"view": element(1)}, name=hint)
+    return b.cast(number, type.dtype, type.weak, name=hint)
+
+
+def store(low: Lowering, base: Listing, index: Entity, entity: Entity) -> None:
+    """``base[index] = entity``."""
+    held = content(low, base)
+    if isinstance(index, SliceOf):
+        store_slice(low, base, index, entity)
+        return
+    message = "list assignment index out of range"
+    if isinstance(held, Tup):
+        at = known_place(low, held.items, index, message)
+        if at is not None:
+            put_content(low, base, Tup((*held.items[:at], entity, *held.items[at + 1 :]), list))
+            return
+        if not held.items:
+            in_range(low, index, held, message)
+            raise Dead
+    rows = with_room_for(low, base, entity)
+    at_value = in_range(low, index, rows, message)
+    leaves = headers.leaf_values(low, rows.item, entity)
+    parts = [stored(low, p, at_value, v) for p, v in zip(rows.parts, leaves, strict=True)]
+    put_content(low, base, Rows(rows.item, tuple(parts)))
+
+
+def stored(low: Lowering, part: Value, at: Value, value: Value) -> Value:
+    b = low.builder
+    if isinstance(part.type, ListType):
+        return b.apply(OPS["list_set"], (part, at, value), {}, name=part.name)
+    number = b.cast(value, part.type.dtype, False)
+    return b.apply(OPS["setitem"], (part, number, at), {"view": element(1)}, name=part.name)
+
+
+def with_room_for(low: Lowering, base: Listing, entity: Entity, growing: bool = False) -> Rows:
+    """The content of a list at run time, its kind of item one that ``entity`` fits into."""
+    held = content(low, base)
+    kind = contents.joint_kind(low, (held, low.state), (Tup((entity,)), low.state))
+    if isinstance(held, Rows) and held.item == kind and (is_growing(held) or not growing):
+        return held
+    return turn_to_rows(low, base, held, kind, growing or (isinstance(held, Rows) and is_growing(held)))
+
+
+# -- methods --------------------------------------------------------------------------------------
+
+
+@method
+def append(low: Lowering, xs: Listing, value: Entity) -> Entity:
+    held = content(low, xs)
+    if isinstance(held, Tup):
+        put_content(low, xs, Tup((*held.items, value), list))
+        return NONE
+    rows = with_room_for(low, xs, value, growing=True)
+    leaves = headers.leaf_values(low, rows.item, value)
+    b = low.builder
+    pairs = zip(rows.parts, leaves, strict=True)
+    parts = [b.apply(OPS["list_push"], (p, v), {}, name=p.name) for p, v in pairs]
+    put_content(low, xs, Rows(rows.item, tuple(parts)))
+    return NONE
+
+
+@method
+def pop(low: Lowering, xs: Listing, index: Entity = Const(-1)) -> Entity:
+    held = content(low, xs)
+    if isinstance(held, Tup):
+        message = "pop index out of range" if held.items else "pop from empty list"
+        at = known_place(low, held.items, index, message)
+        if at is not None:
+            put_content(low, xs, Tup(held.items[:at] + held.items[at + 1 :], list))
+            return held.items[at]
+        held = turn_to_rows(low, xs, held, contents.joint_kind(low, (held, low.state)), growing=True)
+    if index != Const(-1):
+        return own(low, library.pop, xs, index)
+    if not is_growing(held):
+        held = turn_to_rows(low, xs, held, held.item, growing=True)
+    b = low.builder
+    some = OPS["greater"](length(low, held), 0)
+    b.call_named("check_that", some, error="IndexError", message="pop from empty list")
+    pairs = [b.apply(OPS["list_pop"], (p,), {}, name="") for p in held.parts]
+    put_content(low, xs, Rows(held.item, tuple(rest for rest, _ in pairs)))
+    for part, (rest, _) in zip(held.parts, pairs, strict=True):
+        object.__setattr__(rest, "name", part.name)
+    return headers.instantiate(low, held.item, iter([item for _, item in pairs]), "")
+
+
+@method
+def clear(low: Lowering, xs: Listing) -> Entity:
+    put_content(low, xs, Tup((), list))
+    return NONE
+
+
+@method
+def copy(low: Lowering, xs: Listing) -> Entity:
+    return new_list(low, content(low, xs) if known_items(low, xs) is not None else copied(low, content(low, xs)))
+
+
+def copied(low: Lowering, held: Content) -> Content:
+    """The same items for another list: growing ones become arrays."""
+    if isinstance(held, Tup) or contents.must_grow(held.item):
+        return held
+    rows = contents.as_rows(low, held, held.item, growing=False)
+    return Rows(rows.item, tuple(low.builder.apply(OPS["copy"], (p,), {}) for p in rows.parts))
+
+
+@method
+def extend(low: Lowering, xs: Listing, more: Entity) -> Entity:
+    items = known_items(low, more)
+    if items is not None:
+        for item in items:
+            append(low, xs, item)
+        return NONE
+    if isinstance(more, Listing):
+        return own(low, library.extend, xs, more)
+    return own(low, library.extend_from, xs, more)
+
+
+@method
+def insert(low: Lowering, xs: Listing, index: Entity, value: Entity) -> Entity:
+    held = content(low, xs)
+    at = known_int(low, as_index(low, low.value(index), "the index of a list"))
+    if isinstance(held, Tup) and at is not None:
+        items = list(held.items)
+        items.insert(at, value)
+        put_content(low, xs, Tup(tuple(items), list))
+        return NONE
+    return own(low, library.insert, xs, index, value)
+
+
+@method
+def reverse(low: Lowering, xs: Listing) -> Entity:
+    held = content(low, xs)
+    if isinstance(held, Tup):
+        put_content(low, xs, Tup(held.items[::-1], list))
+        return NONE
+    return own(low, library.reverse, xs)
+
+
+@method
+def remove(low: Lowering, xs: Listing, value: Entity) -> Entity:
+    return own(low, library.remove, xs, value)
+
+
+@method
+def index(low: Lowering, xs: Listing, value: Entity, start: Entity = Const(0), stop: Entity = NONE) -> Entity:
+    return own(low, library.index, xs, value, start, stop)
+
+
+@method
+def count(low: Lowering, xs: Listing, value: Entity) -> Entity:
+    return own(low, library.count, xs, value)
+
+
+@method
+def sort(low: Lowering, xs: Listing, *, key: Entity = NONE, reverse: Entity = Const(False)) -> Entity:
+    if key == NONE:
+        return own(low, library.sort, xs, reverse)
+    return own(low, library.sort_by, xs, key, reverse)
+
+
+def own(low: Lowering, function: Any, *args: Entity) -> Entity:
+    """Call a function of `library`; lists whose items it indexes hold them at run time."""
+    for entity in args:
+        if isinstance(entity, Listing):
+            held = content(low, entity)
+            if isinstance(held, Tup) and held.items:
+                turn_to_rows(low, entity, held, contents.joint_kind(low, (held, low.state)))
+    code = low.session.code_of(function)
+    return calls.call_function(low, code, calls.bound(low, code, function, args, {}))
+
+
+# -- slices and operators -------------------------------------------------------------------------
+
+
+def _cut(low: Lowering, index: SliceOf) -> slice | None:
+    """A slice whose parts are known when compiling."""
+    parts = []
+    for e in (index.start, index.stop, index.step):
+        if isinstance(e, Scalar):
+            known = known_int(low, e.value)
+            if known is None:
+                return None
+            parts.append(known)
+        else:
+            parts.append(low.static(e, "a slice of a list"))
+    return slice(*parts)
+
+
+def sliced(low: Lowering, held: Content, index: SliceOf, hint: str = "") -> Entity:
+    """``held[start:stop:step]`` as a new list."""
+    cut = _cut(low, index)
+    if isinstance(held, Tup):
+        if cut is not None:
+            return new_list(low, Tup(held.items[cut], list), hint)
+        held = contents.as_rows(low, held, contents.joint_kind(low, (held, low.state)), growing=False)
+    if contents.must_grow(held.item):
+        raise refuse("slices of a list of arrays are not supported", low.loc, "append what is needed to a new list")
+    parts = []
+    for part in held.parts:
+        place = indexing.basic_place(low, new_array(low, part_array(low, part)), [index])
+        parts.append(low.builder.apply(OPS["copy"], (read(low, place),), {}))
+    return new_list(low, Rows(held.item, tuple(parts)), hint)
+
+
+def store_slice(low: Lowering, base: Listing, index: SliceOf, entity: Entity) -> None:
+    """``base[start:stop] = entity``."""
+    items, new = known_items(low, base), known_items(low, entity)
+    cut = _cut(low, index)
+    if items is not None and new is not None and cut is not None:
+        changed = list(items)
+        try:
+            changed[cut] = new
+        except ValueError as error:
+            raise refuse(str(error), low.loc, kind=InferenceError) from None
+        put_content(low, base, Tup(tuple(changed), list))
+        return
+    if index.step not in (NONE, Const(1)):
+        raise refuse("storing into a slice of a list with a step is not supported", low.loc, "store item by item")
+    own(low, library.store_slice, base, index.start, index.stop, as_list(low, entity))
+
+
+def as_list(low: Lowering, entity: Entity) -> Listing:
+    """A new list of the items of something that is looped over."""
+    made = new_list(low, Tup((), list))
+    if isinstance(entity, Listing):
+        low.state.store[made.cell] = copied(low, content(low, entity))
+    elif isinstance(entity, Array) and indexing.ref_type(low, entity).ndim == 1:
+        value = low.builder.apply(OPS["copy"], (read(low, entity),), {})
+        low.state.store[made.cell] = Rows(headers.Number(ScalarType(value.type.dtype)), (value,))
+    elif isinstance(entity, Iteration) and entity.kind == "range":
+        value = pythonic_range(low, entity)
+        low.state.store[made.cell] = Rows(headers.Number(PY_INT), (value,))
+    else:
+        extend(low, made, entity)
+    return made
+
+
+def pythonic_range(low: Lowering, over: Iteration) -> Value:
+    """``range(start, stop, step)`` as an array."""
+    start, stop, step = (low.value(e) for e in over.parts)
+    return OPS["arange"](start, step, loops.trip_count(low, start, stop, step))
+
+
+def delete(low: Lowering, base: Listing, index: Entity) -> None:
+    """``del base[index]``."""
+    items = known_items(low, base)
+    if isinstance(index, SliceOf):
+        cut = _cut(low, index)
+        if items is not None and cut is not None:
+            left = list(items)
+            del left[cut]
+            put_content(low, base, Tup(tuple(left), list))
+        elif index.step in (NONE, Const(1)):
+            own(low, library.store_slice, base, index.start, index.stop, new_list(low, Tup((), list)))
+        else:
+            raise refuse("del of a slice with a step is not supported", low.loc)
+        return
+    if items is not None:
+        at = known_place(low, items, index, "list assignment index out of range")
+        if at is not None:
+            put_content(low, base, Tup(items[:at] + items[at + 1 :], list))
+            return
+    own(low, library.delete, base, index)
+
+
+def joined(low: Lowering, x: Listing, y: Listing) -> Entity:
+    """``x + y``."""
+    a, b = content(low, x), content(low, y)
+    if isinstance(a, Tup) and isinstance(b, Tup):
+        return new_list(low, Tup(a.items + b.items, list))
+    made = new_list(low, copied(low, a))
+    extend(low, made, y)
+    return made
+
+
+def repeated(low: Lowering, x: Listing, times: Entity, hint: str = "") -> Entity:
+    """``x * times``."""
+    held = content(low, x)
+    count = as_index(low, low.value(times), "the number of repetitions")
+    known = known_int(low, count)
+    if isinstance(held, Tup) and known is not None and len(held.items) * max(known, 0) <= FEW:
+        return new_list(low, Tup(held.items * known, list), hint)
+    kind = contents.joint_kind(low, (held, low.state))
+    if isinstance(held, Tup) and len(held.items) == 1 and not contents.must_grow(kind):
+        b = low.builder
+        n = count if b.proves(count.type.value) else b.call_named("maximum", count, 0)
+        leaves = zip(headers.leaf_values(low, kind, held.items[0]), headers.leaf_types(kind), strict=True)
+        parts = [b.apply(OPS["full"], (b.cast(v, t.dtype), n), {}, name=hint) for v, (_, t) in leaves]  # type: ignore[union-attr]
+        return new_list(low, Rows(kind, tuple(parts)), hint)
+    return own(low, library.repeat, x, times)
+
+
+FEW = 16
+"""Up to so many items, a repeated list stays a known number of them."""
+
+
+def augmented(low: Lowering, op: str, x: Listing, operand: Entity) -> Entity:
+    """``x += operand`` changes the list itself."""
+    if op == "add":
+        extend(low, x, operand)
+        return x
+    made = operators.binary(low, op, x, operand)
+    assert isinstance(made, Listing)
+    put_content(low, x, content(low, made))
+    return x
+
+
+def equal(low: Lowering, x: Listing, y: Listing) -> Entity:
+    """``x == y``."""
+    return own(low, library.equal, x, y)
+
+
+def contains(low: Lowering, xs: Listing, value: Entity) -> Entity:
+    """``value in xs``."""
+    return own(low, library.contains, xs, value)
+
+
+def truth(low: Lowering, xs: Listing) -> Value | bool:
+    held = content(low, xs)
+    if isinstance(held, Tup):
+        return bool(held.items)
+    return OPS["greater"](length(low, held), 0)
+
+
+def len_(low: Lowering, xs: Listing) -> Entity:
+    held = content(low, xs)
+    return Const(len(held.items)) if isinstance(held, Tup) else Scalar(length(low, held))
