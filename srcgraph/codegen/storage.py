@@ -65,10 +65,13 @@ class Interface:
         Parameter position to the position among the results of its final content.
     returned : list
         Positions among the results that are handed to the caller.
+    borrowed : set
+        Those of them that the caller drops where they are an argument's memory.
     """
 
     changed: dict[int, int] = field(default_factory=dict)
     returned: list[int] = field(default_factory=list)
+    borrowed: set[int] = field(default_factory=set)
 
 
 def assign_storage(
@@ -299,12 +302,14 @@ class _Storage:
 
     def returned(self, block: Block, params: Sequence[Value], interface: Interface) -> None:
         """Arrays handed to the caller are in memory of their own."""
-        seen: Buffers = frozenset(b for p in params for b in self.of(p))
+        given: Buffers = frozenset(b for p in params for b in self.of(p))
+        seen = given
         for k in interface.returned:
             value = block.values[k]
             if not isinstance(value.type, ArrayType):
                 continue
-            shared = self.of(value) & seen or any(not b.owned for b in self.of(value))
+            mine = self.of(value) - given if k in interface.borrowed else self.of(value)
+            shared = mine & seen or any(not b.owned for b in mine)
             if shared:
                 value = self.copied(value, "it is returned", Origin(), block.items)
                 block.values[k] = value

@@ -12,7 +12,8 @@ scope        assigned, read and still needed names, per block
 
 Once per signature:
 specialize   one graph per function and signature; what calls return and change
-template     what a call returns, over the outputs of its graph
+returns      what a call returns: described over the outputs of its graph, made again at the caller
+template     the description
 session      what the functions of one specialisation share: graphs, globals read, guards, problems
 lower        the abstract interpreter: its state, names, and the walk over statements
 statements   assignment, stores, branches
@@ -22,6 +23,7 @@ join         what two paths made of names and memory, as outputs of one `If`
 expressions  every expression, by its kind; unpacking
 operators    + - * / ** and the like, with Python's own meaning
 conditions   and, or, comparisons, conditional expressions: only what is needed is evaluated
+truths       not, and, or, if of truths that may be known when compiling
 indexing     subscripts, read or stored into
 attributes   attributes and methods of arrays, numbers, modules
 calls        calls of NumPy, math, builtins and the user's functions
@@ -30,5 +32,7 @@ pythonic     Python's builtins with Python's meaning
 resolve      what users write, by the Python object it is: the ops and rules behind it
 arrays       NumPy functions about memory: views, copies, fancy indexing
 entities     what a name can mean: number, reference to an array, tuple, function, constant
+either       arrays chosen at run time: which of several it is
+exchange     loops that swap arrays others see
 memory       reading and writing arrays through references; views composed
 """

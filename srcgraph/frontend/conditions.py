@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.frontend import arrays, branching, expressions, lists
-from srcgraph.frontend.entities import UNBOUND, Array, Choice, Const, Entity, Listing, Scalar, Tup
+from srcgraph.frontend.entities import UNBOUND, Array, Choice, Const, Either, Entity, Listing, Scalar, Tup
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import Dead, refuse
+from srcgraph.frontend.memory import Dead, chosen, refuse
+from srcgraph.frontend.truths import combined, negation, selected
 from srcgraph.ir.graph import Apply
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import BOOL
@@ -94,23 +95,6 @@ def _chain(low: Lowering, node: gast.Compare, left: Entity, k: int) -> Entity:
         return lazily(low, True, this, lambda: _chain(low, node, right, k + 1))
 
 
-def _combined(low: Lowering, op: str, x: Entity, y: Entity) -> Entity:
-    """``logical_and`` or ``logical_or`` of two tests; one that is known decides, or does not matter."""
-    a, b = low.truth(x), low.truth(y)
-    passes = op == "logical_and"
-    if isinstance(a, bool):
-        return y if a is passes else x
-    if isinstance(b, bool):
-        return x if b is passes else y
-    return Scalar(OPS[op](a, b))
-
-
-def negation(low: Lowering, entity: Entity) -> Entity:
-    """``not entity``."""
-    test = low.truth(entity)
-    return Const(not test) if isinstance(test, bool) else Scalar(OPS["logical_not"](test))
-
-
 def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
     if isinstance(x, Choice):
         return branching.each(low, x, lambda option: compare(low, op, option, y))
@@ -118,7 +102,7 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
         return branching.each(low, y, lambda option: compare(low, op, x, option))
     if isinstance(op, gast.Is | gast.IsNot):
         same = _identical(low, x, y)
-        return Const(same if isinstance(op, gast.Is) else not same)
+        return same if isinstance(op, gast.Is) else negation(low, same)
     if isinstance(op, gast.In | gast.NotIn):
         found: Entity = Const(False)
         items = lists.known_items(low, y)
@@ -128,7 +112,7 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
         if isinstance(y, Array):
             raise refuse("`in` is not supported for arrays", low.loc, "write np.any(x == value)")
         for item in expressions.items_of(low, y):
-            found = _combined(low, "logical_or", found, compare(low, gast.Eq(), x, item))
+            found = combined(low, "logical_or", found, compare(low, gast.Eq(), x, item))
         return found if isinstance(op, gast.In) else negation(low, found)
     if isinstance(x, Tup | Listing) and isinstance(y, Tup | Listing) and isinstance(op, tuple(_ORDER)):
         return _ordered(low, op, x, y)
@@ -175,7 +159,7 @@ def _ordered(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
     before = compare(low, gast.Lt(), mine[0], other[0])
     same = compare(low, gast.Eq(), mine[0], other[0])
     rest = lazily(low, True, same, lambda: _ordered(low, op, Tup(mine[1:]), Tup(other[1:])))
-    return _combined(low, "logical_or", before, rest)
+    return combined(low, "logical_or", before, rest)
 
 
 def _compare_structures(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
@@ -195,7 +179,7 @@ def _compare_structures(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
     if isinstance(x, Tup) and isinstance(y, Tup) and len(x.items) == len(y.items):
         same = Const(True)
         for a, b in zip(x.items, y.items, strict=True):
-            same = _combined(low, "logical_and", same, compare(low, gast.Eq(), a, b))
+            same = combined(low, "logical_and", same, compare(low, gast.Eq(), a, b))
     return same if isinstance(op, gast.Eq) else negation(low, same)
 
 
@@ -203,17 +187,26 @@ def _both_known(low: Lowering, x: Entity, y: Entity) -> bool:
     return lists.known_items(low, x) is not None and lists.known_items(low, y) is not None
 
 
-def _identical(low: Lowering, x: Entity, y: Entity) -> bool:
+def _identical(low: Lowering, x: Entity, y: Entity) -> Entity:
     if isinstance(x, Const) and isinstance(y, Const):
-        return x.value is y.value
+        return Const(x.value is y.value)
     if isinstance(x, Listing) and isinstance(y, Listing):
         if y.cell in x.cell.shares:
             raise refuse("whether these are the same list is not known when compiling", low.loc)
-        return x.cell is y.cell
+        return Const(x.cell is y.cell)
     if isinstance(x, Array) and isinstance(y, Array):
-        if x == y:
-            return True
-        if x.cell is not y.cell and y.cell not in x.cell.shares:
-            return False
+        return _same_array(low, chosen(low, x), chosen(low, y))
+    return Const(False)
+
+
+def _same_array(low: Lowering, x: Array | Either, y: Array | Either) -> Entity:
+    """Whether two references are to one array: views are objects of their own."""
+    if isinstance(x, Either):
+        return selected(low, Scalar(x.test), _same_array(low, x.then, y), _same_array(low, x.orelse, y))
+    if isinstance(y, Either):
+        return _same_array(low, y, x)
+    if x == y:
+        return Const(True)
+    if x.cell is y.cell or y.cell in x.cell.shares:
         raise refuse("whether these are the same array is not known when compiling", low.loc)
-    return False
+    return Const(False)

@@ -253,13 +253,13 @@ def content_shape(low: Lowering, held: Content, state: State) -> ContentShape:
     return Table(held.item, UNKNOWN, is_growing(held))
 
 
-def widen_content(low: Lowering, entry: Content, end: Content, end_state: State, name: str) -> ContentShape:
+def widen_content(low: Lowering, entry: Content, end: Content, ends: headers.Ends, name: str) -> ContentShape:
     """What a list holds at the header if it holds ``entry`` before the loop and ``end`` after an iteration."""
     if isinstance(entry, Tup) and isinstance(end, Tup) and len(entry.items) == len(end.items):
         pairs = zip(entry.items, end.items, strict=True)
-        shapes = tuple(headers.widen(low, a, b, end_state, f"{name}_{k}") for k, (a, b) in enumerate(pairs))
+        shapes = tuple(headers.widen(low, a, b, ends, f"{name}_{k}") for k, (a, b) in enumerate(pairs))
         return next((s for s in shapes if isinstance(s, headers.Broken)), None) or Items(shapes)
-    found = [k for k in (item_kind(low, entry, low.state), item_kind(low, end, end_state)) if k is not None]
+    found = [k for k in (item_kind(low, entry, low.state), item_kind(low, end, ends.state)) if k is not None]
     kind = found[0]
     for other in found[1:]:
         kind = join_kinds(kind, other)

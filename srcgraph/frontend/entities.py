@@ -17,15 +17,34 @@ from srcgraph.ir.view import View
 
 
 class Cell:
-    """A buffer, or a list. ``visible`` marks one the caller can see: an argument's, or a global's."""
+    """A buffer, one of several that is chosen at run time, or a list.
 
-    __slots__ = ("name", "shares", "visible")
+
+    ``visible`` marks one the caller can see: an argument's, or a global's.
+    """
+
+    __slots__ = ("choice", "choosers", "home", "joined", "name", "shares", "visible")
 
     def __init__(self, name: str, visible: bool = False):
         self.name = name
         self.visible = visible
         self.shares: set[Cell] = set()
         """Cells that may be the same memory, so that a store to one makes the others unreadable."""
+        self.choice: Either | None = None
+        """What it stands for, if it is no buffer of its own; its content in the state may be `STALE`."""
+        self.choosers: list[Cell] = []
+        """The cells that may stand for this one."""
+        self.joined: Either | None = None
+        """What a buffer is one of that nothing else refers to any more."""
+        self.home: Array | Either | None = None
+        """Which of the arrays that a loop exchanges this buffer is, while the loop runs."""
+
+    def choose(self, choice: Either) -> None:
+        """Stand for one of several arrays from now on."""
+        self.choice = choice
+        for option in arrays_of(choice):
+            if self not in option.cell.choosers:
+                option.cell.choosers.append(self)
 
     def __repr__(self) -> str:
         return f"<cell {self.name}>"
@@ -73,6 +92,22 @@ class Array:
     cell: Cell
     view: View | None = None
     operands: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of two memories: ``then`` where ``test`` holds, else ``orelse``. Cells of its arrays have no choice."""
+
+    test: Value
+    then: Array | Either
+    orelse: Array | Either
+
+
+def arrays_of(choice: Array | Either) -> list[Array]:
+    """The arrays one of which is meant."""
+    if isinstance(choice, Array):
+        return [choice]
+    return arrays_of(choice.then) + arrays_of(choice.orelse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +252,8 @@ NONE = Const(None)
 
 ALREADY = "<reported already>"
 """Why something cannot be read whose problem is known: it is not reported again."""
+STALE = Unusable("<stale>")
+"""What a cell with a choice holds after one of its options changed: it is read anew when needed."""
 
 
 @dataclass(slots=True)
@@ -236,10 +273,12 @@ class State:
 
 
 def cells_of(entity: Entity) -> list[Cell]:
-    """The cells an entity refers to."""
+    """The cells an entity refers to, or may refer to."""
     match entity:
-        case Array(cell=cell) | Listing(cell=cell):
+        case Listing(cell=cell):
             return [cell]
+        case Array(cell=cell):
+            return [cell] if cell.choice is None else [cell, *(o.cell for o in arrays_of(cell.choice))]
         case Tup(items=items):
             return [c for item in items for c in cells_of(item)]
         case Maybe(entity=inner):
@@ -311,3 +350,10 @@ def with_parts(entity: Entity, parts: Sequence[Entity]) -> Entity:
         case Choice(tag=tag):
             return Choice(tag, tuple(rest))
     return entity
+
+
+def sources_of(entity: Entity) -> Array | Either | None:
+    """What a whole array is one of, in terms of the cells there were before branches were joined."""
+    if not isinstance(entity, Array) or entity.view is not None:
+        return None
+    return entity.cell.choice or entity.cell.joined or entity

@@ -7,7 +7,7 @@ search ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,12 +15,16 @@ import numpy as np
 
 from srcgraph.frontend import contents
 from srcgraph.frontend.choices import choosable, fixed, options_of, same_function, tag_among
+from srcgraph.frontend.either import Option, choice_of, is_array, operands_of, own_content
 from srcgraph.frontend.entities import (
     ALREADY,
+    STALE,
+    UNBOUND,
     Array,
     Cell,
     Choice,
     Const,
+    Either,
     Entity,
     Listing,
     Maybe,
@@ -29,15 +33,18 @@ from srcgraph.frontend.entities import (
     Tup,
     Unbound,
     Unusable,
+    arrays_of,
     cells_of,
     may_share,
+    sources_of,
 )
+from srcgraph.frontend.exchange import Exchanged, homes
 from srcgraph.frontend.join import describe, join_type
-from srcgraph.frontend.memory import new_array, read, ref_type
+from srcgraph.frontend.memory import chosen, new_array, read, ref_type
 from srcgraph.ir.dims import UNKNOWN, as_dim
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import OPS
-from srcgraph.ir.types import BOOL, PY_BOOL, PY_INT, ArrayType, ListType, ScalarType, TensorType, Type, same_kind
+from srcgraph.ir.straight import Region
+from srcgraph.ir.types import BOOL, PY_BOOL, PY_INT, ArrayType, ScalarType, TensorType, Type, same_kind
 from srcgraph.ir.view import View
 
 if TYPE_CHECKING:
@@ -70,6 +77,34 @@ class Part:
     cell: Cell
     view: View
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One of several arrays that something else sees too, or one made by an earlier iteration.
+
+    Attributes
+    ----------
+    type : ArrayType
+        Of the content.
+    options : tuple of (Cell, View or None, number of operands)
+        What it may refer to of what there was before the loop.
+    own : bool
+        Whether it may be an array of its own.
+    stored : bool
+        Whether the loop stores into one of them. The content is carried only if not; an array of
+        its own only if so.
+    """
+
+    type: ArrayType
+    options: tuple[Option, ...]
+    own: bool
+    stored: bool = False
+
+    @property
+    def tests(self) -> int:
+        """How many tests tell the alternatives apart."""
+        return len(self.options) + self.own - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +143,28 @@ class Broken:
     hint: str = ""
 
 
-Shape: TypeAlias = Same | Number | Buffer | Part | Several | OneOf | Fresh | Later | Broken
+Shape: TypeAlias = Same | Number | Buffer | Part | Chosen | Exchanged | Several | OneOf | Fresh | Later | Broken
 
 
-def widen(low: Lowering, entry: Entity, end: Entity, end_state: State, name: str) -> Shape:
+@dataclass(frozen=True, eq=False, slots=True)
+class Ends:
+    """The end of an iteration: its region and state, the state before the loop, and the names still needed."""
+
+    region: Region
+    state: State
+    before: State
+    live: Sequence[str]
+
+    def observed(self, cells: Collection[Cell], name: str) -> bool:
+        """Whether the caller, or another name, sees one of these buffers from before the loop."""
+        return any(c.visible for c in cells) or any(
+            other != name and other in state.names and not set(cells).isdisjoint(cells_of(state.names[other]))
+            for state in (self.before, self.state)
+            for other in self.live
+        )
+
+
+def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> Shape:
     """What a name is at the header if it is ``entry`` before the loop and ``end`` after an iteration."""
     if entry == end or end == Unusable(ALREADY):
         return Same(entry)
@@ -120,21 +173,21 @@ def widen(low: Lowering, entry: Entity, end: Entity, end_state: State, name: str
         if isinstance(inner, Unbound):
             return Same(entry)
         first = entry.entity if isinstance(entry, Maybe) else inner if isinstance(entry, Unbound) else entry
-        shape = widen(low, first, inner, end_state, name)
+        shape = widen(low, first, inner, ends, name)
         if isinstance(shape, Same):
-            shape = shape_of(low, inner, end_state)
+            shape = shape_of(low, inner, ends, name)
         return Later(shape, name not in low.internal)
     if _is_number(entry) and _is_number(end):
-        type = join_type(_number_type(entry), _number_type(end))
+        type = join_type(number_type(entry), number_type(end))
         return Number(type) if isinstance(type, ScalarType) else Broken(_differs(name, entry, end))
     if isinstance(entry, Array) and isinstance(end, Array):
-        return _widen_arrays(low, entry, end, end_state, name)
+        return _widen_arrays(low, entry, end, ends, name)
     if isinstance(entry, Listing) and isinstance(end, Listing):
-        before, after = contents.content_in(low.state, entry.cell), contents.content_in(end_state, end.cell)
-        return _fresh(contents.widen_content(low, before, after, end_state, name))
+        before, after = contents.content_in(low.state, entry.cell), contents.content_in(ends.state, end.cell)
+        return _fresh(contents.widen_content(low, before, after, ends, name))
     if isinstance(entry, Tup) and isinstance(end, Tup) and len(entry.items) == len(end.items):
         pairs = zip(entry.items, end.items, strict=True)
-        return _several([widen(low, a, b, end_state, name) for a, b in pairs], entry.cls)
+        return _several([widen(low, a, b, ends, name) for a, b in pairs], entry.cls)
     if choosable(entry) and choosable(end):
         return _widen_options(low, entry, end, name)
     return Broken(_differs(name, entry, end), "give it one kind of value before and inside the loop")
@@ -158,44 +211,63 @@ def _differs(name: str, entry: Entity, end: Entity) -> str:
     return f"{name!r} is {describe(entry)} before the loop and {describe(end)} after an iteration"
 
 
-def _widen_arrays(low: Lowering, entry: Array, end: Array, end_state: State, name: str) -> Shape:
+def _widen_arrays(low: Lowering, entry: Array, end: Array, ends: Ends, name: str) -> Shape:
     if entry.cell is end.cell and entry.view == end.view and entry.view is not None:
         return Part(entry.cell, entry.view, len(entry.operands))
     before = ref_type(low, entry)
-    after = _in_state(low, end_state, end)
+    after = low.inside(ends.region, ends.state, lambda: ref_type(low, end))
     if not same_kind(before, after):
         return Broken(
             f"{name!r} is {before} before the loop and {after} after an iteration", "keep one dtype and number of axes"
         )
     assert isinstance(before, ArrayType)
-    sizes = tuple(a if a == b else UNKNOWN for a, b in zip(before.shape, after.shape, strict=True))
-    return Buffer(replace(before, shape=sizes))
+    type = _common_sizes(before, after)
+    return _array_shape(low, type, [chosen(low, entry), _at_end(low, end, ends)], ends, name)
 
 
-def _in_state(low: Lowering, state: State, ref: Array) -> TensorType:
-    before, low.state = low.state, state
-    try:
-        return ref_type(low, ref)
-    finally:
-        low.state = before
+def _at_end(low: Lowering, ref: Array, ends: Ends) -> Array | Either:
+    return low.inside(ends.region, ends.state, lambda: chosen(low, ref))
 
 
-def shape_of(low: Lowering, entity: Entity, state: State) -> Shape:
-    """The shape of something that is new in each iteration."""
+def _array_shape(
+    low: Lowering, type: ArrayType, choices: Sequence[Array | Either], ends: Ends, name: str
+) -> Buffer | Chosen:
+    """A buffer of its own, unless something else sees the memory too."""
+    arrays = [a for choice in choices for a in arrays_of(choice)]
+    old = [a for a in arrays if a.cell in ends.before.store]
+    if not ends.observed([a.cell for a in old], name):
+        return Buffer(type)
+    keys = dict.fromkeys((a.cell, a.view, len(a.operands)) for a in old)
+    return Chosen(type, tuple(keys), own=len(old) < len(arrays))
+
+
+def _unsized(type: TensorType) -> ArrayType:
+    assert isinstance(type, ArrayType)
+    return replace(type, shape=tuple(UNKNOWN for _ in type.shape))
+
+
+def _common_sizes(x: ArrayType, y: TensorType) -> ArrayType:
+    return replace(x, shape=tuple(a if a == b else UNKNOWN for a, b in zip(x.shape, y.shape, strict=True)))
+
+
+def shape_of(low: Lowering, entity: Entity, ends: Ends | State, name: str = "") -> Shape:
+    """The shape of something that is new in each iteration, or at least not seen by anything else."""
     if _is_number(entity):
-        return Number(_number_type(entity))
+        return Number(number_type(entity))
     if isinstance(entity, Array):
-        type = _in_state(low, state, entity)
-        assert isinstance(type, ArrayType)
-        return Buffer(replace(type, shape=tuple(UNKNOWN for _ in type.shape)))
+        if isinstance(ends, State):
+            return Buffer(_unsized(low.within(ends, lambda: ref_type(low, entity))))
+        type = low.inside(ends.region, ends.state, lambda: ref_type(low, entity))
+        return _array_shape(low, _unsized(type), [_at_end(low, entity, ends)], ends, name)
     if isinstance(entity, Tup):
-        return Several(tuple(shape_of(low, e, state) for e in entity.items), entity.cls)
+        return Several(tuple(shape_of(low, e, ends, name) for e in entity.items), entity.cls)
     if isinstance(entity, Choice):
         return OneOf(entity.options)
     if isinstance(entity, Listing):
+        state = ends if isinstance(ends, State) else ends.state
         return _fresh(contents.content_shape(low, contents.content_in(state, entity.cell), state))
     if isinstance(entity, Maybe):
-        return Later(shape_of(low, entity.entity, state), flagged=True)
+        return Later(shape_of(low, entity.entity, ends, name), flagged=True)
     return Same(entity)
 
 
@@ -209,10 +281,12 @@ def join_shapes(x: Shape, y: Shape) -> Shape:
         case (Number(type=a), Number(type=b)):
             joined = join_type(a, b)
             return Number(joined) if isinstance(joined, ScalarType) else Broken("its type does not settle")
+        case (Exchanged(), _):
+            return x
         case (Buffer(type=a), Buffer(type=b)):
-            return Buffer(
-                replace(a, shape=tuple(d if d == e else UNKNOWN for d, e in zip(a.shape, b.shape, strict=True)))
-            )
+            return Buffer(_common_sizes(a, b))
+        case (Chosen() | Buffer() | Part(), Chosen() | Buffer() | Part()) if Chosen in (type(x), type(y)):
+            return _joined_choice(x, y)
         case (Part(), Buffer()):
             return y
         case (Buffer(), Part()):
@@ -232,6 +306,34 @@ def join_shapes(x: Shape, y: Shape) -> Shape:
     return y if isinstance(y, Broken) or x == y else x
 
 
+def _joined_choice(x: Chosen | Buffer | Part, y: Chosen | Buffer | Part) -> Chosen:
+    types = [s.type for s in (x, y) if not isinstance(s, Part)]
+    options: dict[Option, None] = {}
+    for shape in (x, y):
+        match shape:
+            case Chosen():
+                options.update(dict.fromkeys(shape.options))
+            case Part(cell=cell, view=view, count=count):
+                options[cell, view, count] = None
+    own = any(isinstance(s, Buffer) or (isinstance(s, Chosen) and s.own) for s in (x, y))
+    stored = any(isinstance(s, Chosen) and s.stored for s in (x, y))
+    return Chosen(_common_sizes(types[0], types[-1]), tuple(options), own, stored)
+
+
+def stored_into(shape: Shape, entity: Entity, begun: State, end: State) -> Shape:
+    """``shape``; for an iteration that began with ``entity`` and stored into one of its alternatives."""
+    match shape, entity:
+        case Chosen(), Array(cell=Cell(choice=Either() as choice)):
+            changed = any(end.store.get(a.cell) is not begun.store[a.cell] for a in arrays_of(choice))
+            return replace(shape, stored=True) if changed else shape
+        case Several(items=shapes, cls=cls), Tup(items=items):
+            return Several(tuple(stored_into(s, e, begun, end) for s, e in zip(shapes, items, strict=True)), cls)
+        case Later(shape=inner, flagged=flagged), _:
+            held = entity.entity if isinstance(entity, Maybe) else entity
+            return Later(stored_into(inner, held, begun, end), flagged)
+    return shape
+
+
 def _several(items: list[Shape], cls: type) -> Shape:
     """A tuple's shape; broken if an item is."""
     broken = next((s for s in items if isinstance(s, Broken)), None)
@@ -242,7 +344,7 @@ def _is_number(entity: Entity) -> bool:
     return isinstance(entity, Scalar) or (isinstance(entity, Const) and entity.is_number)
 
 
-def _number_type(entity: Entity) -> ScalarType:
+def number_type(entity: Entity) -> ScalarType:
     if isinstance(entity, Const):
         return ScalarType(np.dtype(type(entity.value)), weak=True)
     assert isinstance(entity, Scalar) and isinstance(entity.value.type, ScalarType)
@@ -261,6 +363,13 @@ def leaf_types(shape: Shape) -> list[tuple[str, Type]]:
             return [("_at", PY_INT)] * count
         case OneOf():
             return [("_choice", PY_INT)]
+        case Exchanged(type=type, cells=cells):
+            return [("", type), *((f"_is_{cell.name or 'first'}", PY_BOOL) for cell in cells[:-1])]
+        case Chosen(type=type, options=options, own=own, stored=stored):
+            tests = [(f"_is_{cell.name or 'first'}", PY_BOOL) for cell, _, _ in options][: shape.tests]
+            operands = [("_at", PY_INT)] * sum(count for _, _, count in options)
+            array = [("_own", _unsized(type))] if own and stored else [] if stored else [("", type)]
+            return [*array, *tests, *operands]
         case Several(items=items):
             return [(f"_{k}{s}", t) for k, item in enumerate(items) for s, t in leaf_types(item)]
         case Fresh(content=content):
@@ -274,7 +383,7 @@ def leaf_types(shape: Shape) -> list[tuple[str, Type]]:
 def leaf_values(low: Lowering, shape: Shape, entity: Entity) -> list[Value]:
     """The values an entity gives to the leaves of ``shape``, converted, in the current state and region."""
     if entity == Unusable(ALREADY):  # a problem that is known: anything of the type will do
-        return [default(low, t) for _, t in leaf_types(shape)]
+        return [low.arbitrary(t, UNKNOWN.symbols()) for _, t in leaf_types(shape)]
     match shape:
         case Number(type=type):
             return [low.builder.cast(low.value(entity), type.dtype, type.weak)]
@@ -286,6 +395,13 @@ def leaf_values(low: Lowering, shape: Shape, entity: Entity) -> list[Value]:
             return list(entity.operands)
         case OneOf(options=options):
             return [tag_among(low, entity, options)]
+        case Chosen():
+            assert isinstance(entity, Array)
+            return _chosen_values(low, shape, entity)
+        case Exchanged(cells=cells):
+            assert isinstance(entity, Array)
+            home = homes(sources_of(entity) or entity)
+            return [read(low, entity), *(low.value(is_array(low, home, (c, None, 0))) for c in cells[:-1])]
         case Several(items=items):
             assert isinstance(entity, Tup)
             return [v for s, e in zip(items, entity.items, strict=True) for v in leaf_values(low, s, e)]
@@ -297,25 +413,30 @@ def leaf_values(low: Lowering, shape: Shape, entity: Entity) -> list[Value]:
     return []
 
 
+def _chosen_values(low: Lowering, shape: Chosen, ref: Array) -> list[Value]:
+    """Content, or the array of its own; which of the alternatives it is; the operands of each."""
+    choice = chosen(low, ref)
+    if not shape.stored:
+        arrays = [read(low, ref)]
+    elif shape.own:
+        arrays = [own_content(low, choice, shape.options) or low.arbitrary(_unsized(shape.type), UNKNOWN.symbols())]
+    else:
+        arrays = []
+    tests = [low.value(is_array(low, choice, option)) for option in shape.options[: shape.tests]]
+    operands: list[Value] = []
+    for option in shape.options:
+        operands += operands_of(low, choice, option) or [low.builder.const(0)] * option[2]
+    return [*arrays, *tests, *operands]
+
+
 def _later_values(low: Lowering, inner: Shape, flagged: bool, entity: Entity) -> list[Value]:
     bound: Entity = Const(not isinstance(entity, Unbound))
     if isinstance(entity, Maybe):
         bound, entity = entity.bound, entity.entity
     flag = [low.builder.cast(low.value(bound), BOOL, True)] if flagged else []
     if isinstance(entity, Unbound):
-        return flag + [default(low, t) for _, t in leaf_types(inner)]
+        return flag + [low.arbitrary(t, UNKNOWN.symbols()) for _, t in leaf_types(inner)]
     return flag + leaf_values(low, inner, entity)
-
-
-def default(low: Lowering, type: Type) -> Value:
-    """A value of ``type`` that is never read."""
-    if isinstance(type, ArrayType):
-        return OPS["empty"](*(0 for _ in type.shape), dtype=type.dtype)
-    if isinstance(type, ListType):
-        return OPS["list_new"](item=type.item)
-    assert isinstance(type, ScalarType)
-    zero = type.dtype.type(0)
-    return low.builder.const(zero.item() if type.weak else zero)
 
 
 def instantiate(low: Lowering, shape: Shape, leaves: Iterator[Value], name: str) -> Entity:
@@ -331,6 +452,12 @@ def instantiate(low: Lowering, shape: Shape, leaves: Iterator[Value], name: str)
             return Array(cell, view, tuple(next(leaves) for _ in range(count)))
         case OneOf(options=options):
             return _option(low, next(leaves), options)
+        case Chosen():
+            return _choice(low, shape, leaves, name)
+        case Exchanged(cells=cells):
+            ref = new_array(low, next(leaves), name)
+            ref.cell.home = choice_of([next(leaves) for _ in cells[1:]], [Array(c) for c in cells])
+            return ref
         case Several(items=items, cls=cls):
             return Tup(tuple(instantiate(low, s, leaves, name) for s in items), cls)
         case Fresh(content=content):
@@ -350,59 +477,53 @@ def _option(low: Lowering, tag: Value, options: tuple[Entity, ...]) -> Choice:
     return Choice(tag, options)
 
 
+def _choice(low: Lowering, shape: Chosen, leaves: Iterator[Value], name: str) -> Array:
+    held = next(leaves) if shape.own or not shape.stored else STALE
+    tests = [next(leaves) for _ in range(shape.tests)]
+    alternatives: list[Array | Either] = [
+        Array(cell, view, tuple(next(leaves) for _ in range(count))) for cell, view, count in shape.options
+    ]
+    if shape.own:
+        assert isinstance(held, Value)
+        alternatives.append(new_array(low, held, name))
+    choice = choice_of(tests, alternatives)
+    if isinstance(choice, Array):
+        return choice
+    cell = Cell(name)
+    cell.choose(choice)
+    low.state.store[cell] = STALE if shape.stored else held
+    return Array(cell)
+
+
 # -- sharing between the cells of a header --------------------------------------------------------
 
 
-def share_with_entry(before: State, header: dict[str, Entity], live: Sequence[str]) -> None:
-    """A carried array may be the memory it was before the loop, if anything else can see that."""
-    for name, entity in header.items():
-        for cell in cells_of(entity):
-            for other in _outliving(before, cells_of(before.names.get(name, Unbound()))):
-                if cell not in before.store and (other.visible or _seen_by_others(before, other, name, live)):
-                    may_share(cell, other)
-    _relate_names(header, before)
-
-
-def share_with_ends(before: State, header: dict[str, Entity], ends: State) -> None:
-    """A carried array may be the memory its name refers to after an iteration, if that outlives it.
-
-    What another carried array may be counts too: where two are swapped, each may be what the other was.
-    """
+def share(before: State, header: dict[str, Entity], state: State) -> None:
+    """Carried arrays may be the memory of views made in some cases only, or of each other, as they are in ``state``."""
     grows = True
     while grows:
         grows = False
         for name, entity in header.items():
-            for cell in cells_of(entity):
-                found = _outliving(before, cells_of(ends.names.get(name, Unbound()))) - cell.shares
-                if cell not in before.store and found:
-                    grows = True
-                    for other in found:  # and with what was made in the loop and may be that too
-                        for same in (other, *other.shares):
-                            may_share(cell, same)
-    _relate_names(header, ends)
-
-
-def _outliving(before: State, cells: Sequence[Cell]) -> set[Cell]:
-    """The buffers from before the loop that some of these may be."""
-    return {c for cell in cells for c in (cell, *cell.shares) if c in before.store}
-
-
-def _seen_by_others(state: State, cell: Cell, name: str, live: Sequence[str]) -> bool:
-    return any(cell in cells_of(state.names[n]) for n in live if n != name and n in state.names)
-
-
-def _relate_names(header: dict[str, Entity], state: State) -> None:
-    """Names that refer to one array in ``state`` may refer to one at the header."""
+            origins = set(cells_of(state.names.get(name, UNBOUND))) - set(cells_of(entity))
+            found = {other for cell in origins for other in cell.shares}
+            found |= {cell for cell in origins if cell in before.store} if isinstance(entity, Listing) else set()
+            for cell in _new_cells(before, entity):
+                grows |= not found <= {cell, *cell.shares}
+                for other in found:
+                    may_share(cell, other)
     names = list(header)
     for k, a in enumerate(names):
         for b in names[k + 1 :]:
-            if _common(state.names.get(a), state.names.get(b)):
-                for x in cells_of(header[a]):
-                    for y in cells_of(header[b]):
+            if _common(_new_cells(before, state.names.get(a)), _new_cells(before, state.names.get(b))):
+                for x in _new_cells(before, header[a]):
+                    for y in _new_cells(before, header[b]):
                         may_share(x, y)
 
 
-def _common(x: Entity | None, y: Entity | None) -> bool:
-    if x is None or y is None:
-        return False
-    return any(a is b or b in a.shares for a in cells_of(x) for b in cells_of(y))
+def _new_cells(before: State, entity: Entity | None) -> list[Cell]:
+    """The buffers an entity may refer to that no name referred to before the loop."""
+    return [c for c in cells_of(entity or UNBOUND) if c not in before.store and c.choice is None]
+
+
+def _common(x: Sequence[Cell], y: Sequence[Cell]) -> bool:
+    return any(a is b or b in a.shares for a in x for b in y)

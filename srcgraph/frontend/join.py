@@ -6,7 +6,7 @@ is built from those outputs once the node exists. The same rules widen a loop's 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import ismodule
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from srcgraph.frontend.entities import (
     Closure,
     Const,
     Content,
+    Either,
     Entity,
     Iteration,
     Listing,
@@ -31,10 +32,12 @@ from srcgraph.frontend.entities import (
     Tup,
     Unbound,
     Unusable,
+    arrays_of,
     cells_of,
     may_share,
+    sources_of,
 )
-from srcgraph.frontend.memory import read, ref_type
+from srcgraph.frontend.memory import chosen, content, read, ref_type
 from srcgraph.ir.graph import Value
 from srcgraph.ir.promote import common_dtype
 from srcgraph.ir.straight import Region
@@ -63,13 +66,24 @@ def join_type(x: Type, y: Type) -> Type | None:
 
 
 class Joiner:
-    """Pairs up two branches' entities."""
+    """Pairs up two branches' entities; ``live`` are the names needed afterwards."""
 
-    def __init__(self, low: Lowering, then: tuple[Region, State], orelse: tuple[Region, State], before: State):
+    def __init__(
+        self,
+        low: Lowering,
+        test: Value,
+        sides: tuple[tuple[Region, State], tuple[Region, State]],
+        before: State,
+        live: Iterable[str],
+    ):
         self.low = low
-        self.sides = (then, orelse)
+        self.test = test
+        self.sides = sides
+        self.dead = [state.dead for _, state in sides]
         self.before = before
+        self.live = live
         self.pairs: list[tuple[Value, Value, str]] = []
+        self.made: dict[tuple[Array, Array], Array] = {}
 
     def output(self, x: Value, y: Value, name: str) -> int:
         """The number of the output that is ``x`` in one branch and ``y`` in the other."""
@@ -127,9 +141,21 @@ class Joiner:
             return lambda outs: Unusable(why, "give it one dtype and number of axes on every path", low.loc)
         values = [low.inside(*s, lambda ref=ref: read(low, ref)) for s, ref in zip(self.sides, (x, y), strict=True)]
         k = self.output(values[0], values[1], name)
+        reached = [(side, ref) for side, ref in enumerate((x, y)) if not self.dead[side]]
+        observed = any(self._observed(side, ref, (x, y)) for side, ref in reached)
+        lifted = [self._lift(side, ref) for side, ref in reached] if observed else []
+        joined = self._sources(x, y) if not observed and len(reached) == 2 else []
 
         def make(outs: tuple[Value, ...]) -> Entity:
-            return self._joined_cell(x, y, outs[k], name)
+            if (x, y) not in self.made:
+                choices = [option(outs) for option in lifted]
+                choice = choices[0] if len(choices) == 1 else Either(self.test, *choices) if choices else None
+                self.made[x, y] = choice if isinstance(choice, Array) else self._joined_cell(x, y, outs[k], name)
+                if isinstance(choice, Either):
+                    self.made[x, y].cell.choose(choice)
+                elif joined:
+                    self.made[x, y].cell.joined = Either(self.test, *(option(outs) for option in joined))
+            return self.made[x, y]
 
         return make
 
@@ -137,7 +163,15 @@ class Joiner:
         """A new cell for whichever list it is; while both are seen, a change of one spoils the others."""
         held = [contents.content_in(s, e.cell) for (_, s), e in zip(self.sides, (x, y), strict=True)]
         make = self.content(held[0], held[1], name)
-        return lambda outs: Listing(self._joined_cell(x, y, make(outs), name).cell)
+
+        def joined(outs: tuple[Value, ...]) -> Listing:
+            cell = self._joined_cell(x, y, make(outs), name).cell
+            for (_, state), ref in zip(self.sides, (x, y), strict=True):
+                if ref.cell in self.before.store or _shared_in(state, ref, name):
+                    may_share(cell, ref.cell)
+            return Listing(cell)
+
+        return joined
 
     def content(self, x: Content, y: Content, name: str) -> Callable[[tuple[Value, ...]], Content]:
         """How what a list holds is made from the node's outputs."""
@@ -154,15 +188,64 @@ class Joiner:
         return lambda outs: Rows(kind, tuple(outs[k] for k in ks))
 
     def _joined_cell(self, x: Array | Listing, y: Array | Listing, value: Value | Content, name: str) -> Array:
-        """A cell for the joined array; it may be memory that other names, or the caller, still see."""
+        """A cell for the joined array; nothing else sees its memory, unless it is a view in some cases only."""
         cell = Cell(name)
-        for (_, state), ref in zip(self.sides, (x, y), strict=True):
-            if ref.cell in self.before.store or _shared_in(state, ref, name):
-                may_share(cell, ref.cell)
+        for ref in (x, y):
             for other in ref.cell.shares:
                 may_share(cell, other)
         self.low.state.store[cell] = value
         return Array(cell)
+
+    def _sources(self, x: Array, y: Array) -> list[Callable[[tuple[Value, ...]], Array | Either]]:
+        """What two arrays that nothing else refers to are joined from, if all of it was known before."""
+        found = [c for c in (sources_of(x), sources_of(y)) if c is not None]
+        if len(found) < 2 or any(a.cell not in self.before.store for c in found for a in arrays_of(c)):
+            return []
+        return [self._lift_choice(side, c) for side, c in enumerate(found)]
+
+    def _observed(self, side: int, ref: Array, pair: tuple[Array, Array]) -> bool:
+        """Whether the caller, or a name that is not joined to the same array, sees this memory later."""
+        cells = set(cells_of(ref))
+        if any(c.visible for c in cells):
+            return True
+        names = [s.names for _, s in self.sides]
+        for name in self.live:
+            if name in names[side] and not cells.isdisjoint(cells_of(names[side][name])):
+                if (names[0].get(name), names[1].get(name)) != pair:
+                    return True
+        return False
+
+    # -- memory chosen at run time ----------------------------------------------------------------
+
+    def _lift(self, side: int, ref: Array) -> Callable[[tuple[Value, ...]], Array | Either]:
+        """What a reference of one branch stands for, in terms of values known after the `If`."""
+        return self._lift_choice(side, self.low.inside(*self.sides[side], lambda: chosen(self.low, ref)))
+
+    def _lift_choice(self, side: int, choice: Array | Either) -> Callable[[tuple[Value, ...]], Array | Either]:
+        if isinstance(choice, Either):
+            test = self._after(side, choice.test, "chosen")
+            then, orelse = self._lift_choice(side, choice.then), self._lift_choice(side, choice.orelse)
+            return lambda outs: Either(test(outs), then(outs), orelse(outs))
+        operands = [self._after(side, v, v.name) for v in choice.operands]
+        cell = choice.cell
+        if cell in self.before.store:
+            return lambda outs: Array(cell, choice.view, tuple(v(outs) for v in operands))
+        held = self._after(side, self.low.inside(*self.sides[side], lambda: content(self.low, cell)), cell.name)
+
+        def make(outs: tuple[Value, ...]) -> Array:
+            self.low.state.store[cell] = held(outs)
+            return Array(cell, choice.view, tuple(v(outs) for v in operands))
+
+        return make
+
+    def _after(self, side: int, value: Value, name: str) -> Callable[[tuple[Value, ...]], Value]:
+        """A value of one branch after the `If`; on the other path it is arbitrary, and never read."""
+        region = self.sides[side][0]
+        if not any(value in node.outputs for node in region.nodes):
+            return lambda outs: value
+        other = self.low.inside(*self.sides[1 - side], lambda: self.low.arbitrary(value.type, region.born))
+        k = self.output(*((value, other) if side == 0 else (other, value)), name)
+        return lambda outs: outs[k]
 
     def _maybe(self, x: Entity, y: Entity, name: str) -> Make:
         """A name bound on some paths: a flag says whether it is, the value is arbitrary where it is not."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import contents, expressions, indexing, lists, statements
 from srcgraph.frontend.entities import (
+    STALE,
     UNBOUND,
     Array,
     Cell,
@@ -24,20 +25,24 @@ from srcgraph.frontend.entities import (
     Unusable,
     cells_of,
 )
+from srcgraph.frontend.exchange import LENT, Exchanged, found_again, permuted, unseen
 from srcgraph.frontend.headers import (
     Broken,
+    Chosen,
+    Ends,
+    Number,
     Same,
     Shape,
     instantiate,
     join_shapes,
     leaf_types,
     leaf_values,
-    shape_of,
-    share_with_ends,
-    share_with_entry,
+    number_type,
+    share,
+    stored_into,
     widen,
 )
-from srcgraph.frontend.memory import as_index, beside, ref_type, refuse
+from srcgraph.frontend.memory import as_index, beside, content, ref_type, refuse
 from srcgraph.frontend.scope import assigned
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -68,6 +73,8 @@ class Header:
     cells: dict[Cell, contents.ContentShape | None] = field(default_factory=dict)
     """What changes in memory: for a list, the shape of what it holds."""
     spoiled: dict[Cell, Unusable] = field(default_factory=dict)
+    exchanged: tuple[str, ...] | None = None
+    """The names that exchange arrays others see; None until the first walk."""
 
 
 @dataclass(slots=True)
@@ -77,8 +84,7 @@ class Walk:
     regions: tuple[Region, ...]
     params: Sequence[Value]
     entities: dict[str, Entity]
-    start: dict[Cell, Any]
-    """What every cell holds at the header."""
+    begun: State
     end: State
     test: Value | None = None
 
@@ -248,6 +254,9 @@ def run(low: Lowering, node: Any, plan: Plan | None) -> None:
 
 def _run(low: Lowering, node: Any, plan: Plan | None) -> None:
     """Walk the body until its header is known, then append the loop."""
+    for cell in {c for n in low.scope.header[id(node)] for c in cells_of(low.state.names.get(n, UNBOUND))}:
+        if cell.choice is not None:  # its size gets its name before the body is walked
+            content(low, cell)
     header = first_guess(low, node)
     symbols = dict(low.builder._symbols)
     kept = len(low.session.problems)
@@ -269,12 +278,8 @@ def first_guess(low: Lowering, node: Any) -> Header:
     for name in low.state.names:
         entity = low.state.names[name]
         if name in names and isinstance(entity, Const) and entity.is_number:
-            header.shapes[name] = join_shapes(Same(entity), _number(low, entity))
+            header.shapes[name] = Number(number_type(entity))
     return header
-
-
-def _number(low: Lowering, entity: Entity) -> Shape:
-    return shape_of(low, entity, low.state)
 
 
 def header_types(low: Lowering, header: Header) -> list[tuple[str, Type]]:
@@ -314,9 +319,9 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header) -> Walk:
             b.enter_params(body, (index, *params))
         regions, test = (body,), None
     state, entities = header_state(low, header, params, body)
-    share_with_entry(before, entities, sorted(low.scope.header[id(node)]))
+    share(before, entities, before)
     state.names["<stop>"] = Const(False)
-    start = dict(state.store)
+    begun = state.copy()
 
     def lower_body() -> None:
         if plan is not None:
@@ -326,7 +331,7 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header) -> Walk:
 
     low.inside(body, state, lower_body)
     low.state = before
-    return Walk(regions, params, entities, start, state, test)
+    return Walk(regions, params, entities, begun, state, test)
 
 
 def _test(low: Lowering, node: Any) -> Value:
@@ -375,41 +380,56 @@ def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
     if walk.end.dead:
         return False
     before, grown = low.state, False
-    for name in sorted(low.scope.header[id(node)]):
+    live = sorted(low.scope.header[id(node)])
+    ends = Ends(walk.regions[-1], walk.end, before, live)
+    for name in live:
         entry = before.names.get(name, UNBOUND)
         end = walk.end.names.get(name, UNBOUND)
         at_header = walk.entities.get(name, entry)
         if end == at_header:
             continue
         old = header.shapes.get(name, Same(entry))
-        new = join_shapes(old, widen(low, entry, end, walk.end, name))
+        new = join_shapes(old, widen(low, entry, end, ends, name))
         if new != old or name not in header.shapes:
             grown |= new != old
             header.shapes[name] = new
+    grown |= exchange(low, header, walk, live)
+    for name, entity in walk.entities.items():
+        if name not in header.shapes:
+            continue
+        apart = stored_into(header.shapes[name], entity, walk.begun, walk.end)
+        grown |= apart != header.shapes[name]
+        header.shapes[name] = apart
     for cell, held in before.store.items():
         now = walk.end.store.get(cell, held)
-        if isinstance(now, Unusable) and cell not in header.spoiled and not isinstance(held, Unusable):
+        if cell in header.spoiled or now is held:
+            continue
+        if cell.choice is not None:  # read anew: a content carried beside the arrays stored into would be copied
+            now = STALE
+        if isinstance(now, Unusable):
             header.spoiled[cell] = now
             header.cells.pop(cell, None)
-            grown = True
-        elif isinstance(now, Value) and cell not in header.cells and now is not held:
+            grown |= held is not now
+        elif isinstance(now, Value) and cell not in header.cells:
             header.cells[cell] = None
             grown = True
-        elif isinstance(now, Tup | Rows) and isinstance(held, Tup | Rows) and cell not in header.spoiled:
-            grown |= _grow_list(low, header, walk, cell, (held, now))
+        elif isinstance(now, Tup | Rows) and isinstance(held, Tup | Rows):
+            grown |= _grow_list(low, header, walk, ends, cell, (held, now))
     if not grown:
         known = {c: set(c.shares) for e in walk.entities.values() for c in cells_of(e)}
-        share_with_ends(before, walk.entities, walk.end)
+        share(before, walk.entities, walk.end)
         _refuse_late_sharing(low, walk, known)
     return grown
 
 
-def _grow_list(low: Lowering, header: Header, walk: Walk, cell: Cell, pair: tuple[Content, Content]) -> bool:
+def _grow_list(
+    low: Lowering, header: Header, walk: Walk, ends: Ends, cell: Cell, pair: tuple[Content, Content]
+) -> bool:
     """As `grow`, for one list, which holds the first before the loop and the second after an iteration."""
-    if pair[1] == walk.start.get(cell, pair[0]):
+    if pair[1] == walk.begun.store.get(cell, pair[0]):
         return False
     old = header.cells.get(cell)
-    new = contents.widen_content(low, *pair, walk.end, cell.name)
+    new = contents.widen_content(low, *pair, ends, cell.name)
     if old is not None:
         new = contents.join_content_shapes(old, new)
     if isinstance(new, Broken):
@@ -418,6 +438,30 @@ def _grow_list(low: Lowering, header: Header, walk: Walk, cell: Cell, pair: tupl
         return True
     header.cells[cell] = new
     return new != old
+
+
+def exchange(low: Lowering, header: Header, walk: Walk, live: Sequence[str]) -> bool:
+    """Whether the first walk found an exchange of arrays, or a later one that there is none."""
+    names, before, end = header.exchanged, low.state, walk.end
+    if names is None:
+        chosen = {n: s for n, s in header.shapes.items() if isinstance(s, Chosen) and not s.own}
+        arrays = [before.names[n] for n in chosen]
+        header.exchanged = ()
+        if chosen and permuted(list(chosen), before.names, end.names) and unseen(low, [*chosen], live, arrays, before):
+            cells = tuple(c for e in arrays for c in cells_of(e))
+            header.exchanged = tuple(chosen)
+            header.shapes |= {n: Exchanged(s.type, cells) for n, s in chosen.items()}
+            header.spoiled |= dict.fromkeys(cells, LENT)
+            header.cells = {c: shape for c, shape in header.cells.items() if c not in cells}
+        return bool(header.exchanged)
+    arrays = [walk.entities[n] for n in names]
+    if permuted(names, walk.entities, end.names) and unseen(low, names, live, arrays, end):
+        return False
+    header.exchanged = ()
+    for name in names:
+        del header.shapes[name]
+    header.spoiled = {c: why for c, why in header.spoiled.items() if why is not LENT}
+    return True
 
 
 def _refuse_late_sharing(low: Lowering, walk: Walk, known: dict[Cell, set[Cell]]) -> None:
@@ -456,8 +500,9 @@ def append(low: Lowering, node: Any, plan: Plan | None, header: Header, walk: Wa
     entities = {name: instantiate(low, shape, leaves, name) for name, shape in header.shapes.items()}
     after.store.update(_carried(low, header, leaves))
     after.store.update(header.spoiled)
-    share_with_entry(before, entities, sorted(low.scope.header[id(node)]))
-    share_with_ends(before, entities, walk.end)
+    share(before, entities, before)
+    share(before, entities, walk.end)
+    found_again(low, header.exchanged or (), entities)
     after.names.update(entities)
 
 

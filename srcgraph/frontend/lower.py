@@ -7,7 +7,7 @@ calls in `calls`; this module has what they share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -60,7 +60,7 @@ from srcgraph.ir.dims import UNKNOWN, as_dim, symbol
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.straight import Region
-from srcgraph.ir.types import PY_INT, ArrayType, ScalarType
+from srcgraph.ir.types import PY_INT, ArrayType, ListType, ScalarType, Type
 
 T = TypeVar("T")
 
@@ -139,6 +139,33 @@ class Lowering:
         finally:
             self.state = self.around.pop()
 
+    def branch(self, test: Value, then: Callable[[], None], orelse: Callable[[], None]) -> None:
+        """Do one of two things, as ``test`` says at run time, and go on in the joined state."""
+
+        def done(action: Callable[[], None]) -> Entity:
+            action()
+            return NONE
+
+        branching.either(self, test, lambda: done(then), lambda: done(orelse))
+
+    def within(self, state: State, action: Callable[[], T]) -> T:
+        """What ``action`` gives in another state."""
+        before, self.state = self.state, state
+        try:
+            return action()
+        finally:
+            self.state = before
+
+    def chosen(
+        self, test: Value, makers: Sequence[Callable[[], list[Value]]], names: Sequence[str]
+    ) -> tuple[Value, ...]:
+        """Values computed in one of two ways, as ``test`` says at run time; nothing else changes."""
+        sides = []
+        for make in makers:
+            region = self.builder.new_region()
+            sides.append((region, self.inside(region, self.state.copy(), make)))
+        return self.builder.if_(test, sides[0], sides[1], names)
+
     # -- entities and values --------------------------------------------------------------------
 
     def value(self, entity: Entity, what: str = "") -> Value:
@@ -215,13 +242,23 @@ class Lowering:
                 raise refusal
         raise refuse(f"{what} must be known when compiling", self.loc, kind=InferenceError)
 
+    def arbitrary(self, type: Type, unknown: Container[str] = ()) -> Value:
+        """A value of ``type`` that is never read; sizes of ``unknown`` symbols are 0."""
+        if isinstance(type, ArrayType):
+            dims = [0 if any(s in unknown for s in d.symbols()) else self.builder.dim_value(d) for d in type.shape]
+            return OPS["empty"](*dims, dtype=type.dtype)
+        if isinstance(type, ListType):
+            return OPS["list_new"](item=type.item)
+        assert isinstance(type, ScalarType)
+        zero = type.dtype.type(0)
+        return self.builder.const(zero.item() if type.weak else zero)
+
     def undefined(self, like: Entity, side: tuple[Region, State]) -> Entity:
         """Something of the kind of ``like`` that is never read, built in the current region."""
         match like:
             case Scalar(value=value):
                 assert isinstance(value.type, ScalarType)
-                zero = value.type.dtype.type(0)
-                return Scalar(self.builder.const(zero.item() if value.type.weak else zero))
+                return Scalar(self.arbitrary(value.type))
             case Array():
                 held = self.inside(*side, lambda: read(self, like))
                 zeros = [self.builder.const(0) for _ in held.type.shape]

@@ -6,11 +6,11 @@ A reference is a cell and a `View`; indexing a reference composes views, so a st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError, Loc, Problem, ShapeError, UnsupportedError
-from srcgraph.frontend.entities import Array, Cell, Content, Unusable
+from srcgraph.frontend.entities import STALE, Array, Cell, Content, Either, Unusable
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -45,10 +45,34 @@ def refuse(message: str, loc: Loc | None, hint: str = "", kind: type = Unsupport
 def content(low: Lowering, cell: Cell) -> Value:
     """The value a cell holds now."""
     held = low.state.store[cell]
+    if held is STALE:
+        assert cell.choice is not None
+        held = low.state.store[cell] = _chosen_content(low, cell.choice, cell.name)
     if isinstance(held, Unusable):
         raise refuse(held.why, low.loc, held.hint)
     assert isinstance(held, Value)
     return held
+
+
+def _chosen_content(low: Lowering, choice: Array | Either, name: str) -> Value:
+    """What is held by the array that is meant."""
+    if isinstance(choice, Array):
+        return read(low, choice)
+    sides = (choice.then, choice.orelse)
+    return low.chosen(choice.test, [lambda c=c: [_chosen_content(low, c, name)] for c in sides], [name])[0]
+
+
+def chosen(low: Lowering, ref: Array) -> Array | Either:
+    """What a reference stands for in terms of buffers."""
+    if ref.cell.choice is None:
+        return ref
+    return _viewed(low, ref.cell.choice, ref)
+
+
+def _viewed(low: Lowering, choice: Array | Either, ref: Array) -> Array | Either:
+    if isinstance(choice, Array):
+        return choice if ref.view is None else select(low, choice, ref.view, ref.operands)
+    return Either(choice.test, _viewed(low, choice.then, ref), _viewed(low, choice.orelse, ref))
 
 
 def new_array(low: Lowering, value: Value, name: str = "") -> Array:
@@ -76,6 +100,9 @@ def ref_type(low: Lowering, ref: Array) -> TensorType:
 
 def write(low: Lowering, ref: Array, value: Value, accumulate: bool = False) -> None:
     """Store ``value`` into what ``ref`` stands for; it must be of the array's dtype and fit its shape."""
+    if ref.cell.choice is not None:
+        at_each(low, chosen(low, ref), lambda option: write(low, option, value, accumulate))
+        return
     base = content(low, ref.cell)
     view = ref.view or whole(base.type.ndim)
     target = selected_type(base.type, view, tuple(v.type for v in ref.operands))
@@ -84,9 +111,24 @@ def write(low: Lowering, ref: Array, value: Value, accumulate: bool = False) -> 
     put(low, ref.cell, low.builder.apply(op, (base, fitted, *ref.operands), {"view": view}, name=base.name))
 
 
+def at_each(low: Lowering, choice: Array | Either, action: Callable[[Array], None]) -> None:
+    """Do something to the array that is meant, whichever it is."""
+    if isinstance(choice, Array):
+        action(choice)
+    else:
+        low.branch(choice.test, lambda: at_each(low, choice.then, action), lambda: at_each(low, choice.orelse, action))
+
+
 def put(low: Lowering, cell: Cell, value: Value | Content) -> None:
     """Let ``cell`` hold another value; what may be the same memory can no longer be read."""
+    if cell.choice is not None:
+        assert isinstance(value, Value)
+        at_each(low, cell.choice, lambda option: replaced(low, option, value))
+        return
     low.state.store[cell] = value
+    for chooser in cell.choosers:
+        if chooser in low.state.store:
+            low.state.store[chooser] = STALE
     for other in sorted(cell.shares, key=lambda c: c.name):
         if other.visible:
             whose = "still the argument's" if other.name == cell.name else f"that of {beside(cell, other)}"
@@ -100,6 +142,14 @@ def put(low: Lowering, cell: Cell, value: Value | Content) -> None:
             f"{other.name!r} may share memory with {beside(other, cell)}, which was changed at line {line}",
             f"take a copy before the change: {other.name}.copy()",
         )
+
+
+def replaced(low: Lowering, ref: Array, value: Value) -> None:
+    """Let the array a reference stands for, of the type of ``value``, have another content."""
+    if ref.view is None:
+        put(low, ref.cell, low.builder.retype(value, ref_type(low, ref).shape))
+    else:
+        write(low, ref, value)
 
 
 def beside(cell: Cell, other: Cell) -> str:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, conditions, expressions, lists
+from srcgraph.frontend import arrays, expressions, lists
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, Tup
 from srcgraph.frontend.memory import known_int, refuse
+from srcgraph.frontend.truths import negation
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, OPS
 from srcgraph.ir.ops import linalg, numerics
@@ -152,7 +153,7 @@ def check_power(low: Lowering, x: Value, y: Value) -> None:
 def unary(low: Lowering, node: gast.UnaryOp, hint: str) -> Entity:
     entity = expressions.lower(low, node.operand)
     if isinstance(node.op, gast.Not):
-        return conditions.negation(low, entity)
+        return negation(low, entity)
     if isinstance(entity, Const) and entity.is_number:
         function = {gast.USub: operator.neg, gast.UAdd: operator.pos, gast.Invert: operator.invert}[type(node.op)]
         return Const(function(entity.value))

@@ -10,49 +10,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from srcgraph.errors import InferenceError, InternalError, Loc, raise_all
+from srcgraph.errors import Loc, raise_all
 from srcgraph.frontend import contents
 from srcgraph.frontend.closures import function_key
 from srcgraph.frontend.entities import (
-    ALREADY,
     Array,
     Cell,
     Choice,
     Closure,
     Const,
-    Content,
     Entity,
     Iteration,
     Listing,
-    Maybe,
     Method,
     Partial,
     Rows,
     Scalar,
     Tup,
     Unusable,
-    may_share,
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.lower import Lowering, NeedStatic
-from srcgraph.frontend.memory import Dead, Refusal, new_array, put, read, ref_type, refuse, select, write
+from srcgraph.frontend.memory import read, ref_type, refuse, replaced
+from srcgraph.frontend.returns import Describing, Returned
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden, Session
 from srcgraph.frontend.source import node_loc
-from srcgraph.frontend.template import (
-    ArgumentList,
-    ArgumentView,
-    Fixed,
-    FunctionOf,
-    ListOf,
-    Never,
-    NewArray,
-    OneOf,
-    Out,
-    RowsOf,
-    Template,
-    TupleOf,
-    holds_function,
-)
+from srcgraph.frontend.template import Never, RowsOf, Template, TupleOf, holds_function
 from srcgraph.infer.signature import (
     ArrayArg,
     ChoiceArg,
@@ -67,7 +50,7 @@ from srcgraph.infer.signature import (
     TupleArg,
     sizes_of,
 )
-from srcgraph.ir.dims import Dim, as_dim
+from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.op import building
 from srcgraph.ir.rebuild import substitute_type
@@ -131,7 +114,7 @@ def lower_entry(
     """
     session = Session(lower_callee, static)
     session.active.append((code, code.name))
-    summary = _lower(session, code, args, {}, code.name, private)
+    summary = _lower(session, code, args, {}, code.name, private, entry=True)
     raise_all(session.problems)
     graphs = {**session.graphs, summary.name: summary.graph}
     vararg = code.node.args.vararg
@@ -147,6 +130,7 @@ def _lower(
     name: str,
     private: bool = False,
     place: Loc | None = None,
+    entry: bool = False,
 ) -> Summary:
     low = Lowering(session, code, name, called=len(session.active) > 1, place=place)
     low.builder.reserve(sizes_of([*args.values(), *captured.values()]))  # integers come first and must not take them
@@ -158,7 +142,8 @@ def _lower(
         result = low.body()
         low.loc = place or low.returned_at or node_loc(code.node, code.file)
         outputs: list[Value] = []
-        template = Never() if low.state.dead else _template(low, result, outputs)
+        describing = Describing(low, outputs, apart=not entry)
+        template = Never() if low.state.dead else describing.whole(result)
         lists = _changed_lists(low, outputs)
         changed = _changed(low, outputs)
         if holds_function(template) and len(session.active) == 1:
@@ -166,78 +151,6 @@ def _lower(
             low.report(refuse(why, low.loc, "return what calling it gives").problem)
         graph = low.builder.finish(outputs)
     return Summary(name, graph, template, changed, lists, tuple(h for h, _ in low.hidden_order))
-
-
-def _template(low: Lowering, entity: Entity | Content, outputs: list[Value], of_list: bool = False) -> Template:
-    """Describe a returned entity, or what a list holds, over the outputs, appending to them."""
-    cells: dict[Cell, int] = {}
-    numbers: dict[Cell, int] = {}
-
-    def output(value: Value) -> int:
-        for k, known in enumerate(outputs):
-            if known is value:
-                return k
-        outputs.append(value)
-        return len(outputs) - 1
-
-    def describe_part(e: Entity) -> Template:
-        match e:
-            case Const(value=value) if not e.is_number:
-                return Fixed(value)
-            case Const() | Scalar():
-                return Out(output(low.value(e)))
-            case Tup(items=items, cls=cls):
-                return TupleOf(tuple(describe_part(i) for i in items), cls)
-            case Closure() | Partial() | Method():
-                key, parts = function_key(low, e)
-                return FunctionOf(key, tuple(map(describe_part, parts)))
-            case Choice(tag=tag, options=options):
-                return OneOf(output(tag), tuple(map(describe_part, options)))
-            case Array(cell=cell, view=view, operands=operands):
-                param = _param_of(low, cell)
-                held = read(low, Array(cell))
-                if param is not None:
-                    return ArgumentView(param, view, tuple(output(v) for v in operands))
-                if cell not in cells:
-                    outputs.append(held)
-                    cells[cell] = len(outputs) - 1
-                maybe = tuple(k for k, (_, c) in enumerate(low.params) if c in cell.shares)
-                return NewArray(cells[cell], view, tuple(output(v) for v in operands), maybe)
-            case Listing(cell=cell):
-                known = [c for c, _ in low.param_lists.values()]
-                if cell in known:
-                    return ArgumentList(known.index(cell))
-                return ListOf(describe_content(contents.content(low, e)), numbers.setdefault(cell, len(numbers)))
-            case Unusable(why=why):
-                if why != ALREADY:
-                    low.report(low.unusable(e).problem)
-                return Fixed(Unusable(ALREADY))
-        if isinstance(e, Maybe):
-            why = "the function returns something on some paths and nothing on others"
-            low.report(refuse(why, low.loc, "end it with a return", kind=InferenceError).problem)
-            return Fixed(None)
-        low.report(refuse(f"returning {describe(e)} is not supported", low.loc, kind=InferenceError).problem)
-        return Fixed(None)
-
-    def describe_content(held: Content) -> TupleOf | RowsOf:
-        if isinstance(held, Tup):
-            return TupleOf(tuple(describe_part(i) for i in held.items), list)
-        parts = held.parts if low.called else tuple(contents.part_array(low, p) for p in held.parts)
-        return RowsOf(contents.kind_as_skeleton(held.item), tuple(output(p) for p in parts))
-
-    try:
-        if of_list:
-            assert isinstance(entity, Tup | Rows)
-            return describe_content(entity)
-        assert not isinstance(entity, Rows)
-        return describe_part(entity)
-    except Refusal as refusal:
-        low.report(refusal.problem)
-        return Fixed(None)
-
-
-def _param_of(low: Lowering, cell: Cell) -> int | None:
-    return next((k for k, (_, c) in enumerate(low.params) if c is cell), None)
 
 
 def _changed_lists(low: Lowering, outputs: list[Value]) -> tuple[tuple[int, TupleOf | RowsOf], ...]:
@@ -248,7 +161,7 @@ def _changed_lists(low: Lowering, outputs: list[Value]) -> tuple[tuple[int, Tupl
         if isinstance(now, Unusable):
             low.report(refuse(now.why, low.loc, now.hint).problem)
         elif isinstance(now, Tup | Rows) and now != before:
-            template = _template(low, now, outputs, of_list=True)
+            template = Describing(low, outputs, apart=True).whole_list(now)
             if isinstance(template, TupleOf | RowsOf):
                 out.append((k, template))
     return tuple(out)
@@ -383,22 +296,10 @@ def _call(low: Lowering, summary: Summary, given: _Arguments) -> Entity:
     for position, k in summary.changed:
         ref = given.refs[position]
         assert ref is not None
-        if ref.view is None:
-            put(low, ref.cell, low.builder.retype(outs[k], ref_type(low, ref).shape))
-        else:
-            write(low, ref, outs[k])
+        replaced(low, ref, outs[k])
     for k, template in summary.lists:
-        contents.put_content(low, given.lists[k], _content(low, template, outs, given, {}))
-    return _instantiate(low, summary.template, outs, given, {})
-
-
-def _content(
-    low: Lowering, template: TupleOf | RowsOf, outs: Sequence[Value], given: _Arguments, cells: dict[int, Array]
-) -> Content:
-    """What a list holds after a call."""
-    if isinstance(template, RowsOf):
-        return Rows(contents.kind_of_skeleton(template.item), tuple(outs[k] for k in template.parts))
-    return Tup(tuple(_instantiate(low, t, outs, given, cells) for t in template.items), list)
+        contents.put_content(low, given.lists[k], Returned(low, outs, given.refs, given.lists).content(template))
+    return Returned(low, outs, given.refs, given.lists).made(summary.template)
 
 
 def _at_call(low: Lowering, need: NeedStatic, args: dict[str, Entity]) -> Exception:
@@ -449,43 +350,3 @@ def _refuse_overlap(low: Lowering, summary: Summary, given: _Arguments) -> None:
                     low.loc,
                     "pass a copy of one of them",
                 )
-
-
-def _instantiate(
-    low: Lowering, template: Template, outs: Sequence[Value], given: _Arguments, cells: dict[int, Array]
-) -> Entity:
-    match template:
-        case Out(index=k):
-            return Scalar(outs[k])
-        case Fixed(value=Unusable() as failed):  # the problem is reported where it is
-            return failed
-        case Fixed(value=value):
-            return Const(value)
-        case TupleOf(items=items, cls=cls):
-            return Tup(tuple(_instantiate(low, t, outs, given, cells) for t in items), cls)
-        case Never():
-            raise Dead
-        case FunctionOf(key=key, parts=parts):
-            return key.rebuilt([_instantiate(low, t, outs, given, cells) for t in parts])
-        case OneOf(tag=k, options=options):
-            tag = outs[k]
-            low.builder.learn(tag.type.value, as_dim(len(options) - 1) - tag.type.value)
-            return Choice(tag, tuple(_instantiate(low, t, outs, given, cells) for t in options))
-        case ListOf(content=content):
-            return contents.new_list(low, _content(low, content, outs, given, cells))
-        case ArgumentList(position=position):
-            return given.lists[position]
-        case NewArray(index=k, view=view, operands=operands, maybe=maybe):
-            if k not in cells:
-                cells[k] = new_array(low, outs[k])
-                for ref in (given.refs[position] for position in maybe):
-                    assert ref is not None
-                    for cell in (ref.cell, *ref.cell.shares):
-                        may_share(cells[k].cell, cell)
-            return cells[k] if view is None else select(low, cells[k], view, [outs[o] for o in operands])
-        case ArgumentView(param=param, view=view, operands=operands):
-            ref = given.refs[param]
-            assert ref is not None
-            return ref if view is None else select(low, ref, view, [outs[o] for o in operands])
-        case RowsOf():
-            raise InternalError("what a list holds is not a value")

@@ -295,7 +295,7 @@ def merge(
         _merge_check(low, test, then, orelse)
         return
     before = low.state
-    joiner = Joiner(low, then, orelse, before)
+    joiner = Joiner(low, test, (then, orelse), before, [*live, *INTERNAL])
     makers = {}
     dead = [s.dead for _, s in (then, orelse)]
     if all(dead):
@@ -323,8 +323,12 @@ def merge(
         low.state.names[name] = make(outs)
 
 
+INTERNAL = frozenset({"<return>", "<stop>", "<value>"})
+"""Names of the compiler's own, needed after every branch."""
+
+
 def _changed_names(before: State, then: State, orelse: State, live: frozenset[str]) -> list[str]:
-    wanted = live | {"<return>", "<stop>", "<value>"}
+    wanted = live | INTERNAL
     names = [n for n in {**then.names, **orelse.names} if n in wanted]
     absent = object()
 

@@ -42,6 +42,15 @@ class ArgumentView:
 
 
 @dataclass(frozen=True, slots=True)
+class EitherOf:
+    """One of two arrays: ``then`` where the output of number ``test`` is true, else ``orelse``."""
+
+    test: int
+    then: Template
+    orelse: Template
+
+
+@dataclass(frozen=True, slots=True)
 class Fixed:
     """Something known when compiling."""
 
@@ -109,5 +118,16 @@ class ArgumentList:
 
 
 Template: TypeAlias = (
-    Out | NewArray | ArgumentView | Fixed | TupleOf | RowsOf | ListOf | ArgumentList | FunctionOf | OneOf | Never
+    Out
+    | NewArray
+    | ArgumentView
+    | EitherOf
+    | Fixed
+    | TupleOf
+    | RowsOf
+    | ListOf
+    | ArgumentList
+    | FunctionOf
+    | OneOf
+    | Never
 )

@@ -14,6 +14,7 @@ import numpy as np
 from srcgraph.errors import InternalError
 from srcgraph.frontend.template import (
     ArgumentView,
+    EitherOf,
     Fixed,
     FunctionOf,
     ListOf,
@@ -52,6 +53,22 @@ def outputs_used(template: Template) -> set[int]:
             return set(parts)
         case ListOf(content=content):
             return outputs_used(content)
+        case EitherOf(test=test, then=then, orelse=orelse):
+            return {test} | outputs_used(then) | outputs_used(orelse)
+    return set()
+
+
+def borrowed(template: Template) -> set[int]:
+    """The outputs that are returned only where they are not an argument's own memory."""
+    match template:
+        case TupleOf(items=items):
+            return set().union(*map(borrowed, items))
+        case OneOf(options=options):
+            return set().union(*map(borrowed, options))
+        case ListOf(content=content):
+            return borrowed(content)
+        case EitherOf(test=test):
+            return outputs_used(template) - {test}
     return set()
 
 
@@ -75,6 +92,10 @@ def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -
             if view is None:
                 return lambda outs, leaves: leaves[param]
             return lambda outs, leaves: _viewed(leaves[param], view, [outs[o] for o in ints])
+        case EitherOf(test=test):
+            at = place[test]
+            then, orelse = (maker(t, results, place) for t in (template.then, template.orelse))
+            return lambda outs, leaves: then(outs, leaves) if outs[at] else orelse(outs, leaves)
         case TupleOf(items=items, cls=cls):
             makes = [maker(t, results, place) for t in items]
             return lambda outs, leaves: cls(m(outs, leaves) for m in makes)

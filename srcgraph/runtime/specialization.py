@@ -23,7 +23,7 @@ from srcgraph.opt.inline import inline
 from srcgraph.opt.passes import Report, run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.load import load
-from srcgraph.runtime.results import Make, maker, outputs_used
+from srcgraph.runtime.results import Make, borrowed, maker, outputs_used
 from srcgraph.runtime.transforms import Transform, Version
 
 MANY = 12
@@ -307,7 +307,8 @@ def specialize(
 def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton]) -> Version:
     """The function itself."""
     summary = found.summary
-    interface = Interface(dict(summary.changed), sorted(outputs_used(summary.template)))
+    template = summary.template
+    interface = Interface(dict(summary.changed), sorted(outputs_used(template)), borrowed(template))
     return Version(summary.name, graph, interface, summary.template, dict(_separately(skeletons, found.spread)))
 
 

@@ -40,7 +40,7 @@ def _index_type(i: ScalarType, n: ScalarType, *, axis: int) -> ScalarType:
 
 
 def _proved_index(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
-    """An index proved to be in range needs no check; one proved not negative a smaller one."""
+    """An index proved to be in range needs no check; one proved not negative, or in range, a smaller one."""
     i, n = inputs
     index, size = i.type.value, n.type.value
     if index is None or size is None:
@@ -49,8 +49,11 @@ def _proved_index(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value 
         if builder.proves(size - 1 - index):
             return builder.cast(i, np.dtype(np.int64), weak=True)
         return builder.apply(check_upper, (builder.cast(i, np.dtype(np.int64), weak=True), n), attrs)
-    if builder.proves(-index - 1) and builder.proves(index + size):
-        return builder.dim_value(index + size)
+    if builder.proves(index + size):
+        if builder.proves(-index - 1):
+            return builder.dim_value(index + size)
+        if builder.proves(size - 1 - index):
+            return builder.apply(wrap_index, (builder.cast(i, np.dtype(np.int64), weak=True), n), {})
     return None
 
 
