@@ -302,7 +302,7 @@ def differentiable_results(version: Version) -> dict[int, float]:
 
     def walk(template: Any) -> None:
         match template:
-            case Out(index=k) | NewArray(index=k):
+            case Out(index=k) | NewArray(index=k, view=None):
                 if is_float(version.graph.results[k].type):
                     found.setdefault(k, 0.5 + 0.37 * len(found))
             case TupleOf(items=items):

@@ -31,12 +31,13 @@ def subscript(low: Lowering, base: Entity, index: Any, hint: str, name: str = ""
     if not isinstance(base, Array):
         subject = f"{name} is {describe(base)}: it" if name else describe(base)
         raise refuse(f"{subject} cannot be indexed", low.loc, kind=InferenceError)
-    place = subscript_place(low, base, index)
+    parts = _parts(low, index)
+    place = _place(low, base, parts)
     if not isinstance(place, Array):
         return low.entity(place.read(low), hint)
-    if place.view is not None and not ref_type(low, place).shape:
+    if place.view is not None and not ref_type(low, place).shape and not any(map(_is_ellipsis, parts)):
         return Scalar(read(low, place, hint))
-    return place
+    return place  # with an ellipsis even one element is a view, an array without axes
 
 
 def tuple_item(low: Lowering, base: Entity, index: Entity) -> Entity:
@@ -75,6 +76,11 @@ def _number_at(low: Lowering, items: Sequence[Entity], index: Value) -> Entity:
 
 def subscript_place(low: Lowering, base: Array, index: Any) -> Any:
     """What ``base[index]`` stands for: a reference, or a place with ``read`` and ``store`` of its own."""
+    return _place(low, base, _parts(low, index))
+
+
+def _parts(low: Lowering, index: Any) -> list[Entity]:
+    """What stands between the brackets, part by part."""
     parts = (
         [expressions.lower(low, e) for e in index.elts]
         if isinstance(index, gast.Tuple)
@@ -82,7 +88,11 @@ def subscript_place(low: Lowering, base: Array, index: Any) -> Any:
     )
     parts = [lists.plain(low, p) for p in parts]
     if len(parts) == 1 and isinstance(parts[0], Tup) and parts[0].cls is tuple:
-        parts = list(parts[0].items)
+        return list(parts[0].items)
+    return parts
+
+
+def _place(low: Lowering, base: Array, parts: list[Entity]) -> Any:
     kind = ref_type(low, base)
     parts = _without_ellipsis(low, [_number_of(low, p) for p in parts], kind.ndim)
     if any(_is_array_index(p) for p in parts):
@@ -112,12 +122,16 @@ def _without_ellipsis(low: Lowering, parts: list[Entity], ndim: int) -> list[Ent
             kind=InferenceError,
         )
     full = [SliceOf(Const(None), Const(None), Const(None))] * (ndim - taken)
-    at = [k for k, p in enumerate(parts) if isinstance(p, Const) and p.value is Ellipsis]
+    at = [k for k, p in enumerate(parts) if _is_ellipsis(p)]
     if len(at) > 1:
         raise refuse("an index can only have a single ellipsis ('...')", low.loc, kind=InferenceError)
     if at:
         return [*parts[: at[0]], *full, *parts[at[0] + 1 :]]
     return [*parts, *full]
+
+
+def _is_ellipsis(part: Entity) -> bool:
+    return isinstance(part, Const) and part.value is Ellipsis
 
 
 def basic_place(low: Lowering, base: Array, parts: list[Entity]) -> Array:

@@ -138,5 +138,4 @@ def _number(at: int, type: Type) -> Make:
 
 
 def _viewed(base: np.ndarray, view: View, operands: Sequence[int]) -> Any:
-    part = numpy_view(base, tuple(operands), view)
-    return part if part.ndim else part[()]
+    return numpy_view(base, tuple(operands), view)

@@ -10,11 +10,13 @@ from types import ModuleType
 
 from judging import Result, Verdict
 
-from external import npbench_programs, tangent_functions
+from external import autograd_points, npbench_programs, numba_usecases, tangent_functions
 
 SUITES: dict[str, ModuleType] = {
     "tangent": tangent_functions,
     "npbench": npbench_programs,
+    "autograd": autograd_points,
+    "numba": numba_usecases,
 }
 
 

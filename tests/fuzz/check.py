@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import math
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +48,9 @@ def load(text: str, name: str = "program") -> Callable:
     file = f"<{name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     scope: dict[str, Any] = {"np": np, "math": math}
-    exec(compile(text, file, "exec"), scope)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # of what shrinking makes
+        exec(compile(text, file, "exec"), scope)
     return scope["f"]
 
 

@@ -16,3 +16,28 @@ def integer_before_matrix(n, m):
         return np.sum(m[0])
     m[0] *= 1.5
     return m[-1, 0] + n
+
+
+def compare_small_integers(xu, xb, n):
+    """Python's integer need not fit the array's dtype."""
+    below = xu > 1 - n
+    s = 0
+    for k in range(len(xb)):
+        if xb[k] < 200 * n and xu[k] != -n:
+            s += 1
+    return below, xb == 300, s
+
+
+def one_element_by_ellipsis(m, n):
+    """With an ellipsis even one element is a view: an array without axes."""
+    v = m[0, ..., -1]
+    m[0, 2] = 3.0
+    w = m[:, 0] * 2.0
+    return v, w[..., 0], v + n
+
+
+def store_through_ellipsis(x, n):
+    v = x[..., 0]
+    v[...] = 2.0 * n
+    v += 1.0
+    return np.sum(x)

@@ -14,7 +14,9 @@ from srcgraph.ir.op import Op, define, sample
 from srcgraph.ir.ops._rules import binary, unary
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.promote import Elementwise, Loop, broadcast_shapes, common_dtype, is_weak, resolve
-from srcgraph.ir.types import BOOL, TensorType, is_float
+from srcgraph.ir.types import BOOL, INT, TensorType, is_float
+
+_WITHIN_64_BITS = frozenset(map(np.dtype, (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32)))
 
 
 def _comparison(function: np.ufunc, symbol: str, python: Any, doc: str, holds: Any = None) -> Op:
@@ -30,6 +32,8 @@ def _comparison(function: np.ufunc, symbol: str, python: Any, doc: str, holds: A
     def loop(types: Sequence[TensorType]) -> Loop:
         if symbol in ("<", "<=", ">", ">=") and any(t.dtype.kind == "c" for t in types):
             raise InferenceError(f"{symbol} is not defined for complex numbers")
+        if any(map(is_weak, types)) and all(t.dtype in _WITHIN_64_BITS for t in types):
+            return (INT, INT), BOOL  # NumPy compares exactly where Python's integer does not fit the other's dtype
         return resolve(function, types)
 
     return binary(
