@@ -123,11 +123,6 @@ def f(a):
     seen.add(a)
     return len(seen)
 """,
-    "f-string": """
-def f(a):
-    name = f"value {a}"
-    return a
-""",
     "match": """
 def f(a):
     match a:
@@ -203,30 +198,79 @@ model = Model()
 def f(a):
     return model.apply(a)
 """,
+    "print into a file": """
+log = open(__file__)
+
+def f(a):
+    print(a, file=log)
+""",
+    "print with another keyword": """
+def f(a):
+    print(a, to="here")
+""",
+    "text chosen at run time": """
+def f(a):
+    word = f"low {a}" if a < 1.0 else f"high {a}"
+    print(word)
+""",
+    "text returned": """
+def f(a):
+    return f"{a:.3f}"
+""",
+    "raise again": """
+def f(a):
+    raise
+""",
+    "raise from another": """
+def f(a):
+    raise ValueError("wrong") from ValueError
+""",
+    "format known at run time": """
+def f(a):
+    k = int(a)
+    print(f"{a:.{k}f}")
+""",
+    "text of a function": """
+def f(x):
+    print(lambda v: v * x)
+""",
     "unknown function": """
 import time
 
 def f(a):
     return time.time() + a
 """,
-    "message that is computed": """
-def f(a):
-    if a < 1.0:
-        raise ValueError(f"too small: {a}")
-    return a
-""",
-    "exception of one's own": """
-class Wrong(Exception):
-    pass
-
-def f(a):
-    if a < 1.0:
-        raise Wrong("too small")
-    return a
-""",
 }
 
 TYPES: dict[str, str] = {
+    "format of a float as an integer": """
+def f(a):
+    raise ValueError(f"{a:d} is too large")
+""",
+    "format of an array": """
+def f(x):
+    print(f"{x:.3f}")
+""",
+    "too few values for a format": """
+def f(a):
+    print("%d of %d" % (3,))
+""",
+    "too many values for a format": """
+def f(a):
+    print("%d" % (3, a))
+""",
+    "format that is none": """
+def f(a):
+    print("{".format(a))
+""",
+    "join of numbers": """
+def f(a):
+    print(", ".join((a, a)))
+""",
+    "exception that is a number": """
+def f(a):
+    raise 3
+""",
     "sum of None": """
 import numpy as np
 

@@ -14,8 +14,10 @@ import itertools
 import pkgutil
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -105,11 +107,12 @@ def label(function: Callable) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gave: its value or the type of its exception, and its arguments afterwards."""
+    """What a call gave: its value or the type of its exception, its arguments afterwards, what it printed."""
 
     value: Any
     error: type | None
     args: tuple[Any, ...]
+    printed: str = ""
 
 
 def calls(function: Callable) -> Iterator[tuple[Any, ...]]:
@@ -148,14 +151,15 @@ def duplicate(value: Any, known: dict[int, Any] | None = None) -> Any:
 def outcome(function: Callable, args: tuple[Any, ...]) -> Outcome:
     """Call on copies."""
     own = duplicate(args)
-    try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", np.exceptions.ComplexWarning)  # a complex step stored in a real array
-            warnings.simplefilter("ignore", RuntimeWarning)
-            value, error = function(*own), None
-    except Exception as e:
-        value, error = None, type(e)
-    return Outcome(value, error, own)
+    with redirect_stdout(StringIO()) as printed:
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore", np.exceptions.ComplexWarning)  # a complex step stored in a real array
+                warnings.simplefilter("ignore", RuntimeWarning)
+                value, error = function(*own), None
+        except Exception as e:
+            value, error = None, type(e)
+    return Outcome(value, error, own, printed.getvalue())
 
 
 _NUMPY_KIND: dict[type, Any] = {float: np.floating, int: np.integer}
@@ -181,6 +185,7 @@ def assert_same(got: Any, want: Any, what: str, rtol: float = 1e-12) -> None:
 
 
 def compare(got: Outcome, want: Outcome, what: str) -> None:
+    assert got.printed == want.printed, what
     if want.error is not None:
         assert got.error is not None, f"{what}: Python raises {want.error.__name__}, got {got.value!r}"
         assert issubclass(got.error, want.error), f"{what}: {got.error} for {want.error}"
@@ -464,15 +469,16 @@ def interpreted(versions: Versions, args: tuple[Any, ...]) -> Outcome:
     own = duplicate(args)
     version, hidden = versions.of(own)
     leaves = leaves_of(own, hidden)
-    try:
-        results = interpret(version.graph, leaves)
-    except Exception as e:
-        return Outcome(None, type(e), own)
+    with redirect_stdout(StringIO()) as printed:
+        try:
+            results = interpret(version.graph, leaves)
+        except Exception as e:
+            return Outcome(None, type(e), own, printed.getvalue())
     place = {k: k for k in range(len(results))}
     for position, k in version.interface.changed.items():
         leaves[position][...] = results[k]
     value = maker(version.template, version.graph.results, place)(results, leaves)
-    return Outcome(value, None, own)
+    return Outcome(value, None, own, printed.getvalue())
 
 
 # -- checks -----------------------------------------------------------------------------------------
@@ -576,7 +582,10 @@ def check_gradient_at(versions: Versions, args: tuple[Any, ...], argnums: tuple[
     leaves = leaves_of(args, hidden)
     run = (compiled_text if is_full_size(args) else plain_text)(text, "gradient")
     before = duplicate(tuple(leaves))
-    got = _as_list(run(*leaves), len(gradient.interface.returned))
+    with redirect_stdout(StringIO()) as printed, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        got = _as_list(run(*leaves), len(gradient.interface.returned))
+    assert printed.getvalue() == outcome(versions.function, args).printed, "the gradient prints what the function does"
     again = _as_list(run(*leaves), len(gradient.interface.returned))
     reference = interpret(gradient.graph, leaves)
     np.testing.assert_equal(tuple(leaves), before, err_msg="the gradient changed its arguments")

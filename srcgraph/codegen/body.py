@@ -11,6 +11,7 @@ from srcgraph.codegen.items import (
     INDICES,
     Branch,
     Do,
+    Effect,
     InnerReduce,
     Item,
     Kernel,
@@ -80,14 +81,17 @@ class Body:
             case Unpack():
                 return self.unpack(item)
             case Raise():
-                args = [ast.Constant(item.message), *map(self.resolved, item.args)]
-                error = ast.Call(dotted(item.error), args, [])
+                error: ast.expr = dotted(item.error)
+                if item.args:
+                    error = ast.Call(error, [self.resolved(a) for a in item.args], [])
                 return [ast.If(self.resolved(item.fails), [ast.Raise(error, None)], [])]
             case Store():
                 change = self.stored(item.out, item.index, item.expr, "add" if item.accumulate else "")
                 return [*self.aliased(item.out, item.base), change]
             case Do():
                 return [*self.aliased(item.out, item.base), ast.Expr(self.resolved(item.call))]
+            case Effect():
+                return [ast.Expr(self.resolved(item.call))]
             case Kernel():
                 return self.kernel(item)
             case Branch():

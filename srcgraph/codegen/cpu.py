@@ -12,7 +12,7 @@ from typing import TypeGuard
 from srcgraph.codegen.body import Body
 from srcgraph.codegen.decisions import transparent
 from srcgraph.codegen.expr import loop_index
-from srcgraph.codegen.items import Block, Item, Kernel, Let, LoopStore, Ref, all_blocks, all_exprs, refs
+from srcgraph.codegen.items import Block, Item, Kernel, Let, LoopStore, Raise, Ref, all_blocks, all_exprs, refs
 from srcgraph.codegen.names import Names
 from srcgraph.codegen.outline import outlined
 from srcgraph.codegen.schedule import Scheduler
@@ -118,7 +118,7 @@ def _helpers() -> dict[str, str]:
     for op in OPS.values():
         for text in _texts(op):
             for node in ast.walk(ast.parse(text)):
-                name = node.func if isinstance(node, ast.Call) else node if op.kind == "library" else None
+                name = node.func if isinstance(node, ast.Call) else node if op.kind in ("library", "effect") else None
                 if isinstance(name, ast.Name) and name.id not in _BUILTIN:
                     found[name.id] = op.helpers
     return found
@@ -134,7 +134,9 @@ def _texts(op: Op) -> list[str]:
 def _helpers_used(block: Block) -> dict[str, str]:
     """The helpers a function calls, and the module each is in."""
     found = {n.id for e in all_exprs(block) for n in ast.walk(e) if isinstance(n, ast.Name)}
-    return {name: module for name, module in _helpers().items() if name in found}
+    raised = {i.error for inner in all_blocks(block) for i in inner.items if isinstance(i, Raise)}
+    own = {"Raised": "effects"} if "Raised" in raised else {}
+    return own | {name: module for name, module in _helpers().items() if name in found}
 
 
 def _return(results: Sequence[ast.expr]) -> ast.stmt:

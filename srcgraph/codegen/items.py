@@ -61,11 +61,10 @@ class Unpack:
 
 @dataclass(eq=False, slots=True)
 class Raise:
-    """``if fails: raise error(message, *args)``."""
+    """``if fails: raise error(*args)``."""
 
     fails: ast.expr
     error: str
-    message: str
     args: tuple[ast.expr, ...]
     origin: Origin = NOWHERE
 
@@ -90,6 +89,14 @@ class Do:
     base: Value
     call: ast.expr
     pushed: Value | None = None
+    origin: Origin = NOWHERE
+
+
+@dataclass(eq=False, slots=True)
+class Effect:
+    """A call that is seen outside: text is written, a warning issued."""
+
+    call: ast.expr
     origin: Origin = NOWHERE
 
 
@@ -212,7 +219,7 @@ class Loop:
     origin: Origin = NOWHERE
 
 
-Item: TypeAlias = Let | Unpack | Raise | Store | Do | Kernel | Branch | Loop
+Item: TypeAlias = Let | Unpack | Raise | Store | Do | Effect | Kernel | Branch | Loop
 
 
 def part_exprs(part: Part) -> list[ast.expr]:
@@ -236,7 +243,7 @@ def item_exprs(item: Item) -> Sequence[ast.expr]:
             return [item.fails, *item.args]
         case Store():
             return [*item.index, item.expr]
-        case Do():
+        case Do() | Effect():
             return [item.call]
         case Kernel():
             return [*item.extents, *(e for _, e in item.fresh), *(e for p in item.parts for e in part_exprs(p))]

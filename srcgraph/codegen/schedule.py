@@ -10,15 +10,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
+from typing import Any
 
 from srcgraph.codegen import fusion, kernels
 from srcgraph.codegen.decisions import Decisions, transparent
 from srcgraph.codegen.expr import call, filled, literal, negated, number, subscript
-from srcgraph.codegen.items import Block, Branch, Do, Item, Let, Loop, Raise, Store, Unpack, ref, refs
+from srcgraph.codegen.items import Block, Branch, Do, Effect, Item, Let, Loop, Raise, Store, Unpack, ref, refs
 from srcgraph.codegen.uses import Place, in_memory
 from srcgraph.errors import InternalError
 from srcgraph.ir.closure import open_
 from srcgraph.ir.dims import Dim
+from srcgraph.ir.exceptions import is_known
 from srcgraph.ir.graph import NOWHERE, Apply, Call, For, Graph, If, Node, Origin, Value, While
 from srcgraph.ir.types import PY_BOOL, PY_INT, ArrayType, ScalarType
 from srcgraph.ir.view import element
@@ -114,7 +116,7 @@ class Scheduler(Decisions):
             case "library":
                 yield from self.library(node)
             case "effect":
-                raise InternalError(f"{node.op.name} has no generated form yet")
+                yield self.effect(node)
             case _ if isinstance(out.type, ArrayType):
                 if out in self.made or node.op.name == "copy":
                     yield from kernels.made(self, node)
@@ -127,20 +129,33 @@ class Scheduler(Decisions):
     def check(self, node: Apply) -> Iterator[Item]:
         check = node.op.check
         assert check is not None
-        operands = [self.write.scalar(v) for v in node.inputs]
+        operands = [self.handed_in(v) for v in node.inputs]
         attrs = node.attrs
         if check.fails == "not x":
             fails = self.negation(node.inputs[0], operands[0])
         else:
             fails = _literal_last(filled(check.fails, operands, attrs))
-        shown = {"x": operands[0], "y": operands[-1]}
-        message, args = _message(check.message.format_map(_Kept(attrs)), shown)
-        yield Raise(fails, check.error.format_map(_Kept(attrs)), message, args, node.origin)
+        error = check.error.format_map(_Kept(attrs))
+        if node.op.name == "check_that":
+            args = _arguments(error, attrs["message"], operands[1:])
+        else:
+            shown = {"x": operands[0], "y": operands[-1]}
+            args = _message(check.message.format_map(_Kept(attrs)), shown)
+        yield Raise(fails, error if is_known(error) else "Raised", args, node.origin)
         out = node.outputs[0]
         if check.passes != "x" and self.uses.reads[out]:
             expr = filled(check.passes, operands, attrs)
             self.name(out)
             yield Let(out, expr, node.origin)
+
+    def effect(self, node: Apply) -> Effect:
+        """A call of a helper: what the op says comes before the operands."""
+        args = [*map(_constants, node.attrs.values()), *map(self.handed_in, node.inputs)]
+        return Effect(call(node.op.text(self.write.target, None, node.attrs), *args), node.origin)
+
+    def handed_in(self, value: Value) -> ast.expr:
+        """A number, or an array in memory."""
+        return self.in_place(value) if in_memory(value) else self.write.scalar(value)
 
     def negation(self, value: Value, test: ast.expr) -> ast.expr:
         """``not test``; a comparison of integers is turned round, which NaN would not allow."""
@@ -161,7 +176,7 @@ class Scheduler(Decisions):
         yield Store(node.outputs[0], base, index, expr, node.op.name == "add_at", node.origin)
 
     def library(self, node: Apply) -> Iterator[Item]:
-        args = [self.in_place(v) if in_memory(v) else self.write.scalar(v) for v in node.inputs]
+        args = [self.handed_in(v) for v in node.inputs]
         out = node.outputs[0]
         exact = node.op.name == "matmul" and out.type.dtype.kind not in "fc"
         name = node.op.text(self.write.target + "_exact" * exact, out.type.dtype, node.attrs)
@@ -299,7 +314,19 @@ class _Kept(dict):
         return "{" + key + "}"
 
 
-def _message(text: str, operands: dict[str, ast.expr]) -> tuple[str, tuple[ast.expr, ...]]:
+def _arguments(error: str, message: Any, values: Sequence[ast.expr]) -> tuple[ast.expr, ...]:
+    """What a raise hands over: a text or a template with its values; for the user's classes also their name."""
+    if message == () and is_known(error):
+        return ()
+    first = [] if is_known(error) else [ast.Constant(error)]
+    return (*first, _constants(message), *values)
+
+
+def _constants(value: Any) -> ast.expr:
+    return ast.Tuple([_constants(v) for v in value], ast.Load()) if isinstance(value, tuple) else ast.Constant(value)
+
+
+def _message(text: str, operands: dict[str, ast.expr]) -> tuple[ast.expr, ...]:
     """The message with its operands as positional fields, and those operands."""
     args = []
     for name, expr in operands.items():
@@ -307,7 +334,7 @@ def _message(text: str, operands: dict[str, ast.expr]) -> tuple[str, tuple[ast.e
         if field in text:
             text = text.replace(field, "{}")
             args.append((text.index("{}"), expr))
-    return text, tuple(e for _, e in args)
+    return (ast.Constant(text), *(e for _, e in args))
 
 
 _OPPOSITE = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}

@@ -29,6 +29,8 @@ attributes   attributes and methods of arrays, numbers, modules
 calls        calls of NumPy, math, builtins and the user's functions
 closures     functions defined inside the one being lowered
 pythonic     Python's builtins with Python's meaning
+text         f-strings and the like: text with numbers of run time in it
+effects      raise, assert, print, warnings
 resolve      what users write, by the Python object it is: the ops and rules behind it
 arrays       NumPy functions about memory: views, copies, fancy indexing
 entities     what a name can mean: number, reference to an array, tuple, function, constant

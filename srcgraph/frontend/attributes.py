@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, calls, lists
-from srcgraph.frontend.entities import Array, Const, Entity, Listing, Method, Scalar, Tup
+from srcgraph.frontend import arrays, calls, effects, lists, text
+from srcgraph.frontend.entities import Array, Const, Entity, Listing, Method, Scalar, Text, Tup
 from srcgraph.frontend.memory import ref_type, refuse
 from srcgraph.frontend.resolve import methods
 from srcgraph.ir.dims import Dim, product
@@ -34,10 +35,14 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return _python_attribute(low, base.value, name)
     if isinstance(base, Listing) and name in lists.METHODS:
         return Method(base, name)
+    if isinstance(base, Text) or (isinstance(base, Const) and isinstance(base.value, str) and hasattr(str, name)):
+        return Method(base, name)
     raise refuse(f"attribute {name!r} of {low.shown(base)} is not supported", low.loc, kind=InferenceError)
 
 
 def _of_module(low: Lowering, module: types.ModuleType, name: str) -> Entity:
+    if module is sys and (stream := effects.stream_named(name)) is not None:
+        return stream
     if not hasattr(module, name):
         raise refuse(f"module {module.__name__!r} has no attribute {name!r}", low.loc, kind=InferenceError)
     if module.__name__.split(".")[0] in _COMPILED_IN:
@@ -104,6 +109,8 @@ def call_method(
     low: Lowering, receiver: Entity, name: str, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str
 ) -> Entity:
     """``receiver.name(*args)``."""
+    if text.is_text(receiver):
+        return text.method(low, receiver, name, args, kwargs)
     if isinstance(receiver, Listing):
         return lists.call_method(low, receiver, name, args, kwargs)
     args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}

@@ -111,6 +111,8 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
             return found if isinstance(op, gast.In) else negation(low, found)
         if isinstance(y, Array):
             raise refuse("`in` is not supported for arrays", low.loc, "write np.any(x == value)")
+        if isinstance(x, Const) and isinstance(y, Const) and isinstance(x.value, str) and isinstance(y.value, str):
+            return Const((x.value in y.value) is isinstance(op, gast.In))
         for item in expressions.items_of(low, y):
             found = combined(low, "logical_or", found, compare(low, gast.Eq(), x, item))
         return found if isinstance(op, gast.In) else negation(low, found)

@@ -146,6 +146,22 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
+class Field:
+    """A value inside a text, and how it is formatted there."""
+
+    value: Value
+    conversion: str = ""
+    spec: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string with values of run time in it."""
+
+    parts: tuple[str | Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SliceOf:
     """``start:stop:step`` inside an index."""
 
@@ -235,6 +251,7 @@ Entity: TypeAlias = (
     | Array
     | Tup
     | Listing
+    | Text
     | SliceOf
     | Iteration
     | Method
@@ -301,6 +318,8 @@ def values_of(entity: Entity) -> list[Value]:
             return [value]
         case Array(operands=operands):
             return list(operands)
+        case Text(parts=parts):
+            return [p.value for p in parts if isinstance(p, Field)]
         case Tup(items=items):
             return [v for item in items for v in values_of(item)]
         case Maybe(bound=bound, entity=inner):

@@ -18,6 +18,7 @@ from srcgraph.frontend import (
     lists,
     operators,
     statements,
+    text,
 )
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, SliceOf, Tup, Unusable
 from srcgraph.frontend.memory import (
@@ -88,6 +89,8 @@ def _lower(low: Lowering, node: Any, hint: str) -> Entity:
                 return operators.binary(low, statements.OPERATORS[type(op)], x, y, hint)
         case gast.UnaryOp():
             return operators.unary(low, node, hint)
+        case gast.JoinedStr():
+            return text.joined(low, node)
         case gast.BoolOp():
             return conditions.boolean(low, node.op, node.values, hint)
         case gast.Compare():

@@ -29,6 +29,7 @@ from srcgraph.frontend.entities import (
     Rows,
     Scalar,
     State,
+    Text,
     Tup,
     Unbound,
     Unusable,
@@ -307,6 +308,8 @@ def describe(entity: Entity) -> str:
             return f"the method {name!r}"
         case Choice(options=options):
             return " or ".join(dict.fromkeys(map(describe, options)))
+        case Text():
+            return "a text with numbers in it"
         case Unbound() | Maybe():
             return "not assigned"
         case Unusable(why=why):

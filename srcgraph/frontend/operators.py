@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, expressions, lists
+from srcgraph.frontend import arrays, expressions, lists, text
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, Tup
 from srcgraph.frontend.memory import known_int, refuse
 from srcgraph.frontend.truths import negation
@@ -50,6 +50,8 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
         return Tup(x.items + y.items, x.cls)
     if isinstance(x, Tup) and op == "mul" and (times := _count(low, y)) is not None:
         return Tup(x.items * times, x.cls)
+    if (made := text.binary(low, op, x, y)) is not None:
+        return made
     a, b = low.value(x, "the left operand"), low.value(y, "the right operand")
     if op == "matmul":
         return low.entity(linalg.product(a, b), hint)
@@ -67,8 +69,6 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
 def _folded(op: str, x: Entity, y: Entity) -> Const | None:
     """What Python computes from two literals, unless it raises or is too big to matter."""
     if not (isinstance(x, Const) and isinstance(y, Const) and x.is_number and y.is_number):
-        if isinstance(x, Const) and isinstance(y, Const) and op == "add" and isinstance(x.value, str):
-            return Const(x.value + y.value)
         return None
     if op not in _PYTHON or (op in ("power", "left_shift") and abs(y.value) > 1024):
         return None

@@ -273,6 +273,7 @@ def lower_callee(low: Lowering, code: FunctionCode, args: dict[str, Entity], cap
     if key not in session.summaries:
         name = session.graph_name(code.name)
         session.active.append((code, name))
+        known = len(session.problems)
         try:
             summary = _lower(session, code, skeletons, inner, name, place=place)
         except NeedStatic as need:
@@ -280,6 +281,8 @@ def lower_callee(low: Lowering, code: FunctionCode, args: dict[str, Entity], cap
         finally:
             session.active.pop()
         session.graphs[name] = summary.graph
+        if len(session.problems) > known:  # found again, and reported, when what is lowered counts
+            return _call(low, summary, given)
         session.summaries[key] = summary
     return _call(low, session.summaries[key], given)
 

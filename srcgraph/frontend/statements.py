@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import gast
 import numpy as np
 
 from srcgraph.errors import InferenceError, ShapeError
-from srcgraph.frontend import contents, expressions, indexing, lists, loops, operators
+from srcgraph.frontend import contents, effects, expressions, indexing, lists, loops, operators
 from srcgraph.frontend.entities import (
     NONE,
     UNBOUND,
@@ -78,9 +77,9 @@ def statement(low: Lowering, node: Any) -> None:
         case gast.FunctionDef():
             low.assign(node.name, function_entity(low, node))
         case gast.Assert():
-            assert_(low, node)
+            effects.assert_(low, node)
         case gast.Raise():
-            raise_(low, node)
+            effects.raise_(low, node)
         case gast.Delete(targets=targets):
             for target in targets:
                 delete(low, target)
@@ -394,54 +393,28 @@ def _keep_new_cells(before: State, state: State, after: State) -> None:
 
 
 def _only_raises(side: tuple[Region, State]) -> bool:
+    """Whether a branch does nothing but raise; what it computes for the message costs next to nothing."""
     region, state = side
-    nodes = [n for n in region.nodes if not (isinstance(n, Apply) and n.op.name == "const")]
-    return state.dead and len(nodes) == 1 and isinstance(nodes[0], Apply) and nodes[0].op.name == "check_that"
+    if not state.dead or not region.nodes or not all(isinstance(n, Apply) for n in region.nodes):
+        return False
+    *before, last = (n for n in region.nodes if isinstance(n, Apply))
+    return last.op.name == "check_that" and all(n.op.name in _CHEAP and n.outputs[0].type.ndim == 0 for n in before)
+
+
+_CHEAP = {"const", "cast", "dim", "add", "sub", "mul", "neg", "absolute", "getitem"}
 
 
 def _merge_check(low: Lowering, test: Value, then: tuple[Region, State], orelse: tuple[Region, State]) -> None:
     """``if bad: raise``: a check, and the other branch goes on in line."""
     b = low.builder
     raising, other = (then, orelse) if _only_raises(then) else (orelse, then)
-    check = next(n for n in raising[0].nodes if isinstance(n, Apply) and n.op.name == "check_that")
+    *before, check = raising[0].nodes
+    assert isinstance(check, Apply)
+    raising[0].nodes[:] = before
+    b.splice(raising[0])
     fine = OPS["logical_not"](test) if raising is then else test
     with b.at(origin=check.origin):
-        b.call(check.op, (fine,), dict(check.attrs))
+        b.call(check.op, (fine, *check.inputs[1:]), dict(check.attrs))
     b.learn_condition(fine, True)
     b.splice(other[0])
     low.state.become(other[1])
-
-
-def assert_(low: Lowering, node: gast.Assert) -> None:
-    test = low.truth(expressions.lower(low, node.test))
-    low.builder.call_named("check_that", test, error="AssertionError", message=message_text(low, node.msg))
-    if test is False:
-        raise Dead
-    if isinstance(test, Value):
-        low.builder.learn_condition(test, True)
-
-
-def raise_(low: Lowering, node: gast.Raise) -> None:
-    """``raise Error("message")`` of a builtin exception."""
-    error = node.exc
-    args = []
-    if isinstance(error, gast.Call):
-        error, args = error.func, error.args
-    if len(args) > 1:
-        raise refuse("an exception takes one argument here, its message", low.loc)
-    cls = getattr(builtins, error.id, None) if isinstance(error, gast.Name) else None
-    if not (isinstance(cls, type) and issubclass(cls, Exception)):
-        raise refuse("only builtin exceptions can be raised", low.loc, 'for example: raise ValueError("message")')
-    low.builder.call_named(
-        "check_that", False, error=cls.__name__, message=message_text(low, args[0] if args else None)
-    )
-    raise Dead
-
-
-def message_text(low: Lowering, node: Any) -> str:
-    """The message of a raise or an assert: a constant string."""
-    if node is None:
-        return ""
-    if isinstance(node, gast.Constant) and isinstance(node.value, str):
-        return node.value
-    raise refuse("the message must be a constant string", low.loc)

@@ -22,6 +22,7 @@ from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.inline import inline
 from srcgraph.opt.passes import Report, run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
+from srcgraph.runtime.effects import raised
 from srcgraph.runtime.load import load
 from srcgraph.runtime.results import Make, borrowed, maker, outputs_used
 from srcgraph.runtime.transforms import Transform, Version
@@ -117,9 +118,10 @@ class Specialization:
         except numba.core.errors.NumbaError as error:
             raise self.defect(error) from error
         except Exception as error:
-            self.explain(error)
-            raise
-        return self.make((outs,) if self.single else outs, leaves)
+            failure = self.explained(error)
+        else:
+            return self.make((outs,) if self.single else outs, leaves)
+        raise failure
 
     def check_memory(self, leaves: Sequence[Any]) -> None:
         """Arrays that are changed must be writable, and must not share memory with others in part."""
@@ -143,13 +145,13 @@ class Specialization:
                         )
                     )
 
-    def explain(self, error: Exception) -> None:
-        """Fill in the message of an error raised by generated code, and name the user's line."""
+    def explained(self, error: Exception) -> Exception:
+        """An error raised by generated code with its message filled in, and the user's line as a note."""
         loc = self.place_of(error)
-        if error.args and isinstance(error.args[0], str) and len(error.args) > 1:
-            error.args = (error.args[0].format(*error.args[1:]),)
+        failure = raised(error)
         if loc is not None:
-            error.add_note(f"at {loc}\n{excerpt(loc)}".rstrip())
+            failure.add_note(f"at {loc}\n{excerpt(loc)}".rstrip())
+        return failure.with_traceback(error.__traceback__)
 
     def place_of(self, error: BaseException) -> Loc | None:
         trace, found = error.__traceback__, None

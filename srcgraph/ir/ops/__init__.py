@@ -4,6 +4,7 @@ vector       literals, casts, + - * / and negation: what derivative rules are ma
 elementwise  exp, sin, power, floor, maximum, ...: one scalar expression per element
 compare      comparisons, logic, where
 checks       everything that can raise, as nodes of their own
+effects      text written, warnings issued
 index        getitem, setitem, add_at: parts of arrays, by `srcgraph.ir.view.View`
 shape        full, arange, reshape, broadcast_to and the like
 reduce       sum, max, all, ... along axes
@@ -23,6 +24,7 @@ from srcgraph.ir.ops import (
     checks,
     compare,
     creation,
+    effects,
     elementwise,
     index,
     linalg,
@@ -41,6 +43,7 @@ __all__ = [
     "checks",
     "compare",
     "creation",
+    "effects",
     "elementwise",
     "index",
     "linalg",

@@ -6,24 +6,22 @@ hoisted only by a pass that proves the loop reaches it. Derivatives look through
 
 from __future__ import annotations
 
-import builtins
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from srcgraph.ir.dims import Dim
+from srcgraph.ir.exceptions import exception
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Check, current_builder, define
 from srcgraph.ir.ops.compare import equal, where
 from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.text import arguments, formatted
 from srcgraph.ir.types import PY_BOOL, ScalarType, Type
 
-
-def exception(name: str) -> type[Exception]:
-    """The exception class a check names: a builtin, or one of NumPy's by its full name."""
-    found = np.linalg.LinAlgError if name == "np.linalg.LinAlgError" else getattr(builtins, name)
-    assert issubclass(found, Exception)
-    return found
+Message: TypeAlias = str | tuple[Any, ...]
+"""A text; with values, a template for them; or several arguments of an exception, see `srcgraph.ir.text`."""
 
 
 def _wrapped(i: int, n: int, *, axis: int) -> int:
@@ -245,9 +243,16 @@ check_nonzero = define(
 )
 
 
-def _that_meaning(ok: bool, *, error: str, message: str) -> bool:
+def exception_of(cls: type[Exception], message: Message, values: Sequence[Any]) -> Exception:
+    """The exception that a check raises."""
+    if isinstance(message, tuple):
+        return cls(*arguments(message, values))
+    return cls(formatted(message, values) if values else message)
+
+
+def _that_meaning(ok: bool, *values: Any, error: str, message: Message) -> bool:
     if not ok:
-        raise exception(error)(message)
+        raise exception_of(exception(error), message, values)
     return True
 
 
@@ -255,17 +260,17 @@ def _proved_that(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value |
     return inputs[0] if literal(builder, inputs[0]) else None
 
 
-def _ok_type(ok: Type, *, error: str, message: str) -> Type:
+def _ok_type(ok: Type, *values: Type, error: str, message: Message) -> Type:
     return PY_BOOL
 
 
 check_that = define(
     name="check_that",
-    doc="True; raises ``error`` with ``message`` unless ``x`` holds.",
+    doc="True; raises ``error`` with ``message``, which takes the values after ``x``, unless ``x`` holds.",
     infer=_ok_type,
     numpy=_that_meaning,
     kind="check",
     check=Check("not x", "{error}", "{message}"),
     simplify=_proved_that,
-    unchecked=lambda ok, **attrs: ok,
+    unchecked=lambda ok, *values, **attrs: ok,
 )

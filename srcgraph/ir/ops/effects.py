@@ -1,0 +1,69 @@
+"""Effects: text written, warnings issued. They run in order, once, and are never dropped."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+from srcgraph.ir.exceptions import exception
+from srcgraph.ir.op import define
+from srcgraph.ir.text import formatted
+from srcgraph.ir.types import PY_BOOL, ScalarType, Type
+
+
+def _done(*values: Type, **attrs: Any) -> ScalarType:
+    return PY_BOOL
+
+
+def show_text(text: str, *values: Any, stream: str = "stdout") -> bool:
+    """Write to a stream of `sys` as it is now."""
+    print(formatted(text, values), end="", file=getattr(sys, stream))
+    return True
+
+
+def flush_stream(*, stream: str) -> bool:
+    """Flush a stream of `sys`."""
+    print(end="", file=getattr(sys, stream), flush=True)
+    return True
+
+
+def issue_warning(*values: Any, text: str, category: str, file: str, line: int, module: str) -> bool:
+    """Warn as if from the user's line; each line has its warning once, as `warnings` filters say."""
+    cls = exception(category)
+    assert issubclass(cls, Warning)
+    warnings.warn_explicit(cls(formatted(text, values)), cls, file, line, module, _REGISTRIES.setdefault(file, {}))
+    return True
+
+
+_REGISTRIES: dict[str, dict[Any, Any]] = {}
+"""By file: what `warnings` has seen, as ``__warningregistry__`` of a module."""
+
+for _name, _stream in (("show", "stdout"), ("show_error", "stderr")):
+    define(
+        name=_name,
+        doc=f"True, once ``text``, a template that takes the values, is written to ``sys.{_stream}``.",
+        infer=_done,
+        numpy=lambda *values, text, stream=_stream: show_text(text, *values, stream=stream),
+        kind="effect",
+        helpers="effects",
+        emit={"cpu": _name},
+    )
+flush = define(
+    name="flush",
+    doc="True, once a stream of `sys` is flushed.",
+    infer=_done,
+    numpy=flush_stream,
+    kind="effect",
+    helpers="effects",
+    emit={"cpu": "flush"},
+)
+warn = define(
+    name="warn",
+    doc="True, once a warning is issued whose message is ``text``, a template that takes the values.",
+    infer=_done,
+    numpy=issue_warning,
+    kind="effect",
+    helpers="effects",
+    emit={"cpu": "warn"},
+)
