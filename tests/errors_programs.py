@@ -70,8 +70,25 @@ def f(a):
 """,
     "with": """
 def f(a):
-    with np.errstate(all="ignore"):
+    with open("values.txt") as file:
         return 1.0 / a
+""",
+    "with a lock": """
+import threading
+lock = threading.Lock()
+
+def f(a):
+    with lock:
+        return 1.0 / a
+""",
+    "errors of NumPy raised": """
+def f(x):
+    with np.errstate(divide="raise"):
+        return 1.0 / x
+""",
+    "round to digits known at run time": """
+def f(x, a):
+    return round(x[0], int(a))
 """,
     "global": """
 count = 0
@@ -243,6 +260,14 @@ def f(a):
 }
 
 TYPES: dict[str, str] = {
+    "comb of floats": """
+def f(a):
+    return math.comb(a, 2)
+""",
+    "points of different dimensions": """
+def f(a):
+    return math.dist((a, a), (a, a, a))
+""",
     "format of a float as an integer": """
 def f(a):
     raise ValueError(f"{a:d} is too large")

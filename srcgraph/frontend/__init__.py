@@ -31,6 +31,7 @@ closures     functions defined inside the one being lowered
 pythonic     Python's builtins with Python's meaning
 text         f-strings and the like: text with numbers of run time in it
 effects      raise, assert, print, warnings
+numbers      functions of math and methods of numbers that are written in Python: in arithmetic
 resolve      what users write, by the Python object it is: the ops and rules behind it
 arrays       NumPy functions about memory: views, copies, fancy indexing
 entities     what a name can mean: number, reference to an array, tuple, function, constant

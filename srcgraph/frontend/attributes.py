@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, calls, effects, lists, text
+from srcgraph.frontend import arrays, calls, effects, lists, numbers, text
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, Method, Scalar, Text, Tup
 from srcgraph.frontend.memory import ref_type, refuse
 from srcgraph.frontend.resolve import methods
@@ -102,6 +102,8 @@ def _of_number(low: Lowering, base: Entity, name: str) -> Entity:
                 return base
         if name in arrays.METHODS or name in methods():
             return Method(base, name)
+    if numbers.method_of(value, name):
+        return Method(base, name)
     raise refuse(f"attribute {name!r} of {low.shown(base)} is not supported", low.loc, kind=InferenceError)
 
 
@@ -109,6 +111,8 @@ def call_method(
     low: Lowering, receiver: Entity, name: str, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str
 ) -> Entity:
     """``receiver.name(*args)``."""
+    if name in numbers.METHODS and not args:
+        return lists.own(low, numbers.METHODS[name][0], receiver)
     if text.is_text(receiver):
         return text.method(low, receiver, name, args, kwargs)
     if isinstance(receiver, Listing):

@@ -114,7 +114,8 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
             low.loc,
             "call it outside, or write its formula",
         )
-    if (getattr(function, "__module__", None) or "").split(".")[0] == "srcgraph":
+    home = getattr(function, "__module__", None) or ""
+    if home.split(".")[0] == "srcgraph" and not home.startswith("srcgraph.frontend."):
         why = f"srcgraph.{function.__name__} cannot be called inside a compiled function"
         raise refuse(why, low.loc, "call it outside")
     inner = getattr(function, "py_func", function)

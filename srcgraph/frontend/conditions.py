@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import gast
 
-from srcgraph.frontend import arrays, branching, expressions, lists
-from srcgraph.frontend.entities import UNBOUND, Array, Choice, Const, Either, Entity, Listing, Scalar, Tup
+from srcgraph.frontend import arithmetic, arrays, branching, expressions, lists
+from srcgraph.frontend.entities import UNBOUND, Array, Choice, Const, Either, Entity, Iteration, Listing, Scalar, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Dead, chosen, refuse
 from srcgraph.frontend.truths import combined, negation, selected
@@ -108,6 +108,9 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
         items = lists.known_items(low, y)
         if isinstance(y, Listing) and (items is None or len(items) > FEW):
             found = lists.contains(low, y, x)
+            return found if isinstance(op, gast.In) else negation(low, found)
+        if isinstance(y, Iteration) and y.kind == "range":
+            found = lists.own(low, arithmetic.in_range, x, *y.parts)
             return found if isinstance(op, gast.In) else negation(low, found)
         if isinstance(y, Array):
             raise refuse("`in` is not supported for arrays", low.loc, "write np.any(x == value)")

@@ -22,6 +22,7 @@ _SCOPES = (gast.FunctionDef, gast.Lambda)
 def to_tail_form(function: gast.FunctionDef) -> tuple[gast.FunctionDef, frozenset[str]]:
     """Return the function in tail form, and the names of the variables this introduced."""
     names = {n.id for n in gast.walk(function) if isinstance(n, gast.Name)}
+    function = _WithoutBlocks().visit(function)
     exits = _Exits(names)
     out = copy.copy(function)
     out.body = exits.block(function.body)
@@ -36,6 +37,15 @@ def _test_inside(node: Any) -> Any:
     test = gast.copy_location(gast.If(node.test, node.body, leave), node.test)
     out = gast.While(_constant(True, node), [test], [])
     return gast.copy_location(out, node)
+
+
+class _WithoutBlocks(gast.NodeTransformer):
+    """The block of a ``with`` follows it: what may stand there changes nothing at its end."""
+
+    def visit_With(self, node: gast.With) -> Block:
+        self.generic_visit(node)
+        block, node.body = node.body, [_pass(node)]
+        return [node, *block]
 
 
 class _Exits:

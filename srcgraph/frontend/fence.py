@@ -14,6 +14,7 @@ SUPPORTED: frozenset[type] = frozenset(
         # statements
         gast.FunctionDef, gast.Return, gast.Assign, gast.AugAssign, gast.AnnAssign, gast.For, gast.While,
         gast.If, gast.Expr, gast.Pass, gast.Delete, gast.Break, gast.Continue, gast.Assert, gast.Raise,
+        gast.With, gast.withitem,
         # expressions
         gast.BoolOp, gast.NamedExpr, gast.BinOp, gast.UnaryOp, gast.Lambda, gast.IfExp, gast.Compare,
         gast.Call, gast.Constant, gast.Attribute, gast.Subscript, gast.Starred, gast.Name, gast.List,
@@ -38,7 +39,6 @@ WHY: dict[type, tuple[str, str]] = {
     gast.AsyncFor: ("async for", ""),
     gast.AsyncWith: ("async with", ""),
     gast.Try: ("try", "test the condition first, with an if"),
-    gast.With: ("with", ""),
     gast.Global: ("global", "return the new value, or pass an array and store into it"),
     gast.Nonlocal: ("nonlocal", "return the new value, or pass an array and store into it"),
     gast.ClassDef: ("a class defined inside a compiled function", "define it at module level"),

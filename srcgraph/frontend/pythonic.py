@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import contents, expressions, library, lists, operators
+from srcgraph.frontend import arithmetic, contents, expressions, library, lists, operators
 from srcgraph.frontend.entities import Array, Closure, Const, Entity, Iteration, Listing, Method, Partial, Scalar, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import as_index, ref_type, refuse
@@ -104,6 +104,8 @@ def len_(low: Lowering, x: Entity) -> Entity:
         return lists.len_(low, x)
     if isinstance(x, Const) and isinstance(x.value, str | tuple):
         return Const(len(x.value))
+    if isinstance(x, Iteration) and x.kind == "range":
+        return lists.own(low, arithmetic.length_of_range, *x.parts)
     if isinstance(x, Array):
         kind = ref_type(low, x)
         if not kind.ndim:
@@ -145,16 +147,6 @@ def abs_(low: Lowering, x: Entity) -> Entity:
     if isinstance(x, Const) and x.is_number:
         return Const(abs(x.value))
     return low.entity(OPS["absolute"](low.value(x, "the argument of abs()")))
-
-
-@builtin(round, 1, 2)
-def round_(low: Lowering, x: Entity, ndigits: Entity = Const(None)) -> Entity:
-    if ndigits != Const(None):
-        raise refuse("round(x, ndigits) is not supported", low.loc, "use np.round(x, ndigits)")
-    value = scalar_value(low, x, "round()")
-    return int_(
-        low, Scalar(OPS["rint"](low.builder.cast(value, FLOAT, weak=True)) if value.type.dtype.kind == "f" else value)
-    )
 
 
 def _pick(low: Lowering, x: Entity, y: Entity, op: str) -> Entity:
@@ -269,11 +261,6 @@ def _of_truths(low: Lowering, x: Entity, function: Any, neutral: bool) -> Entity
             op = "logical_and" if neutral else "logical_or"
             out = Scalar(test if other is neutral else OPS[op](test, low.value(out)))
     return out
-
-
-@builtin(pow, 2, 2)
-def pow_(low: Lowering, x: Entity, y: Entity) -> Entity:
-    return operators.binary(low, "power", x, y)
 
 
 @builtin(divmod, 2, 2)

@@ -161,7 +161,6 @@ MATH: dict[Any, MathRule] = {
     math.sqrt: _rule("sqrt", _less(0.0)),
     math.cbrt: _rule("cbrt"),
     math.pow: _rule("power", _pow_fails, overflows=True, numpy_name="power"),
-    math.hypot: _rule("hypot", overflows=True),
     math.fabs: _rule("fabs"),
     math.fmod: _rule("fmod", lambda x, y: OPS["logical_or"](OPS["isinf"](x), OPS["equal"](y, 0.0))),
     math.copysign: _rule("copysign"),

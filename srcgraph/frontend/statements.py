@@ -9,7 +9,7 @@ import gast
 import numpy as np
 
 from srcgraph.errors import InferenceError, ShapeError
-from srcgraph.frontend import contents, effects, expressions, indexing, lists, loops, operators
+from srcgraph.frontend import contents, effects, expressions, indexing, lists, loops, numbers, operators
 from srcgraph.frontend.entities import (
     NONE,
     UNBOUND,
@@ -83,6 +83,9 @@ def statement(low: Lowering, node: Any) -> None:
         case gast.Delete(targets=targets):
             for target in targets:
                 delete(low, target)
+        case gast.With(items=items):
+            for item in items:
+                enter(low, item)
         case gast.Pass() | gast.Continue():
             pass
         case _:
@@ -100,6 +103,13 @@ def function_entity(low: Lowering, node: Any) -> Closure:
     )
     name = node.name if isinstance(node, gast.FunctionDef) else "<lambda>"
     return Closure(node, name, defaults, kw_defaults, low.code)
+
+
+def enter(low: Lowering, item: gast.withitem) -> None:
+    """What stands after ``with``; its block follows as if it stood alone."""
+    entity = expressions.lower(low, item.context_expr)
+    if entity != Const(numbers.ERRSTATE) or item.optional_vars is not None:
+        raise refuse("with is supported for np.errstate(...) only", low.loc, "take what is inside out of the with")
 
 
 # -- assignment ---------------------------------------------------------------------------------

@@ -259,6 +259,13 @@ floor = unary(np.floor, None, "np.floor(x)", doc="Largest integer not above ``x`
 ceil = unary(np.ceil, None, "np.ceil(x)", doc="Smallest integer not below ``x``, as a float.", samples=_ANY)
 trunc = unary(np.trunc, None, "np.trunc(x)", doc="``x`` without its fraction.", python=(np.trunc, np.fix), samples=_ANY)
 rint = unary(np.rint, None, "np.rint(x)", doc="Nearest integer, halves to even.", samples=_ANY)
+held = define(
+    name="held",
+    doc="``x``, for what is piecewise constant in it: no derivative passes.",
+    infer=lambda x: x,
+    numpy=lambda x: x,
+    emit={"cpu": "x"},
+)
 floordiv = binary(
     np.floor_divide,
     None,

@@ -1,0 +1,283 @@
+"""Functions of numbers, in Python: compiled with the functions that use them, as if written there.
+
+Errors raised here are shown at the user's call. Integers have 64 bits: results that need more raise.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+MOST = 2**63 - 1
+TOO_LARGE = "the result needs more than 64 bits"
+
+
+def gcd(a, b):
+    if a < -MOST or b < -MOST:
+        raise OverflowError("an integer of 64 bits has no positive counterpart")
+    a, b = abs(a), abs(b)
+    while b != 0:
+        a, b = b, a % b
+    return a
+
+
+def lcm(a, b):
+    if a == 0 or b == 0:
+        return 0
+    q = abs(a) // gcd(a, b)
+    if q > MOST // abs(b):
+        raise OverflowError(TOO_LARGE)
+    return q * abs(b)
+
+
+def isqrt(n):
+    if n < 0:
+        raise ValueError("isqrt() argument must be nonnegative")
+    r = int(math.sqrt(n))
+    while r > 0 and r > n // r:
+        r -= 1
+    while r + 1 <= n // (r + 1):
+        r += 1
+    return r
+
+
+def factorial(n):
+    if n < 0:
+        raise ValueError("factorial() not defined for negative values")
+    return perm(n, n)
+
+
+def perm(n, k):
+    if n < 0:
+        raise ValueError("n must be a non-negative integer")
+    if k < 0:
+        raise ValueError("k must be a non-negative integer")
+    if k > n:
+        return 0
+    out = 1
+    for i in range(min(k, 64)):  # more factors do not fit, but for ones
+        if out > MOST // (n - i):
+            raise OverflowError(TOO_LARGE)
+        out *= n - i
+    return out
+
+
+def comb(n, k):
+    if n < 0:
+        raise ValueError("n must be a non-negative integer")
+    if k < 0:
+        raise ValueError("k must be a non-negative integer")
+    if k > n:
+        return 0
+    out = 1
+    for i in range(min(k, n - k)):
+        common = gcd(out, i + 1)
+        factor = (n - i) // ((i + 1) // common)
+        out //= common
+        if out > MOST // factor:
+            raise OverflowError(TOO_LARGE)
+        out *= factor
+    return out
+
+
+def power_modulo(a, b, m):
+    if m == 0:
+        raise ValueError("pow() 3rd argument cannot be 0")
+    if b < 0:
+        raise ValueError("a modular inverse is not supported: write it as a loop")
+    if abs(m) > 3037000499:
+        raise OverflowError("the squares of a modulus above 3037000499 need more than 64 bits")
+    out = 1 % m
+    a = a % m
+    while b > 0:
+        if b % 2 == 1:
+            out = out * a % m
+        a = a * a % m
+        b //= 2
+    return out
+
+
+def bit_length(n):
+    count = 0
+    if n < 0:
+        n = -(n + 1)
+        if (n + 1) & n == 0:  # a power of two has one bit more than the number below it
+            count = 1
+    while n > 0:
+        n >>= 1
+        count += 1
+    return count
+
+
+def is_integer(x):
+    return math.isfinite(x) and bool(np.floor(x) == x)
+
+
+def hypot(xs):
+    largest = 0.0
+    unknown = False
+    for x in xs:
+        if math.isinf(x):
+            return math.inf
+        unknown = unknown or math.isnan(x)
+        largest = max(largest, abs(x))
+    if unknown:
+        return math.nan
+    if largest == 0.0:
+        return 0.0
+    total = 0.0
+    for x in xs:
+        total += (x / largest) * (x / largest)
+    out = largest * math.sqrt(total)
+    if math.isinf(out):
+        raise OverflowError("math range error")
+    return out
+
+
+def remainder(x, y):
+    """The IEEE remainder: exact, by that of the absolute values."""
+    if math.isnan(x) or math.isnan(y):
+        return x + y
+    if math.isinf(x) or y == 0.0:
+        raise ValueError("math domain error")
+    if math.isinf(y):
+        return x
+    size, width = abs(x), abs(y)
+    m = math.fmod(size, width)
+    c = width - m
+    if m < c:
+        r = m
+    elif m > c:
+        r = -c
+    else:
+        r = m - 2.0 * math.fmod(0.5 * (size - m), width)
+    return math.copysign(1.0, x) * r
+
+
+def modf(x):
+    if math.isinf(x):
+        return math.copysign(0.0, x), x
+    if math.isnan(x):
+        return x, x
+    whole = math.copysign(float(np.trunc(x)), x)
+    return math.copysign(x - whole, x), whole
+
+
+def frexp(x):
+    if x == 0.0 or not math.isfinite(x):
+        return x, 0
+    exponent = 0
+    while abs(x) >= 1.0:
+        x *= 0.5
+        exponent += 1
+    while abs(x) < 0.5:
+        x *= 2.0
+        exponent -= 1
+    return x, exponent
+
+
+def ldexp(x, n):
+    """Scaled in steps that round once only: below the normal numbers with 53 bits to spare."""
+    if x == 0.0 or not math.isfinite(x):
+        return x
+    n = max(min(n, 5000), -5000)
+    while n > 1023:
+        x *= 2.0**1023
+        n -= 1023
+    while n < -1022:
+        x *= 2.0**-969
+        n += 969
+    x *= 2.0**n
+    if math.isinf(x):
+        raise OverflowError("math range error")
+    return x
+
+
+def isclose(a, b, rel_tol, abs_tol):
+    if rel_tol < 0.0 or abs_tol < 0.0:
+        raise ValueError("tolerances must be non-negative")
+    if a == b:
+        return True
+    if math.isinf(a) or math.isinf(b):
+        return False
+    off = abs(b - a)
+    return off <= abs(rel_tol * b) or off <= abs(rel_tol * a) or off <= abs_tol
+
+
+def product(xs, start):
+    for x in xs:
+        start = start * x
+    return start
+
+
+def length_of_range(start, stop, step):
+    if step > 0:
+        return (stop - start + step - 1) // step if start < stop else 0
+    return (start - stop - step - 1) // -step if start > stop else 0
+
+
+def in_range(x, start, stop, step):
+    inside = start <= x < stop if step > 0 else stop < x <= start
+    return inside and (x - start) % step == 0
+
+
+def round_integer(n, digits):
+    """To a multiple of a power of ten, halves to the even one."""
+    if digits >= 0:
+        return n
+    if digits < -18:
+        return 0
+    width = 1
+    for _ in range(-digits):
+        width *= 10
+    low = n // width * width
+    rest = n - low
+    if rest > width - rest or (rest == width - rest and low // width % 2 == 1):
+        return low + width
+    return low
+
+
+def round_float(x, digits):
+    """As if the exact decimal digits of ``x`` were rounded, halves to even.
+
+    ``x * 10**digits`` is computed exactly, as a sum of two floats; the quotient of the nearest whole
+    number is then the float nearest to the decimal.
+
+    References
+    ----------
+    Dekker, Numerische Mathematik 18 (1971): the product of two floats as a sum of two.
+    """
+    if x == 0.0 or not math.isfinite(x) or digits > 323:
+        return x
+    if digits > 22 or digits < -22:
+        raise ValueError("round() to more than 22 digits is not supported")
+    scale = 1.0
+    for _ in range(abs(digits)):
+        scale *= 10.0
+    size = abs(x)
+    if digits < 0:
+        if size >= 9007199254740992.0:
+            raise ValueError("round() of a float of more than 53 bits to tens is not supported")
+        rest = math.fmod(size, scale)
+        whole = (size - rest) / scale
+        half, error = scale * 0.5, 0.0
+    else:
+        scaled = size * scale
+        if scaled >= 9007199254740992.0:
+            return x
+        a = 134217729.0 * size
+        a = a - (a - size)
+        b = 134217729.0 * scale
+        b = b - (b - scale)
+        error = ((a * b - scaled) + a * (scale - b) + (size - a) * b) + (size - a) * (scale - b)
+        whole = float(np.floor(scaled))
+        rest = scaled - whole
+        half = 0.5
+    odd = math.fmod(whole, 2.0) == 1.0
+    if rest > half or (rest == half and (error > 0.0 or (error == 0.0 and odd))):
+        whole += 1.0
+    elif rest == 0.0 and odd and abs(error) == half:  # 53 bits before the point: a tie all the same
+        whole += 1.0 if error > 0.0 else -1.0
+    out = whole * scale if digits < 0 else whole / scale
+    return math.copysign(out, x)

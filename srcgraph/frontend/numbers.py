@@ -1,0 +1,179 @@
+"""Functions of `math` and methods of numbers that are written in Python, in `arithmetic`: their calls."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import arithmetic, expressions, lists, operators
+from srcgraph.frontend.entities import NONE, Array, Const, Entity, Iteration, Scalar, Tup
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.pythonic import MANY, builtin, int_, scalar_value
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import COMPOSITES, OPS
+from srcgraph.ir.types import FLOAT, INT, ArrayType
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+def integer(low: Lowering, x: Entity, what: str) -> Scalar:
+    """A Python integer."""
+    value = scalar_value(low, x, what)
+    if value.type.dtype.kind not in "iub":
+        raise refuse(f"{what} takes integers, not {describe(x)}", low.loc, "use int(...)", kind=InferenceError)
+    return Scalar(low.builder.cast(value, INT, weak=True))
+
+
+def real(low: Lowering, x: Entity, what: str) -> Scalar:
+    """A Python float."""
+    value = scalar_value(low, x, what)
+    if value.type.dtype.kind == "c":
+        raise refuse(f"{what} takes no complex numbers", low.loc, kind=InferenceError)
+    return Scalar(low.builder.cast(value, FLOAT, weak=True))
+
+
+def _integers(function: Any, written: Any, count: int) -> None:
+    @builtin(function, count, count)
+    def lower(low: Lowering, *args: Entity) -> Entity:
+        what = f"math.{function.__name__}()"
+        return lists.own(low, written, *(integer(low, a, what) for a in args))
+
+
+def _floats(function: Any, written: Any, count: int) -> None:
+    @builtin(function, count, count)
+    def lower(low: Lowering, *args: Entity) -> Entity:
+        what = f"math.{function.__name__}()"
+        return lists.own(low, written, *(real(low, a, what) for a in args))
+
+
+def _folded(function: Any, written: Any, neutral: int) -> None:
+    @builtin(function, 0, MANY)
+    def lower(low: Lowering, *args: Entity) -> Entity:
+        what = f"math.{function.__name__}()"
+        numbers = [integer(low, a, what) for a in args]
+        out: Entity = numbers[0] if numbers else Const(neutral)
+        for number in numbers[1:] or ([Const(neutral)] if numbers else []):
+            out = lists.own(low, written, out, number)
+        return out
+
+
+_integers(math.isqrt, arithmetic.isqrt, 1)
+_integers(math.factorial, arithmetic.factorial, 1)
+_integers(math.comb, arithmetic.comb, 2)
+_floats(math.remainder, arithmetic.remainder, 2)
+_floats(math.modf, arithmetic.modf, 1)
+_floats(math.frexp, arithmetic.frexp, 1)
+_folded(math.gcd, arithmetic.gcd, 0)
+_folded(math.lcm, arithmetic.lcm, 1)
+
+
+@builtin(math.perm, 1, 2)
+def perm(low: Lowering, n: Entity, k: Entity = NONE) -> Entity:
+    n = integer(low, n, "math.perm()")
+    return lists.own(low, arithmetic.perm, n, n if k == NONE else integer(low, k, "math.perm()"))
+
+
+@builtin(math.ldexp, 2, 2)
+def ldexp(low: Lowering, x: Entity, i: Entity) -> Entity:
+    return lists.own(low, arithmetic.ldexp, real(low, x, "math.ldexp()"), integer(low, i, "math.ldexp()"))
+
+
+@builtin(math.isclose, 2, 2, "rel_tol abs_tol")
+def isclose(
+    low: Lowering, a: Entity, b: Entity, rel_tol: Entity = Const(1e-09), abs_tol: Entity = Const(0.0)
+) -> Entity:
+    return lists.own(low, arithmetic.isclose, *(real(low, v, "math.isclose()") for v in (a, b, rel_tol, abs_tol)))
+
+
+@builtin(math.prod, 1, 1, "start")
+def prod(low: Lowering, xs: Entity, start: Entity = Const(1)) -> Entity:
+    if isinstance(xs, Array | Iteration) or lists.known_items(low, xs) is None:
+        return lists.own(low, arithmetic.product, xs, start)
+    for item in expressions.items_of(low, xs):
+        start = operators.binary(low, "mul", start, item)
+    return start
+
+
+@builtin(math.dist, 2, 2)
+def dist(low: Lowering, p: Entity, q: Entity) -> Entity:
+    xs, ys = expressions.items_of(low, p), expressions.items_of(low, q)
+    if len(xs) != len(ys):
+        raise refuse("both points must have the same number of dimensions", low.loc, kind=InferenceError)
+    return _hypot(low, [operators.binary(low, "sub", x, y) for x, y in zip(xs, ys, strict=True)], "math.dist()")
+
+
+@builtin(math.hypot, 0, MANY)
+def hypot(low: Lowering, *xs: Entity) -> Entity:
+    return _hypot(low, list(xs), "math.hypot()")
+
+
+def _hypot(low: Lowering, xs: list[Entity], what: str) -> Entity:
+    values = [real(low, x, what).value for x in xs]
+    if len(values) != 2:
+        return lists.own(low, arithmetic.hypot, Tup(tuple(Scalar(v) for v in values))) if values else Const(0.0)
+    out = OPS["hypot"](*values)
+    finite = OPS["logical_and"](*(OPS["isfinite"](v) for v in values))
+    bad = OPS["logical_and"](OPS["isinf"](out), finite)
+    low.builder.call_named("check_that", OPS["logical_not"](bad), error="OverflowError", message="math range error")
+    return Scalar(out)
+
+
+@builtin(builtins.round, 1, 2, "ndigits")
+def round_(low: Lowering, number: Entity, ndigits: Entity = NONE) -> Entity:
+    value = scalar_value(low, number, "round()")
+    if value.type.dtype.kind == "c":
+        raise refuse("round() takes no complex numbers", low.loc, kind=InferenceError)
+    if ndigits == NONE:
+        whole = OPS["rint"](low.builder.cast(value, FLOAT, weak=True)) if value.type.dtype.kind == "f" else value
+        return int_(low, Scalar(whole))
+    if not getattr(value.type, "weak", False):
+        digits = low.static(ndigits, "the number of digits of a NumPy number")
+        return low.entity(COMPOSITES["round"](value, digits))
+    return lists.own(low, *_rounding(low, value), integer(low, ndigits, "round()"))
+
+
+def _rounding(low: Lowering, value: Value) -> tuple[Any, Entity]:
+    if value.type.dtype.kind == "f":
+        return arithmetic.round_float, Scalar(OPS["held"](value))
+    return arithmetic.round_integer, Scalar(low.builder.cast(value, INT, weak=True))
+
+
+@builtin(builtins.pow, 2, 3)
+def pow_(low: Lowering, x: Entity, y: Entity, m: Entity = NONE) -> Entity:
+    if m == NONE:
+        return operators.binary(low, "power", x, y)
+    return lists.own(low, arithmetic.power_modulo, *(integer(low, v, "pow() with a modulus") for v in (x, y, m)))
+
+
+@builtin(np.errstate, 0, 0, "all divide over under invalid")
+def errstate(low: Lowering, **kinds: Entity) -> Entity:
+    """Warnings of NumPy are not issued anyway; that they become exceptions is refused."""
+    for key, kind in kinds.items():
+        if low.static(kind, key) not in ("ignore", "warn", None):
+            raise refuse(f"np.errstate({key}={describe(kind)}) is not supported", low.loc, "test for it with an if")
+    return Const(ERRSTATE)
+
+
+ERRSTATE = object()
+"""What may stand in a `with`."""
+
+
+def of_range(low: Lowering, function: Any, r: Iteration, *before: Entity) -> Entity:
+    """A function of `arithmetic` on the three numbers of a range."""
+    return lists.own(low, function, *before, *r.parts)
+
+
+METHODS = {"bit_length": (arithmetic.bit_length, "i"), "is_integer": (arithmetic.is_integer, "f")}
+"""Methods of Python's numbers: what they are, and the kind of number that has them."""
+
+
+def method_of(value: Value, name: str) -> bool:
+    """Whether a number has a method of this name."""
+    kinds = METHODS[name][1] if name in METHODS else ""
+    return not isinstance(value.type, ArrayType) and value.type.dtype.kind in kinds

@@ -1,0 +1,51 @@
+"""Numbers at the edges of what has 64 bits, and the rounding of floats, against Python on many numbers."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+import srcgraph as sg
+
+
+def rounded(x, digits):
+    return round(x, digits)
+
+
+def test_round_is_python_s() -> None:
+    """Correctly rounded: ties that are exact, ties that only look so, few digits and many."""
+    compiled = sg.api.compile(rounded)
+    draw = random.Random(1)
+    for _ in range(4000):
+        digits = draw.choice([0, 1, 2, 3, 5, 8, 12, 15, 20, 22, -1, -2, -5])
+        x = draw.choice(
+            [
+                draw.uniform(-10, 10),
+                draw.randrange(-(10**6), 10**6) / 10 ** draw.randrange(7) + 0.5 * 10.0 ** -max(digits, 0),
+                draw.gauss(0, 1) * 10.0 ** draw.randrange(-5, 14),
+                draw.randrange(10**5) * 5 / 10 ** draw.randrange(8),
+            ]
+        )
+        assert repr(compiled(x, digits)) == repr(round(x, digits)), (x.hex(), digits)
+        n = draw.randrange(-(10**6), 10**6)
+        assert compiled(n, -abs(digits) % 7) == round(n, -abs(digits) % 7)
+        assert compiled(n, -abs(digits)) == round(n, -abs(digits))
+
+
+@pytest.mark.parametrize(
+    ("function", "args"), [(math.factorial, (21,)), (math.comb, (70, 35)), (math.lcm, (2**40, 3**30))]
+)
+def test_too_large_for_64_bits(function, args) -> None:
+    """Integers have 64 bits: what needs more raises instead of being wrong."""
+    if len(args) == 1:
+        compiled = sg.api.compile(lambda n: math.factorial(n))
+    elif function is math.comb:
+        compiled = sg.api.compile(lambda n, k: math.comb(n, k))
+    else:
+        compiled = sg.api.compile(lambda n, k: math.lcm(n, k))
+    with pytest.raises(OverflowError, match="more than 64 bits"):
+        compiled(*args)
+    small = tuple(min(a, 12) for a in args)
+    assert compiled(*small) == function(*small)
