@@ -549,6 +549,10 @@ def f(a):
     y[:] = np.zeros(4)
     return y
 """,
+    "one array to stack": """
+def f(m):
+    return np.vstack(m)
+""",
     "concatenate": """
 def f(x, m):
     return np.concatenate((x, m))

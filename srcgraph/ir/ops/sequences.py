@@ -43,8 +43,10 @@ def concatenate(arrays: Any, axis: int = 0) -> Value:
 
 
 def _arrays(arrays: Any) -> list[Value]:
+    if not isinstance(arrays, tuple):  # NumPy takes the rows of one array for the parts, however many they are
+        raise InferenceError("a tuple or list of arrays is needed, not one array; reshape or transpose that instead")
     b = current_builder()
-    parts = [b.value(a) for a in (arrays if isinstance(arrays, tuple) else (arrays,))]
+    parts = [b.value(a) for a in arrays]
     if not parts or not all(isinstance(p.type, ArrayType) and p.type.ndim for p in parts):
         raise InferenceError("a tuple or list of arrays of at least one axis is needed")
     dtype = common_dtype([p.type for p in parts])
