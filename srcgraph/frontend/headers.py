@@ -39,7 +39,7 @@ from srcgraph.frontend.entities import (
     sources_of,
 )
 from srcgraph.frontend.exchange import Exchanged, homes
-from srcgraph.frontend.join import describe, join_type
+from srcgraph.frontend.join import SAME_WIDTH, as_joined, cannot_be, describe, join_type
 from srcgraph.frontend.memory import chosen, new_array, read, ref_type
 from srcgraph.ir.dims import UNKNOWN, as_dim
 from srcgraph.ir.graph import Value
@@ -178,8 +178,11 @@ def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> S
             shape = shape_of(low, inner, ends, name)
         return Later(shape, name not in low.internal)
     if _is_number(entry) and _is_number(end):
-        type = join_type(number_type(entry), number_type(end))
-        return Number(type) if isinstance(type, ScalarType) else Broken(_differs(name, entry, end))
+        before, after = _known_type(entry), _known_type(end)
+        type = join_type(before, after)
+        if not isinstance(type, ScalarType) or cannot_be(before, after):
+            return Broken(f"{name!r} is {before} before the loop and {after} after an iteration", SAME_WIDTH)
+        return Number(type)
     if isinstance(entry, Array) and isinstance(end, Array):
         return _widen_arrays(low, entry, end, ends, name)
     if isinstance(entry, Listing) and isinstance(end, Listing):
@@ -345,10 +348,16 @@ def _is_number(entity: Entity) -> bool:
 
 
 def number_type(entity: Entity) -> ScalarType:
+    return replace(_known_type(entity), value=None)
+
+
+def _known_type(entity: Entity) -> ScalarType:
+    """The type of a number, with its value where it is known."""
     if isinstance(entity, Const):
-        return ScalarType(np.dtype(type(entity.value)), weak=True)
+        known = as_dim(entity.value) if type(entity.value) is int else None
+        return ScalarType(np.dtype(type(entity.value)), weak=True, value=known)
     assert isinstance(entity, Scalar) and isinstance(entity.value.type, ScalarType)
-    return replace(entity.value.type, value=None)
+    return entity.value.type
 
 
 # -- leaves: the values a shape is made of --------------------------------------------------------
@@ -386,7 +395,7 @@ def leaf_values(low: Lowering, shape: Shape, entity: Entity) -> list[Value]:
         return [low.arbitrary(t, UNKNOWN.symbols()) for _, t in leaf_types(shape)]
     match shape:
         case Number(type=type):
-            return [low.builder.cast(low.value(entity), type.dtype, type.weak)]
+            return [as_joined(low, low.value(entity), type)]
         case Buffer():
             assert isinstance(entity, Array)
             return [read(low, entity)]

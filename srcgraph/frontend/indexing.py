@@ -10,7 +10,7 @@ import gast
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import arrays, choices, expressions, lists
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, SliceOf, Tup
-from srcgraph.frontend.join import describe, join_type
+from srcgraph.frontend.join import SAME_WIDTH, as_joined, cannot_be, describe, join_type
 from srcgraph.frontend.memory import as_index, checked_index, read, ref_type, refuse, select, slice_operands
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -65,9 +65,10 @@ def _number_at(low: Lowering, items: Sequence[Entity], index: Value) -> Entity:
     values = [low.value(e) for e in items]
     common: Any = values[0].type
     for value in values[1:]:
-        common = join_type(common, value.type)
-    assert isinstance(common, ScalarType)
-    parts = [low.builder.cast(v, common.dtype, common.weak) for v in values]
+        wrong, common = cannot_be(common, value.type), join_type(common, value.type)
+        if wrong or not isinstance(common, ScalarType):
+            raise refuse("the tuple holds numbers of different kinds", low.loc, SAME_WIDTH, kind=InferenceError)
+    parts = [as_joined(low, v, common) for v in values]
     out = parts[-1]
     for k in reversed(range(len(parts) - 1)):
         out = OPS["where"](OPS["equal"](choice.tag, k), parts[k], out)

@@ -7,9 +7,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from judging import run
+from judging import Result, run
 
-from external.report import SUITES, failures, place, table
+from external.report import SUITES, page, place
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases whose names contain this")
     parser.add_argument("--write", type=Path, help="the Markdown file to write")
     options = parser.parse_args()
-    text: list[str] = []
+    found: dict[str, list[Result]] = {}
     for suite in options.suites:
         where = place(suite)
         if where is None:
@@ -35,13 +35,13 @@ def main() -> None:
                     "".join(f"\n    {v.reason[:500]} {v.place}" for v in (r.forward, r.gradient) if v.reason),
                     flush=True,
                 )
-        text += [f"## {SUITES[suite].TITLE}", "", *table(results), "", *failures(results), ""]
+        found[suite] = results
         reasons = Counter(m for r in results for m in r.forward.reason.split("; ") if r.forward.kind == "refused")
         for reason, count in reasons.most_common():
             print(f"{count:4d}  {reason}")
-    print("\n".join(text))
+    print(page(found, options.plainly))
     if options.write:
-        options.write.write_text("\n".join(text))
+        options.write.write_text(page(found, options.plainly))
 
 
 if __name__ == "__main__":

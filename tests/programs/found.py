@@ -41,3 +41,14 @@ def store_through_ellipsis(x, n):
     v[...] = 2.0 * n
     v += 1.0
     return np.sum(x)
+
+
+def search_in_small_integers(xb, n):
+    """Python's integer, then one of eight bits."""
+    s = 0
+    best = -1
+    for k in range(len(xb)):
+        s += xb[k]
+        if xb[k] > 1 - n:
+            best = xb[k]
+    return s, best
