@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from srcgraph.errors import InferenceError, ShapeError
-from srcgraph.frontend import indexing, operators
+from srcgraph.frontend import indexing
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Tup, may_share
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import as_index, fit_store, new_array, put, read, ref_type, refuse, select, write
+from srcgraph.frontend.memory import as_index, new_array, read, ref_type, refuse, select, write
 from srcgraph.ir.dims import Dim, as_dim, product
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
-from srcgraph.ir.ops import searching, sequences
+from srcgraph.ir.ops import searching
 from srcgraph.ir.promote import common_dtype
-from srcgraph.ir.types import BOOL, NAME_OF, ArrayType
+from srcgraph.ir.types import NAME_OF, ArrayType
 from srcgraph.ir.view import View, transposed
 
 if TYPE_CHECKING:
@@ -326,92 +325,4 @@ def item(low: Lowering, a: Entity, *index: Entity) -> Entity:
     return Scalar(low.builder.cast(value, dtype, weak=True))
 
 
-# -- fancy indexing -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class MaskPlace:
-    """``base[mask]`` with a boolean array of the base's shape."""
-
-    base: Array
-    mask: Value
-
-    def read(self, low: Lowering) -> Value:
-        return sequences.compress(read(low, self.base), self.mask)
-
-    def store(self, low: Lowering, value: Value) -> None:
-        if value.type.ndim:
-            raise refuse(
-                "storing an array through a mask is not supported", low.loc, "write x[...] = np.where(mask, new, x)"
-            )
-        current = read(low, self.base)
-        write(low, self.base, OPS["where"](self.mask, value, current))
-
-    def update(self, low: Lowering, op: str, operand: Entity) -> None:
-        current = read(low, self.base)
-        value = low.value(operand)
-        if value.type.ndim:
-            raise refuse("changing through a mask by an array is not supported", low.loc, "use np.where")
-        new = low.builder.call_named(op, current, value)
-        write(low, self.base, OPS["where"](self.mask, low.builder.cast(new, current.type.dtype), current))
-
-
-@dataclass(frozen=True, slots=True)
-class TakePlace:
-    """``base[index]`` with an integer array for the first axis."""
-
-    base: Array
-    index: Value
-
-    def read(self, low: Lowering) -> Value:
-        return sequences.take(read(low, self.base), self.index)
-
-    def store(self, low: Lowering, value: Value) -> None:
-        base = read(low, self.base)
-        value = fit_store(low, value, self.index.type.shape + base.type.shape[1:])
-        self._put(low, sequences.put(base, value, self.index))
-
-    def update(self, low: Lowering, op: str, operand: Entity) -> None:
-        current = low.entity(self.read(low))
-        new = low.value(operators.binary(low, op, current, operand))
-        dtype = ref_type(low, self.base).dtype
-        if not np.can_cast(new.type.dtype, dtype, "same_kind"):
-            raise refuse(
-                f"cannot change an array of {dtype} in place to {new.type.dtype}", low.loc, kind=InferenceError
-            )
-        self.store(low, low.builder.cast(new, dtype))
-
-    def _put(self, low: Lowering, value: Value) -> None:
-        if self.base.view is None:
-            put(low, self.base.cell, value)
-        else:
-            write(low, self.base, value)
-
-
-def fancy_place(low: Lowering, base: Array, parts: Sequence[Entity]) -> Any:
-    """The place an index with arrays stands for: one mask over everything, or integers on the first axis."""
-    kind = ref_type(low, base)
-    trivial = all(_is_full(p) for p in parts[1:])
-    if not trivial:
-        raise refuse("an index array together with other indices is not supported", low.loc, "index one axis at a time")
-    index = low.value(as_array(low, parts[0]))
-    if index.type.dtype == BOOL:
-        if index.type.ndim != kind.ndim:
-            raise refuse("a mask must have as many axes as the array", low.loc, kind=InferenceError)
-        for own, given in zip(kind.shape, index.type.shape, strict=True):
-            if own != given:
-                sizes = low.builder.dim_value(own), low.builder.dim_value(given)
-                message = "boolean index did not match indexed array: lengths {x} and {y}"
-                low.builder.call_named("equal_size", *sizes, error="IndexError", message=message)
-        return MaskPlace(base, low.builder.retype(index, kind.shape))
-    if index.type.dtype.kind not in "iu":
-        raise refuse(f"an index array must hold integers or booleans, not {index.type}", low.loc, kind=InferenceError)
-    return TakePlace(base, index)
-
-
-def _is_full(part: Entity) -> bool:
-    ends = (getattr(part, k, 0) for k in ("start", "stop", "step"))
-    return all(e == Const(None) for e in ends)
-
-
-__all__ = ["FUNCTIONS", "METHODS", "array_from", "call", "describe", "fancy_place", "transpose"]
+__all__ = ["FUNCTIONS", "METHODS", "array_from", "call", "describe", "transpose"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, choices, expressions, lists
+from srcgraph.frontend import choices, expressions, fancy, lists
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, SliceOf, Tup
 from srcgraph.frontend.join import SAME_WIDTH, as_joined, cannot_be, describe, join_type
 from srcgraph.frontend.memory import as_index, checked_index, read, ref_type, refuse, select, slice_operands
@@ -97,7 +97,7 @@ def _place(low: Lowering, base: Array, parts: list[Entity]) -> Any:
     kind = ref_type(low, base)
     parts = _without_ellipsis(low, [_number_of(low, p) for p in parts], kind.ndim)
     if any(_is_array_index(p) for p in parts):
-        return arrays.fancy_place(low, base, parts)
+        return fancy.place(low, base, parts)
     return basic_place(low, base, parts)
 
 
@@ -115,7 +115,7 @@ def _is_array_index(part: Entity) -> bool:
 
 
 def _without_ellipsis(low: Lowering, parts: list[Entity], ndim: int) -> list[Entity]:
-    taken = sum(not (isinstance(p, Const) and p.value in (None, Ellipsis)) for p in parts)
+    taken = sum(fancy.axes_taken(low, p) for p in parts)
     if taken > ndim:
         raise refuse(
             f"too many indices: an array of {ndim} {'axis' if ndim == 1 else 'axes'} has {taken} of them",
@@ -147,7 +147,7 @@ def basic_place(low: Lowering, base: Array, parts: list[Entity]) -> Array:
             order.append(None)
             continue
         axis = len(axes)
-        selector, own = _axis_selector(low, part, shape[axis], axis)
+        selector, own = axis_selector(low, part, shape[axis], axis)
         axes.append(selector)
         operands += own
         if selector != "i":
@@ -156,7 +156,7 @@ def basic_place(low: Lowering, base: Array, parts: list[Entity]) -> Array:
     return select(low, base, View(tuple(axes), tuple(order)), operands)
 
 
-def _axis_selector(low: Lowering, part: Entity, size: Any, axis: int) -> tuple[Any, list[Value]]:
+def axis_selector(low: Lowering, part: Entity, size: Any, axis: int) -> tuple[Any, list[Value]]:
     if isinstance(part, Const) and isinstance(part.value, slice):
         part = SliceOf(Const(part.value.start), Const(part.value.stop), Const(part.value.step))
     if isinstance(part, SliceOf):

@@ -1,0 +1,289 @@
+"""Indexing with arrays: of integers or booleans, alone or beside integers, slices and None.
+
+NumPy's rules ("Advanced indexing" in its user guide): masks stand for the indices of their true
+elements; the index arrays, and integers beside them, are broadcast together; their axes come first
+in the result, unless they are next to each other, then they stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import arrays, indexing, operators
+from srcgraph.frontend.entities import Array, Const, Entity, SliceOf, Tup
+from srcgraph.frontend.memory import (
+    at_each,
+    checked_index,
+    chosen,
+    content,
+    fit_store,
+    put,
+    read,
+    ref_type,
+    refuse,
+    select,
+    write,
+)
+from srcgraph.ir.dims import product
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.ops import searching, sequences
+from srcgraph.ir.ops._loops import counted, item, with_item
+from srcgraph.ir.ops.shape import dims_of
+from srcgraph.ir.types import BOOL, INT
+from srcgraph.ir.view import View, transposed, whole
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+@dataclass(frozen=True, slots=True)
+class MaskPlace:
+    """``base[mask]`` with a boolean array of the base's shape."""
+
+    base: Array
+    mask: Value
+
+    def read(self, low: Lowering) -> Value:
+        return sequences.compress(read(low, self.base), self.mask)
+
+    def store(self, low: Lowering, value: Value) -> None:
+        if value.type.ndim:
+            by_indices(low, self.base, [self.mask]).store(low, value)
+            return
+        current = read(low, self.base)
+        write(low, self.base, OPS["where"](self.mask, value, current))
+
+    def update(self, low: Lowering, op: str, operand: Entity) -> None:
+        current = read(low, self.base)
+        value = low.value(operand)
+        if value.type.ndim:
+            by_indices(low, self.base, [self.mask]).update(low, op, operand)
+            return
+        new = low.builder.call_named(op, current, value)
+        write(low, self.base, OPS["where"](self.mask, low.builder.cast(new, current.type.dtype), current))
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPlace:
+    """Elements or parts of ``base`` at indices.
+
+    Attributes
+    ----------
+    base : Array
+        With the axes that are indexed first.
+    indices : tuple of Value
+        One for each of these axes: a number, or an array of one axis.
+    safe : tuple of bool
+        Whether each is known to be in range.
+    shape : tuple of Value
+        The lengths of the axes that replace them.
+    at : int
+        How many other axes come before those.
+    """
+
+    base: Array
+    indices: tuple[Value, ...]
+    safe: tuple[bool, ...]
+    shape: tuple[Value, ...]
+    at: int
+
+    def read(self, low: Lowering) -> Value:
+        x = read(low, self.base)
+        rest = dims_of(x)[len(self.indices) :]
+        count = self._count(low)
+
+        def step(i: Value, out: Value) -> Sequence[Value]:
+            part = OPS["getitem"](x, *self._at(low, x, i), view=self._view(x.type.ndim))
+            return (with_item(out, 0, i, part),)
+
+        (out,) = counted(count, [OPS["empty"](count, *rest, dtype=x.type.dtype)], step)
+        if len(self.shape) != 1:
+            out = OPS["reshape"](out, *self.shape, *rest)
+        return out if not self.at else _moved(out, self._order(len(rest), back=False))
+
+    def _view(self, ndim: int) -> View:
+        k = len(self.indices)
+        return View(("i",) * k + (":",) * (ndim - k), tuple(range(ndim - k)))
+
+    def _at(self, low: Lowering, x: Value, i: Value) -> list[Value]:
+        """The checked indices of the ``i``-th part."""
+        found = []
+        for axis, index in enumerate(self.indices):
+            here = item(index, 0, i) if index.type.ndim else index
+            if self.safe[axis]:
+                found.append(low.builder.cast(here, INT, weak=True))
+            else:
+                found.append(checked_index(low, here, x.type.shape[axis], axis))
+        return found
+
+    def _count(self, low: Lowering) -> Value:
+        return low.builder.dim_value(product(v.type.value for v in self.shape))
+
+    def _order(self, rest: int, back: bool) -> list[int]:
+        """Where the axes of the index go: between the others, or back to the front."""
+        own = len(self.shape)
+        moved = [*range(own, own + self.at), *range(own), *range(own + self.at, own + rest)]
+        return list(np.argsort(moved)) if back else moved
+
+    def store(self, low: Lowering, value: Value) -> None:
+        type = ref_type(low, self.base)
+        rest = type.shape[len(self.indices) :]
+        own = tuple(v.type.value for v in self.shape)
+        value = fit_store(low, value, (*rest[: self.at], *own, *rest[self.at :]))
+        value = _filled(value, [low.builder.dim_value(d) for d in (*rest[: self.at], *own, *rest[self.at :])])
+        if self.at:
+            value = _moved(value, self._order(len(rest), back=True))
+        if len(own) != 1:
+            value = OPS["reshape"](value, self._count(low), *map(low.builder.dim_value, rest))
+        at_each(low, chosen(low, self.base), lambda option: self._store_into(low, option, value))
+
+    def _store_into(self, low: Lowering, base: Array, value: Value) -> None:
+        """Store part after part, so that the last of those at equal indices stays."""
+        seen = read(low, base)
+        held = content(low, base.cell)
+        view = base.view or whole(held.type.ndim)
+
+        def step(i: Value, out: Value) -> Sequence[Value]:
+            part = select(
+                low, Array(base.cell, view, base.operands), self._view(seen.type.ndim), self._at(low, seen, i)
+            )
+            assert part.view is not None
+            return (OPS["setitem"](out, item(value, 0, i), *part.operands, view=part.view),)
+
+        (out,) = counted(self._count(low), [held], step)
+        put(low, base.cell, out)
+
+    def update(self, low: Lowering, op: str, operand: Entity) -> None:
+        """``x[index] op= operand``: read, changed, stored."""
+        new = low.value(operators.binary(low, op, low.entity(self.read(low)), operand))
+        dtype = ref_type(low, self.base).dtype
+        if not np.can_cast(new.type.dtype, dtype, "same_kind"):
+            raise refuse(
+                f"cannot change an array of {dtype} in place to {new.type.dtype}", low.loc, kind=InferenceError
+            )
+        self.store(low, low.builder.cast(new, dtype))
+
+
+def _moved(x: Value, order: Sequence[int]) -> Value:
+    return OPS["getitem"](x, view=transposed(x.type.ndim, [int(k) for k in order]))
+
+
+def _filled(value: Value, dims: Sequence[Value]) -> Value:
+    """``value`` stretched to a shape that it fits."""
+    shape = tuple(d.type.value for d in dims)
+    return value if value.type.shape == shape else OPS["broadcast_to"](value, *dims)
+
+
+# -- from an index to a place ---------------------------------------------------------------------
+
+
+def place(low: Lowering, base: Array, parts: Sequence[Entity]) -> MaskPlace | IndexPlace:
+    """The place an index with arrays stands for."""
+    parts = [_as_index(low, p) for p in parts]
+    kind = ref_type(low, base)
+    masks = [p for p in parts if isinstance(p, Value) and p.type.dtype == BOOL]
+    if len(masks) == 1 and len(parts) == 1 and masks[0].type.ndim == kind.ndim:
+        _check_mask(low, masks[0], kind.shape, 0)
+        return MaskPlace(base, low.builder.retype(masks[0], kind.shape))
+    return by_indices(low, base, parts)
+
+
+def axes_taken(low: Lowering, part: Entity) -> int:
+    """How many axes of the array one part of an index is for."""
+    if isinstance(part, Const) and part.value in (None, Ellipsis):
+        return 0
+    if isinstance(part, Array) and ref_type(low, part).dtype == BOOL:
+        return ref_type(low, part).ndim
+    return 1
+
+
+def _as_index(low: Lowering, part: Entity) -> Any:
+    """An index array as its value; other parts as they are."""
+    if not isinstance(part, Array | Tup):
+        return part
+    index = low.value(arrays.as_array(low, part))
+    if index.type.dtype.kind not in "iub":
+        raise refuse(f"an index array must hold integers or booleans, not {index.type}", low.loc, kind=InferenceError)
+    return index
+
+
+def _check_mask(low: Lowering, mask: Value, shape: Sequence[Any], axis: int) -> None:
+    for own, given in zip(shape[axis:], mask.type.shape, strict=False):
+        if own != given:
+            sizes = low.builder.dim_value(own), low.builder.dim_value(given)
+            message = "boolean index did not match indexed array: lengths {x} and {y}"
+            low.builder.call_named("equal_size", *sizes, error="IndexError", message=message)
+
+
+@dataclass(slots=True)
+class _Split:
+    """An index taken apart: what arrays index, and the basic view of the rest."""
+
+    axes: list[Any]
+    order: list[int | None]
+    operands: list[Value]
+    indexed: list[int]
+    indices: list[Value]
+    safe: list[bool]
+    places: list[int]
+
+
+def by_indices(low: Lowering, base: Array, parts: Sequence[Any]) -> IndexPlace:
+    shape = ref_type(low, base).shape
+    split = _Split([], [], [], [], [], [], [])
+    for position, part in enumerate(parts):
+        _take(low, split, shape, position, part)
+    between = split.places[-1] - split.places[0] + 1 == len(split.places)
+    kept = [p for p in range(len(parts)) if p not in split.places]
+    at = sum(p < split.places[0] for p in kept) if between else 0
+    order = (*split.indexed, *split.order)
+    view = View(tuple(split.axes), order)
+    plain = view == whole(len(split.axes))
+    arranged = base if plain else select(low, base, view, split.operands)
+    wide = [v for v in split.indices if v.type.ndim]
+    if not wide:
+        raise refuse("a single bool is not supported as an index", low.loc, "use an if")
+    together = _together(low, wide)
+    flat = iter([sequences.flat(v) if v.type.ndim != 1 else v for v in together])
+    indices = tuple(next(flat) if v.type.ndim else v for v in split.indices)
+    return IndexPlace(arranged, indices, tuple(split.safe), tuple(dims_of(together[0])), at)
+
+
+def _together(low: Lowering, values: Sequence[Value]) -> list[Value]:
+    """Index arrays broadcast to one shape."""
+    fitted = low.builder.broadcast(list(values))
+    ndim = max(v.type.ndim for v in fitted)
+    shape = [
+        next((d for d in sizes if d != 1), sizes[0])
+        for sizes in ([v.type.shape[k] for v in fitted if v.type.ndim >= -k] for k in range(-ndim, 0))
+    ]
+    return [_filled(v, [low.builder.dim_value(d) for d in shape]) for v in fitted]
+
+
+def _take(low: Lowering, split: _Split, shape: Sequence[Any], position: int, part: Any) -> None:
+    axis = len(split.axes)
+    if isinstance(part, Const) and part.value is None:
+        split.order.append(None)
+        return
+    if isinstance(part, SliceOf) or (isinstance(part, Const) and isinstance(part.value, slice)):
+        selector, own = indexing.axis_selector(low, part, shape[axis], axis)
+        split.axes.append(selector)
+        split.operands += own
+        split.order.append(axis)
+        return
+    value = part if isinstance(part, Value) else low.value(part, "the index")
+    masked = value.type.dtype == BOOL
+    if masked:
+        _check_mask(low, value, shape, axis)
+    for index in searching.nonzero(value) if masked else (value,):
+        split.indexed.append(len(split.axes))
+        split.axes.append(":")
+        split.indices.append(index)
+        split.safe.append(masked)
+    split.places.append(position)
