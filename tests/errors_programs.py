@@ -169,19 +169,21 @@ def f(x, a):
     d = x.nonsense
     return np.nonsense(b, c, d)
 """,
-    "recursion": """
+    "recursion with other types each time": """
+def nested(v, a):
+    return nested((v, v), a - 1.0) if a > 0.0 else 0.0
+
 def f(a):
-    return a * f(a - 1.0) if a > 1.0 else 1.0
+    return nested(a, a)
 """,
-    "recursion of two": """
-def even(a):
-    return odd(a - 1.0) if a > 0.0 else True
-
-def odd(a):
-    return even(a - 1.0) if a > 0.0 else False
+    "recursion that returns two kinds": """
+def walk(v, k):
+    if k == 0:
+        return v
+    return (walk(v, k - 1), k)
 
 def f(a):
-    return even(a)
+    return walk(a, int(a))
 """,
     "in a callee": """
 def square(v):
@@ -568,6 +570,13 @@ def f(m):
 }
 
 RUN_TIME: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "recursion without end": ("""
+def down(v):
+    return down(v - 1.0) if v < 1e9 else v
+
+def f(x):
+    return down(x)
+""", (1.0,)),
     "index": ("""
 def f(x, k):
     s = 0.0
@@ -795,6 +804,13 @@ def f(x):
 def f(x):
     return np.median(np.linalg.svd(x)[1])
 """, (np.eye(2),)),
+    "recursion": ("""
+def power(v, n):
+    return 1.0 if n == 0 else v * power(v, n - 1)
+
+def f(x, n):
+    return power(x, n) + 1.0
+""", (2.0, 3)),
     "index at run time": ("""
 def f(x):
     return x[3] * 2.0

@@ -13,6 +13,7 @@ from srcgraph.codegen.items import (
     Do,
     Effect,
     InnerReduce,
+    Invoke,
     Item,
     Kernel,
     Let,
@@ -28,8 +29,9 @@ from srcgraph.codegen.items import (
     all_exprs,
     refs,
 )
-from srcgraph.codegen.names import Names
+from srcgraph.codegen.names import Names, is_users
 from srcgraph.codegen.source import Places
+from srcgraph.codegen.tidy import PureCall
 from srcgraph.ir.graph import Origin, Value
 
 _AUGMENTED = (ast.Add, ast.Sub, ast.Mult, ast.Div)
@@ -38,8 +40,10 @@ _AUGMENTED = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 class Body:
     """Emits a function's items with the names chosen for its variables."""
 
-    def __init__(self, names: Names, places: Places):
+    def __init__(self, names: Names, places: Places, depth_left: str = ""):
         self.names = names
+        self.depth_left = depth_left
+        """The parameter that says how many calls deep recursion may still go."""
         self.places = places
         self.index_names: dict[Value, str] = {}
         self.enclosing: list[str] = []
@@ -92,6 +96,8 @@ class Body:
                 return [*self.aliased(item.out, item.base), ast.Expr(self.resolved(item.call))]
             case Effect():
                 return [ast.Expr(self.resolved(item.call))]
+            case Invoke():
+                return self.invoke(item)
             case Kernel():
                 return self.kernel(item)
             case Branch():
@@ -119,6 +125,19 @@ class Body:
     def aliased(self, out: Value, base: Value) -> list[ast.stmt]:
         """``out = base`` where an array before and after a change have different names."""
         return self.assign(out, self.plain(base))
+
+    def invoke(self, item: Invoke) -> list[ast.stmt]:
+        """``p, q = f(x, depth_left - 1)``; what nothing reads is ``_``."""
+        room = ast.BinOp(ast.Name(self.depth_left, ast.Load()), ast.Sub(), ast.Constant(1))
+        call = ast.Call(ast.Name(item.function, ast.Load()), [*map(self.resolved, item.args), room], [])
+        out = [s for _, base, after in item.changed for s in self.aliased(after, base)]
+        live = self.names.live.after[id(item)]
+        targets: list[ast.expr] = [self.target(v) if v in live else ast.Name("_", ast.Store()) for v in item.returned]
+        if live.isdisjoint(item.returned):
+            return [*out, ast.Expr(call)]
+        target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
+        nameless = len(item.returned) == 1 and not item.changed and not is_users(item.returned[0].name)
+        return [*out, (PureCall if nameless else ast.Assign)([target], call, lineno=0)]
 
     def stored(self, target: Value, index: Sequence[ast.expr], expr: ast.expr, combine: str) -> ast.stmt:
         at = [self.resolved(e) for e in index]

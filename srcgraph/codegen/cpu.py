@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import TypeGuard
 
 from srcgraph.codegen.body import Body
@@ -18,11 +19,12 @@ from srcgraph.codegen.outline import outlined
 from srcgraph.codegen.schedule import Scheduler
 from srcgraph.codegen.source import Places, Text, emit
 from srcgraph.codegen.storage import Copied, Interface, assign_storage
-from srcgraph.codegen.tidy import tidy
-from srcgraph.ir.closure import open_
+from srcgraph.codegen.tidy import calls_nested, tidy
+from srcgraph.ir.closure import free_values, open_
 from srcgraph.ir.graph import NOWHERE, Graph, Origin, Value
 from srcgraph.ir.op import OPS, Op
 from srcgraph.ir.types import FLOAT
+from srcgraph.ir.walk import calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +38,28 @@ class Generated:
     text : Text
     copies : tuple of Copied
         Arrays that had to be copied, and why.
+    frame : int
+        Where it recurses, and so takes as last argument how deep it may go: how many bytes of stack a
+        call needs at most.
     """
 
     name: str
     text: Text
     copies: tuple[Copied, ...]
+    frame: int = 0
 
 
-def generate(graph: Graph, interface: Interface, *, name: str = "", options: str = 'error_model="numpy"') -> Generated:
+NO_CALLEES: Mapping[str, tuple[Graph, Interface]] = MappingProxyType({})
+
+
+def generate(
+    graph: Graph,
+    interface: Interface,
+    *,
+    name: str = "",
+    options: str = 'error_model="numpy"',
+    callees: Mapping[str, tuple[Graph, Interface]] = NO_CALLEES,
+) -> Generated:
     """Write the numba module of a closed graph.
 
     Parameters
@@ -55,25 +71,99 @@ def generate(graph: Graph, interface: Interface, *, name: str = "", options: str
         Of the function; the graph's by default.
     options : str
         Passed to ``numba.njit``, as source text.
+    callees : mapping
+        The recursive functions it calls, by name. Where there are any, or it calls itself, every
+        function has one more parameter, the last: how many calls deep recursion may still go.
     """
-    plain = transparent(open_(graph))
-    scheduler = Scheduler(plain, "cpu")
-    block = scheduler.function()
-    stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface)
-    _store_back(block, stores, scheduler)
-    _drop_unused_sizes(block)
-    block.results = [block.results[k] for k in interface.returned]
-    helpers = _helpers_used(block)
-    names = Names(block, plain.params, reserved=frozenset(helpers) | {name or graph.name}, hints=scheduler.hints)
-    places = Places()
-    body = Body(names, places)
-    statements = body.block(block.items)
-    leave = _return([body.resolved(e) for e in block.results])
-    statements += body.placed([leave], _last_origin(block, interface))
-    function = _function(name or graph.name, [names.of(p) for p in plain.params], tidy(statements), options)
-    functions = outlined(function, {k: loc.line for k, loc in enumerate(places.known, 1)})
-    module = ast.Module([*_imports(functions, helpers), *functions], [])
-    return Generated(name or graph.name, emit(module, places), tuple(copies))
+    name = name or graph.name
+    module = Module({**callees, name: (graph, interface)}, options)
+    parts = [part for key, (inner, to) in module.graphs.items() for part in module.function(key, inner, to)]
+    text = emit(ast.Module([*_imports(parts, module.helpers), *parts], []), module.places)
+    frame = max(map(_frame, parts)) if module.depth_left else 0
+    return Generated(name, text, tuple(module.copies), frame)
+
+
+class Module:
+    """The functions of a module under construction, and what they share.
+
+    Parameters
+    ----------
+    graphs : mapping
+        By name: what to write, the entry last.
+    options : str
+        Passed to ``numba.njit``.
+    """
+
+    def __init__(self, graphs: Mapping[str, tuple[Graph, Interface]], options: str):
+        self.graphs = graphs
+        self.options = options
+        self.places = Places()
+        self.copies: list[Copied] = []
+        self.helpers: dict[str, str] = {}
+        self.called = {c.callee for graph, _ in graphs.values() for c in calls(graph)}
+        self.depth_left = _depth_left(graph for graph, _ in graphs.values()) if self.called else ""
+        self.unread = {key: _unread(graph) for key, (graph, _) in graphs.items()}
+
+    def function(self, name: str, graph: Graph, interface: Interface) -> list[ast.FunctionDef]:
+        """A graph as a function, and the kernels it is divided into."""
+        plain = transparent(open_(graph))
+        scheduler = Scheduler(plain, "cpu", self.unread)
+        block = scheduler.function()
+        stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface)
+        _store_back(block, stores, scheduler)
+        _drop_unused_sizes(block)
+        block.results = [block.results[k] for k in interface.returned]
+        helpers = _helpers_used(block)
+        reserved = frozenset((*helpers, *self.graphs, self.depth_left))
+        names = Names(block, plain.params, reserved=reserved, hints=scheduler.hints)
+        body = Body(names, self.places, self.depth_left)
+        statements = body.block(block.items)
+        leave = _return([body.resolved(e) for e in block.results])
+        statements = tidy(statements + body.placed([leave], _last_origin(block, interface)))
+        params = [names.of(p) for p in plain.params]
+        self.copies += copies
+        self.helpers.update(helpers)
+        if not self.depth_left:
+            return outlined(_function(name, params, statements, self.options), self.lines())
+        if name in self.called:
+            statements = [*body.placed([_too_deep(self.depth_left)], _first_origin(graph)), *statements]
+        return [_function(name, [*params, self.depth_left], calls_nested(statements), self.options)]
+
+    def lines(self) -> dict[int, int]:
+        return {k: loc.line for k, loc in enumerate(self.places.known, 1)}
+
+
+def _depth_left(graphs: Iterable[Graph]) -> str:
+    """A name for the parameter that limits recursion."""
+    taken = {p.name for graph in graphs for p in graph.params}
+    name = "depth_left"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _frame(function: ast.FunctionDef) -> int:
+    """The bytes of stack a call of a function may need: eight words for each variable, and some."""
+    names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    return 512 + 64 * (len(names) + len(function.args.args))
+
+
+def _unread(graph: Graph) -> frozenset[int]:
+    """The parameters a graph does not read, by position."""
+    read = free_values(Graph("", (), graph.nodes, graph.results))
+    return frozenset(k for k, p in enumerate(graph.params) if p not in read)
+
+
+def _too_deep(depth_left: str) -> ast.stmt:
+    error = ast.Call(ast.Name("RecursionError", ast.Load()), [ast.Constant("maximum recursion depth exceeded")], [])
+    test = ast.Compare(ast.Name(depth_left, ast.Load()), [ast.LtE()], [ast.Constant(0)])
+    return ast.If(test, [ast.Raise(error, None)], [])
+
+
+def _first_origin(graph: Graph) -> Origin:
+    """The first place of the function."""
+    found = [(n.origin.loc.line, n.origin.loc.col, k) for k, n in enumerate(graph.nodes) if n.origin.loc is not None]
+    return graph.nodes[min(found)[2]].origin if found else NOWHERE
 
 
 def _last_origin(block: Block, interface: Interface) -> Origin:

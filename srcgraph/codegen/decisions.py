@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from srcgraph.codegen import kernels
@@ -20,8 +20,10 @@ NEST_LIMIT = 24
 class Decisions:
     """What is decided about an open graph before its items are made."""
 
-    def __init__(self, graph: Graph, target: str):
+    def __init__(self, graph: Graph, target: str, unread: Mapping[str, frozenset[int]] | None = None):
         self.graph = graph
+        self.unread = unread or {}
+        """For each function called: the positions of arguments that it does not read."""
         self.uses: Uses = analyse(graph)
         self.variables: set[Value] = set()
         self.providers: dict[str, Value] = {}

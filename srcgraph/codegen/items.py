@@ -100,6 +100,23 @@ class Effect:
     origin: Origin = NOWHERE
 
 
+@dataclass(eq=False, slots=True)
+class Invoke:
+    """``returned = function(args)``, a call of another generated function.
+
+    ``changed`` are triples: the position of an argument, the array passed there, and the array after
+    the call, in the same memory.
+    """
+
+    function: str
+    args: list[ast.expr]
+    returned: list[Value]
+    changed: list[tuple[int, Value, Value]]
+    read: list[Value]
+    """The other arrays passed."""
+    origin: Origin = NOWHERE
+
+
 # -- loop nests -----------------------------------------------------------------------------------
 
 
@@ -219,7 +236,7 @@ class Loop:
     origin: Origin = NOWHERE
 
 
-Item: TypeAlias = Let | Unpack | Raise | Store | Do | Effect | Kernel | Branch | Loop
+Item: TypeAlias = Let | Unpack | Raise | Store | Do | Effect | Invoke | Kernel | Branch | Loop
 
 
 def part_exprs(part: Part) -> list[ast.expr]:
@@ -245,6 +262,8 @@ def item_exprs(item: Item) -> Sequence[ast.expr]:
             return [*item.index, item.expr]
         case Do() | Effect():
             return [item.call]
+        case Invoke():
+            return item.args
         case Kernel():
             return [*item.extents, *(e for _, e in item.fresh), *(e for p in item.parts for e in part_exprs(p))]
         case Branch():
@@ -282,6 +301,8 @@ def writes_of(item: Item) -> list[Value]:
             return list(item.values)
         case Store() | Do():
             return [item.out]
+        case Invoke():
+            return [*item.returned, *(after for _, _, after in item.changed)]
         case Kernel():
             out = [v for v, _ in item.fresh]
             out += [p.target for p in item.parts if isinstance(p, LoopStore) and p.base is not None]

@@ -18,6 +18,7 @@ from srcgraph.codegen.items import (
     Branch,
     Do,
     InnerReduce,
+    Invoke,
     Item,
     Kernel,
     Let,
@@ -137,6 +138,8 @@ class Names:
             case Store() | Do():
                 self._declare(item.out, live, line)
                 self.same_memory.append((item.out, item.base))
+            case Invoke():
+                self._invoke(item, live, line)
             case Kernel():
                 self._kernel(item, live, line)
             case Branch():
@@ -148,6 +151,15 @@ class Names:
                     self.pairs += [(value, side.values[k]) for side in (item.then, item.orelse)]
             case Loop():
                 self._loop(item, live, line)
+
+    def _invoke(self, item: Invoke, live: Live, line: int) -> None:
+        for value in item.returned:
+            self._declare(value, live, line)
+            self._conflict(value, [v for v in item.returned if v is not value])
+            self._conflict(value, (a for _, _, a in item.changed))
+        for _, base, after in item.changed:
+            self._declare(after, live, line)
+            self.same_memory.append((after, base))
 
     def _results_clash(self, item: Branch, value: Value, k: int) -> None:
         """Outputs are assigned one after another where a branch ends; what later ones read must stay."""

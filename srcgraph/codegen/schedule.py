@@ -15,9 +15,8 @@ from typing import Any
 from srcgraph.codegen import fusion, kernels
 from srcgraph.codegen.decisions import Decisions, transparent
 from srcgraph.codegen.expr import call, filled, literal, negated, number, subscript
-from srcgraph.codegen.items import Block, Branch, Do, Effect, Item, Let, Loop, Raise, Store, Unpack, ref, refs
+from srcgraph.codegen.items import Block, Branch, Do, Effect, Invoke, Item, Let, Loop, Raise, Store, Unpack, ref, refs
 from srcgraph.codegen.uses import Place, in_memory
-from srcgraph.errors import InternalError
 from srcgraph.ir.closure import open_
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.exceptions import is_known
@@ -94,7 +93,7 @@ class Scheduler(Decisions):
             case While():
                 yield self.while_(node, place)
             case Call():
-                raise InternalError("calls are inlined before code is generated")
+                yield self.invoke(node)
 
     def name(self, value: Value) -> None:
         self.variables.add(value)
@@ -260,6 +259,18 @@ class Scheduler(Decisions):
         body = self.block(node.body, place, self.entered(params))
         loop = Loop(node, tuple(params), inits, node.carry, body, node.outputs, index, bounds)
         return self.finished(loop)
+
+    def invoke(self, node: Call) -> Invoke:
+        """A call: arrays it changes stay where they are, everything else it returns."""
+        args = [self.handed_on(v) for v in node.inputs]
+        for value in node.outputs:
+            self.name(value)
+        changed = [(i, node.inputs[i], node.outputs[k]) for i, k in node.changes]
+        after = {v for _, _, v in changed}
+        at = {i for i, _ in node.changes}
+        unread = at | self.unread[node.callee]
+        read = [v for i, v in enumerate(node.inputs) if i not in unread and in_memory(v)]
+        return Invoke(node.callee, args, [v for v in node.outputs if v not in after], changed, read, node.origin)
 
     def bounds(self, node: For) -> tuple[ast.expr, ast.expr, ast.expr]:
         """The arguments of ``range``; a countdown whose index nothing reads counts up."""

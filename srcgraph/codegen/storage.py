@@ -17,6 +17,7 @@ from srcgraph.codegen.items import (
     Block,
     Branch,
     Do,
+    Invoke,
     Item,
     Kernel,
     Let,
@@ -166,6 +167,8 @@ class _Storage:
             case Store():
                 item.base = self.movable(item.base, live, item.origin, out, [item.out])
                 self.buffers[item.out] = self.of(item.base)
+            case Invoke():
+                self.invoke(item, live, out)
             case Kernel():
                 self.kernel(item, live, out)
             case Do():
@@ -174,6 +177,19 @@ class _Storage:
                 self.branch(item)
             case Loop():
                 self.loop(item, live, out)
+
+    def invoke(self, item: Invoke, live: Live, out: list[Item]) -> None:
+        """A callee may change an array only if nothing else it is given, or needed later, is in that memory."""
+        after = [v for _, _, v in item.changed]
+        for k, (position, base, value) in enumerate(item.changed):
+            others = frozenset([*item.read, *(b for _, b, _ in item.changed if b is not base)])
+            base = self.movable(base, live | others, item.origin, out, after)
+            item.args[position] = ref(base)
+            item.changed[k] = (position, base, value)
+            self.buffers[value] = self.of(base)
+        for value in item.returned:
+            if in_memory(value):
+                self.buffers[value] = frozenset({Buffer(value.name)})
 
     def let(self, item: Let) -> None:
         if not in_memory(item.value):

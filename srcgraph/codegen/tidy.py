@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from srcgraph.codegen.expr import negated
@@ -366,3 +367,52 @@ def without_dead_flags(body: Statements) -> Statements:
         return out
 
     return kept(body)
+
+
+# -- calls ----------------------------------------------------------------------------------------------
+
+
+class PureCall(ast.Assign):
+    """``t = f(...)`` of a call that changes nothing, whose result the user gave no name."""
+
+
+def calls_nested(body: Statements) -> Statements:
+    """``t = f(n - 1)`` before ``return n * t`` is ``return n * f(n - 1)``, where nothing else reads ``t``."""
+    reads = Counter(n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return _nested(body, reads)
+
+
+def _nested(body: Statements, reads: Counter[str]) -> Statements:
+    out: Statements = []
+    for node in reversed(body):
+        for inner in _inner_bodies(node):
+            inner[:] = _nested(inner, reads)
+        name = node.targets[0].id if isinstance(node, PureCall) and isinstance(node.targets[0], ast.Name) else ""
+        following = out[-1] if out else None
+        if name and reads[name] == 1 and isinstance(following, ast.Assign | ast.AugAssign | ast.Return | ast.Expr):
+            if _reads_once(following.value, name):
+                assert isinstance(node, PureCall)
+                out[-1] = _Put(name, node.value).visit(following)
+                continue
+        out.append(node)
+    return out[::-1]
+
+
+def _inner_bodies(node: ast.stmt) -> list[Statements]:
+    return [getattr(node, part) for part in ("body", "orelse") if getattr(node, part, None)]
+
+
+def _reads_once(expr: ast.expr | None, name: str) -> bool:
+    """Whether an expression reads a name once, and always: not in a part that may be skipped."""
+    if expr is None or any(isinstance(n, ast.IfExp | ast.BoolOp) for n in ast.walk(expr)):
+        return False
+    return sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(expr)) == 1
+
+
+class _Put(ast.NodeTransformer):
+    def __init__(self, name: str, value: ast.expr):
+        self.name = name
+        self.value = value
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.value if node.id == self.name and isinstance(node.ctx, ast.Load) else node

@@ -79,6 +79,8 @@ def _index(graph: Graph, parent: Place | None, uses: Uses) -> None:
             uses.reads[value].append(Use(node, place, role))
         if isinstance(node, Apply) and (node.op.kind == "update" or node.op.name in CHANGES):
             uses.consumed.add(node.inputs[0])
+        if isinstance(node, Call):
+            uses.consumed.update(node.inputs[i] for i, _ in node.changes)
         for value in node.outputs:
             uses.defined_at[value] = place
             _mention(value, uses)
@@ -161,7 +163,7 @@ def _overwritten(graph: Graph, uses: Uses) -> set[Value]:
                 params = carry_params(node)
                 taken |= {c for c, p in zip(node.carry, params, strict=True) if p in uses.consumed and in_memory(c)}
             case Call():
-                pass
+                taken.update(node.inputs[i] for i, _ in node.changes)
         uses.overwrites[graph].extend((position, v) for v in taken)
         own.update(node.outputs)
         outer |= taken - own

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, calls, contents, headers, indexing, library, loops, operators
+from srcgraph.frontend import arrays, calls, choices, contents, headers, indexing, library, loops, operators
 from srcgraph.frontend.contents import content, is_growing, length, new_list, part_array, put_content
 from srcgraph.frontend.entities import (
     NONE,
@@ -138,6 +138,8 @@ def subscript(low: Lowering, base: Listing, index: Entity, hint: str = "") -> En
         if not held.items:
             in_range(low, index, held)
             raise Dead
+        if all(map(choices.choosable, held.items)):  # functions, strings: there are not numbers for them
+            return choices.picked(low, held.items, as_index(low, low.value(index), "the index of a list"), "list")
         held = turn_to_rows(low, base, held, contents.joint_kind(low, (held, low.state)))
     at_value = in_range(low, index, held)
     return item_at(low, held, at_value, hint)

@@ -462,7 +462,8 @@ class Lowering:
                     self.state.dead = True
             return result[0] if result else Unusable(ALREADY)
         statements.block(self, node.body)
-        return self.state.names.get("<return>", NONE)
+        returned = self.state.names.get("<return>", NONE)
+        return NONE if isinstance(returned, Maybe) and returned.entity == NONE else returned
 
 
 def _unbound(name: str) -> str:

@@ -22,6 +22,7 @@ from srcgraph.ir.graph import Graph, Value
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
+    from srcgraph.frontend.recursion import Assumption
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,6 +41,11 @@ class FunctionCode:
     def is_library(self) -> bool:
         """Whether it is one of the compiler's own functions in Python."""
         return self.globals.get("__name__") == "srcgraph.frontend.library"
+
+    def is_of(self, function: types.FunctionType) -> bool:
+        """Whether this is the code of a live function."""
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        return self.identity is function.__code__ and self.globals is function.__globals__ and self.cells == cells
 
 
 def prepare(function: types.FunctionType, text: str | None = None) -> FunctionCode:
@@ -127,6 +133,7 @@ class Session:
 
     lower_callee: Callable[..., Any]
     static: frozenset[Any] = frozenset()
+    entry: FunctionCode | None = None
     graphs: dict[str, Graph] = field(default_factory=dict)
     summaries: dict[Any, Any] = field(default_factory=dict)
     active: list[Any] = field(default_factory=list)
@@ -136,6 +143,10 @@ class Session:
     guards: dict[Any, Guard] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     initial: dict[Cell, Value] = field(default_factory=dict)
+    assumed: dict[Any, Assumption] = field(default_factory=dict)
+    """By callee and skeletons: what calls of a function that is being lowered are taken to mean."""
+    passed: dict[FunctionCode, frozenset[str]] = field(default_factory=dict)
+    """Parameters of recursive functions whose literal numbers are passed at run time."""
     options: list[Entity] = field(default_factory=list)
     """What choices were made of."""
     dry: int = 0
@@ -163,10 +174,10 @@ class Session:
         return [option for _, option in sorted(out, key=lambda pair: pair[0])]
 
     def code_of(self, function: types.FunctionType) -> FunctionCode:
-        key = function
-        if key not in self.codes:
-            self.codes[key] = prepare(function)
-        return self.codes[key]
+        if function not in self.codes:
+            own = self.entry if self.entry is not None and self.entry.is_of(function) else None
+            self.codes[function] = own or prepare(function)
+        return self.codes[function]
 
     def nested_code(self, closure: Closure) -> FunctionCode:
         if closure.node not in self.codes:

@@ -32,6 +32,16 @@ from srcgraph.frontend.entities import (
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.lower import Lowering, NeedStatic
 from srcgraph.frontend.memory import read, ref_type, refuse, replaced
+from srcgraph.frontend.recursion import (
+    Passed,
+    assumed_summary,
+    deep_calls,
+    is_recursive,
+    literal_no_more,
+    refuse_lists,
+    summarised,
+    with_passed,
+)
 from srcgraph.frontend.returns import Describing, Returned
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden, Session
 from srcgraph.frontend.source import node_loc
@@ -88,6 +98,8 @@ class Lowered:
     guards: tuple[Guard, ...]
     spread: str = ""
     """The name of its ``*`` parameter."""
+    callees: dict[str, Summary] = field(default_factory=dict)
+    """Every function of the program, by the name of its graph."""
 
 
 def lower_entry(
@@ -112,14 +124,20 @@ def lower_entry(
     NeedStatic
         A number has to be made part of the signature.
     """
-    session = Session(lower_callee, static)
-    session.active.append((code, code.name))
-    summary = _lower(session, code, args, {}, code.name, private, entry=True)
+    session = Session(lower_callee, static, code)
+    key = (code, tuple(args.items()), (), sizes_of(args.values()))
+
+    def lower() -> Summary:
+        return _lower(session, code, args, {}, code.name, private, entry=not is_recursive(session, key))
+
+    with deep_calls():
+        summary = summarised(session, key, code.name, lower)
     raise_all(session.problems)
     graphs = {**session.graphs, summary.name: summary.graph}
+    callees = {s.name: s for s in (*session.summaries.values(), summary)}
     vararg = code.node.args.vararg
     spread = vararg.id if vararg is not None else ""
-    return Lowered(Program(graphs, summary.name), summary, tuple(session.guards.values()), spread)
+    return Lowered(Program(graphs, summary.name), summary, tuple(session.guards.values()), spread, callees)
 
 
 def _lower(
@@ -262,29 +280,34 @@ class _Arguments:
 def lower_callee(low: Lowering, code: FunctionCode, args: dict[str, Entity], captured: dict[str, Entity]) -> Entity:
     """Call another function of the program, lowering it the first time for these skeletons."""
     session = low.session
+    before = session.passed.get(code, frozenset())
+    args = with_passed(low, code, args)
     given = _Arguments(low)
     skeletons = {k: given.skeleton(e) for k, e in args.items()}
     inner = {k: given.skeleton(e) for k, e in captured.items()}
-    not_one = given.not_one()
     place = low.place or (low.loc if code.is_library else None)
-    key = (code, tuple(skeletons.items()), tuple(inner.items()), not_one, place)
-    if any(code is active for active, _ in session.active):
-        raise refuse(f"{code.name} calls itself; recursion is not supported yet", low.loc, "write a loop")
-    if key not in session.summaries:
+    key = (code, tuple(skeletons.items()), tuple(inner.items()), given.not_one(), place)
+    literal_no_more(low, code, skeletons)
+    summary = session.summaries.get(key)
+    if summary is None and (summary := assumed_summary(low, key)) is not None:
+        refuse_lists(low, summary)
+    if summary is None:
         name = session.graph_name(code.name)
-        session.active.append((code, name))
         known = len(session.problems)
         try:
-            summary = _lower(session, code, skeletons, inner, name, place=place)
+            summary = summarised(session, key, name, lambda: _lower(session, code, skeletons, inner, name, place=place))
         except NeedStatic as need:
             raise _at_call(low, need, args) from None
-        finally:
-            session.active.pop()
+        except Passed as needed:
+            if needed.code is not code or any(key[0] is code for key in session.assumed):
+                raise
+            session.passed[code] = before | needed.names
+            return lower_callee(low, code, args, captured)
         session.graphs[name] = summary.graph
         if len(session.problems) > known:  # found again, and reported, when what is lowered counts
             return _call(low, summary, given)
         session.summaries[key] = summary
-    return _call(low, session.summaries[key], given)
+    return _call(low, summary, given)
 
 
 def _call(low: Lowering, summary: Summary, given: _Arguments) -> Entity:
@@ -294,7 +317,8 @@ def _call(low: Lowering, summary: Summary, given: _Arguments) -> Entity:
     symbols = {name: dim for dim, name in given.names.items()}
     _bind_symbols(summary.graph, given.values, symbols)
     types = [_at_caller(low, v.type, symbols) for v in summary.graph.results]
-    outs = low.builder.call_graph(summary.name, given.values, types, [v.name for v in summary.graph.results])
+    names = ["" if isinstance(v.type, ScalarType) else v.name for v in summary.graph.results]
+    outs = low.builder.call_graph(summary.name, given.values, types, names, summary.changed)
     _refuse_overlap(low, summary, given)
     for position, k in summary.changed:
         ref = given.refs[position]

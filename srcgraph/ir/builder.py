@@ -164,10 +164,17 @@ class Builder(StraightBuilder):
             Value(names[k] if names else p.name, self.leave_type(p.type, region, p.name)) for k, p in enumerate(params)
         )
 
-    def call_graph(self, callee: str, inputs: Sequence[Value], types: Sequence[Type], names: Sequence[str]):
+    def call_graph(
+        self,
+        callee: str,
+        inputs: Sequence[Value],
+        types: Sequence[Type],
+        names: Sequence[str],
+        changes: Sequence[tuple[int, int]] = (),
+    ) -> tuple[Value, ...]:
         """Append a `Call` with results of these types."""
         outputs = tuple(self.fresh(n, t) for n, t in zip(names, types, strict=True))
-        return self._add(Call(callee, tuple(inputs), outputs, self.origin))
+        return self._add(Call(callee, tuple(inputs), outputs, tuple(changes), self.origin))
 
     def for_region(self, bounds: tuple[Value, Value, Value], name: str = "i") -> tuple[Region, Value]:
         """A new region for the body of a `For`, its index, and what is known about the index."""

@@ -163,11 +163,16 @@ class For:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Call:
-    """Call another graph of the program by name."""
+    """Call another graph of the program by name.
+
+    ``changes`` are pairs of an input and the output that is this array afterwards: the callee may
+    change it in its own memory.
+    """
 
     callee: str
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
+    changes: tuple[tuple[int, int], ...] = ()
     origin: Origin = NOWHERE
 
 

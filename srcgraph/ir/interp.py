@@ -11,8 +11,6 @@ from srcgraph.errors import InternalError
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Program, Value, While
 from srcgraph.ir.types import PYTHON_TYPE, ArrayType, ListType, ScalarType, Type
 
-RECURSION_LIMIT = 10_000
-
 
 def interpret(graph: Graph | Program, args: Sequence[Any]) -> list[Any]:
     """Run a closed graph on ``args`` and return its results.
@@ -31,7 +29,6 @@ def interpret(graph: Graph | Program, args: Sequence[Any]) -> list[Any]:
 class _Run:
     def __init__(self, graphs: Mapping[str, Graph]):
         self.graphs = graphs
-        self.depth = 0
 
     def graph(self, graph: Graph, args: Sequence[Any]) -> list[Any]:
         env: dict[Value, Any] = {}
@@ -80,12 +77,7 @@ class _Run:
         return carry
 
     def call(self, node: Call, env: dict[Value, Any]) -> list[Any]:
-        self.depth += 1
-        if self.depth > RECURSION_LIMIT:
-            raise RecursionError("maximum recursion depth exceeded")
-        out = self.graph(self.graphs[node.callee], [env[v] for v in node.inputs])
-        self.depth -= 1
-        return out
+        return self.graph(self.graphs[node.callee], [env[v] for v in node.inputs])
 
 
 def conform(x: Any, type: Type) -> Any:

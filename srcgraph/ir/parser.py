@@ -87,7 +87,8 @@ class _Scope:
 
     def call_graph(self, head: str, args: list[ast.expr], attrs: Any, outputs: Callable) -> Node:
         callee = ast.literal_eval(args[0])
-        return Call(callee, tuple(map(self.operand, args[1:])), outputs())
+        changes = ast.literal_eval(attrs["changes"]) if "changes" in attrs else ()
+        return Call(callee, tuple(map(self.operand, args[1:])), outputs(), changes)
 
     def if_(self, head: str, args: list[ast.expr], attrs: dict[str, ast.expr], outputs: Callable) -> Node:
         captures = self.operands(attrs["captures"])

@@ -146,7 +146,8 @@ class _Printer:
 
     def node(self, node: Node) -> list[str]:
         if isinstance(node, Call):
-            args = ", ".join([repr(node.callee), *map(self.operand, node.inputs)])
+            changes = [f"changes={node.changes}"] if node.changes else []
+            args = ", ".join([repr(node.callee), *map(self.operand, node.inputs), *changes])
             return self.declared(node, f"call({args})")
         assert isinstance(node, Apply)
         if node.op.name == "const":

@@ -129,8 +129,12 @@ class Rebuild:
         return out if isinstance(out, tuple) else (out,)
 
     def call(self, node: Call) -> Sequence[Value]:
+        for out in node.outputs:  # what only the call makes known is named anew: the graph may be put in twice
+            new = self.builder.new_size if isinstance(out.type, ArrayType) else self.builder.new_symbol
+            self.symbols.update({s: new(s) for s in sorted(type_symbols(out.type)) if s not in self.symbols})
         types = [substitute_type(o.type, self.symbols) for o in node.outputs]
-        return self.builder.call_graph(node.callee, self.values(node.inputs), types, [o.name for o in node.outputs])
+        names = [o.name for o in node.outputs]
+        return self.builder.call_graph(node.callee, self.values(node.inputs), types, names, node.changes)
 
     def if_(self, node: If) -> Sequence[Value]:
         cond = self.value(node.cond)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from srcgraph.ir.graph import Apply, Graph, Node, Value, node_graphs
+from srcgraph.ir.graph import Apply, Call, Graph, Node, Value, node_graphs
 from srcgraph.ir.printer import format_graph
 
 
@@ -36,7 +36,14 @@ def has_order(node: Node) -> bool:
     """Whether a node, or one inside it, may raise or have an effect, so that it must stay where it is."""
     if isinstance(node, Apply):
         return node.op.ordered
+    if isinstance(node, Call):
+        return True
     return any(has_order(n) for g in node_graphs(node) for n in g.nodes)
+
+
+def calls(graph: Graph) -> Iterator[Call]:
+    """Every call in a graph, at every depth."""
+    return (n for n in all_nodes(graph) if isinstance(n, Call))
 
 
 def definitions(graph: Graph) -> dict[Value, Node]:

@@ -42,7 +42,7 @@ class Marks:
         self.todo: list[Value] = []
         self._index(graph, None)
         for node in list(self.enclosing):
-            if isinstance(node, Apply) and node.op.ordered:
+            if isinstance(node, Call) or (isinstance(node, Apply) and node.op.ordered):
                 self.run(node)
                 self.need(node.inputs)
         self.need(graph.results if results is None else results)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import linecache
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +15,7 @@ def load(text: str, name: str) -> tuple[Callable[..., Any], str]:
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     file = f"<srcgraph {name} {digest}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    namespace: dict[str, Any] = {"__name__": f"srcgraph_generated_{digest}"}
-    exec(compile(text, file, "exec"), namespace)
-    return namespace[name], file
+    module = types.ModuleType(f"srcgraph_generated_{digest}")
+    sys.modules[module.__name__] = module  # where numba looks for functions that call themselves
+    exec(compile(text, file, "exec"), module.__dict__)
+    return getattr(module, name), file

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from srcgraph.codegen.storage import Interface
 from srcgraph.errors import InternalError, Loc, OverlapError, Problem, excerpt
 from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden
-from srcgraph.frontend.specialize import Lowered, lower_entry
+from srcgraph.frontend.specialize import Lowered, Summary, lower_entry
 from srcgraph.infer.signature import Leaves, Skeleton, TupleArg, passed_twice, skeleton_of
 from srcgraph.ir.graph import Graph
 from srcgraph.ir.types import NAME_OF
@@ -22,6 +22,7 @@ from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.inline import inline
 from srcgraph.opt.passes import Report, run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
+from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.load import load
 from srcgraph.runtime.results import Make, borrowed, maker, outputs_used
@@ -275,13 +276,17 @@ def specialize(
     """Compile a function, transformed, for the types of ``args``."""
     found, skeletons, static = lowered(code, names, args, distinct=bool(transforms))
     report = Report()
-    graph = run_passes(inline(found.program), PRIMAL, report=report)
-    version = as_is(found, graph, skeletons)
+    program = inline(found.program)
+    graphs = {n: run_passes(g, PRIMAL) for n, g in program.graphs.items() if n != program.entry}
+    graph = run_passes(program.main, PRIMAL, report=report)
+    version = as_is(found, graph, skeletons, graphs)
     for transform in transforms:
         version = transform(version)
         version = replace(version, graph=run_passes(version.graph, DERIVED, report=report))
-    generated = generate(version.graph, version.interface, name=version.name)
+    generated = generate(version.graph, version.interface, name=version.name, callees=version.callees)
     run, file = load(generated.text.text, generated.name)
+    if generated.frame:
+        run = with_depth(run, generated.frame)
     returned = version.interface.returned
     place = {k: at for at, k in enumerate(returned)}
     return Specialization(
@@ -306,12 +311,17 @@ def specialize(
     )
 
 
-def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton]) -> Version:
-    """The function itself."""
+def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton], graphs: Mapping[str, Graph]) -> Version:
+    """The function itself; ``graphs`` are the recursive functions it calls."""
     summary = found.summary
+    callees = {n: (g, _interface(found.callees[n])) for n, g in graphs.items()}
+    arguments = dict(_separately(skeletons, found.spread))
+    return Version(summary.name, graph, _interface(summary), summary.template, arguments, callees=callees)
+
+
+def _interface(summary: Summary) -> Interface:
     template = summary.template
-    interface = Interface(dict(summary.changed), sorted(outputs_used(template)), borrowed(template))
-    return Version(summary.name, graph, interface, summary.template, dict(_separately(skeletons, found.spread)))
+    return Interface(dict(summary.changed), sorted(outputs_used(template)), borrowed(template))
 
 
 def _separately(skeletons: dict[str, Skeleton], spread: str) -> Iterator[tuple[str, Skeleton]]:

@@ -6,15 +6,15 @@ the caller. A transform turns one version into another, so that transforms compo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from srcgraph.codegen.storage import Interface
 from srcgraph.errors import ArgumentError, DerivativeError, Problem
 from srcgraph.frontend.template import ArgumentView, Fixed, NewArray, Out, Template, TupleOf
 from srcgraph.infer.signature import ArrayArg, FunctionArg, ScalarArg, Skeleton, StaticArg, TupleArg
-from srcgraph.ir.graph import Graph
+from srcgraph.ir.graph import Graph, Program
 from srcgraph.ir.types import is_float
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.ad.vjp import gradient
@@ -36,6 +36,8 @@ class Version:
         Parameters that the original function changes and this version does not.
     tape : tuple of Choice
         What its loops save.
+    callees : mapping
+        The recursive functions it calls, by name.
     """
 
     name: str
@@ -45,6 +47,13 @@ class Version:
     arguments: dict[str, Skeleton]
     private: tuple[int, ...] = ()
     tape: tuple[Choice, ...] = ()
+    callees: Mapping[str, tuple[Graph, Interface]] = field(default_factory=dict)
+
+    @property
+    def program(self) -> Program:
+        """The graph with those it calls."""
+        called = {name: graph for name, (graph, _) in self.callees.items()}
+        return Program({**called, self.graph.name: self.graph}, self.graph.name)
 
 
 Transform: TypeAlias = Callable[[Version], Version]
@@ -85,7 +94,8 @@ class Gradient:
         interface = Interface({}, list(range(len(derived.graph.results))))
         private = tuple({*version.private, *version.interface.changed})
         name = f"{version.name}_grad"
-        return Version(name, derived.graph, interface, template, version.arguments, private, derived.tape)
+        arguments, callees = version.arguments, version.callees
+        return Version(name, derived.graph, interface, template, arguments, private, derived.tape, callees)
 
     # -- what is differentiated -------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While
+from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import ZERO, NoDerivative
 from srcgraph.ir.types import ListType, Type, is_float
 
@@ -52,6 +52,9 @@ def _forward(graph: Graph, varied: set[Value]) -> None:
             case Apply():
                 if differentiable(node) and not varied.isdisjoint(node.inputs):
                     varied.update(v for v in node.outputs if carries_derivative(v.type))
+            case Call():
+                if not varied.isdisjoint(node.inputs):
+                    varied.update(v for v in node.outputs if carries_derivative(v.type))
             case If():
                 _forward(node.then, varied)
                 _forward(node.orelse, varied)
@@ -79,6 +82,9 @@ def _backward(graph: Graph, useful: set[Value]) -> None:
         match node:
             case Apply():
                 if differentiable(node) and not useful.isdisjoint(node.outputs):
+                    useful.update(v for v in node.inputs if carries_derivative(v.type))
+            case Call():
+                if not useful.isdisjoint(node.outputs):
                     useful.update(v for v in node.inputs if carries_derivative(v.type))
             case If():
                 for out, x, y in zip(node.outputs, node.then.results, node.orelse.results, strict=True):

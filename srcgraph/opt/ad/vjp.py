@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.builder import Builder
-from srcgraph.ir.graph import Apply, Graph, Value, node_graphs
+from srcgraph.ir.graph import Apply, Call, Graph, Value, node_graphs
 from srcgraph.ir.op import building
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.types import ListType, ScalarType, type_symbols
@@ -80,8 +80,15 @@ def _both_sweeps(prepared: Prepared, output: int, inputs: Sequence[int], kept: S
 
 
 def _refuse_unsupported(graph: Graph, active: frozenset[Value]) -> None:
-    """Derivatives through complex numbers and lists are not there yet, and must not come out as zero."""
+    """Derivatives through recursion, complex numbers and lists are not there yet, and must not come out as zero."""
     for node in all_nodes(graph):
+        if isinstance(node, Call) and not active.isdisjoint(node.outputs):
+            problem = Problem(
+                f"the derivative passes through the recursive call of {node.callee}(), which is not supported yet",
+                node.origin.loc,
+                hint="write the recursion as a loop",
+            )
+            raise DerivativeError(problem)
         if any(isinstance(v.type, ListType) and v in active for v in node.outputs):
             problem = Problem(
                 "the second derivative of this loop is not supported: its first keeps values on a list",
