@@ -36,6 +36,7 @@ resolve      what users write, by the Python object it is: the ops and rules beh
 arrays       NumPy functions about memory: views, copies, fancy indexing
 choices      one of a few functions or constants, known only at run time: a tag and its options
 branching    actions in branches of their own, and what they give joined
+higher       functools.partial and reduce
 recursion    functions that call themselves: what a call means, as a fixpoint
 entities     what a name can mean: number, reference to an array, tuple, function, constant
 either       arrays chosen at run time: which of several it is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import operator
@@ -13,7 +14,7 @@ import gast
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, attributes, branching, comprehensions, expressions, lists, operators
+from srcgraph.frontend import arrays, attributes, branching, comprehensions, expressions, higher, lists, operators
 from srcgraph.frontend.closures import captured_names
 from srcgraph.frontend.entities import Choice, Closure, Const, Entity, Method, Partial, Scalar, SliceOf, Tup, Unusable
 from srcgraph.frontend.join import describe
@@ -82,6 +83,8 @@ def apply(low: Lowering, function: Entity, args: Sequence[Entity], kwargs: dict[
             return apply(low, function.function, [*function.args, *args], {**dict(function.kwargs), **kwargs}, hint)
         case Method(receiver=receiver, name=name):
             return attributes.call_method(low, receiver, name, args, kwargs, hint)
+        case Const(value=functools.partial() as made):
+            return apply(low, higher.of_object(low, made), args, kwargs, hint)
         case Const(value=value) if callable(value):
             return call_object(low, value, args, kwargs, hint)
     raise refuse(f"{low.shown(function)} cannot be called", low.loc, kind=InferenceError)

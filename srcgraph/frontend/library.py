@@ -260,3 +260,19 @@ def every(xs):
         if not x:
             return False
     return True
+
+
+def reduce(function, items):
+    if len(items) == 0:
+        raise TypeError("reduce() of empty iterable with no initial value")
+    out = items[0]
+    for k in range(1, len(items)):
+        out = function(out, items[k])
+    return out
+
+
+def reduce_from(function, items, start):
+    out = start
+    for item in items:
+        out = function(out, item)
+    return out

@@ -1,7 +1,9 @@
 """Functions as values: chosen at run time, kept in tuples, passed on, made by other functions."""
 # ruff: noqa: E731  (these programs do what people do)
 
+import functools
 import math
+import operator
 
 import numpy as np
 
@@ -128,3 +130,30 @@ def kernel_of_a_sum(x, n):
         for j in range(i):
             total += kernel(x[i] - x[j])
     return total
+
+
+def _line(slope, v, offset=0.0):
+    return slope * v + offset
+
+
+_STEEP = functools.partial(_line, 3.0, offset=1.0)
+_STEEPER = functools.partial(_STEEP, offset=2.0)
+
+
+def partial_made_outside(a):
+    return _STEEP(a) + _STEEPER(v=a)
+
+
+def partial_made_inside(a, b, n):
+    shifted = functools.partial(_line, b, offset=a)
+    power = functools.partial(np.power, a + 1.0)
+    f = shifted if n > 1 else functools.partial(shifted, offset=2.0 * a)
+    return f(2.0) + power(2.0) + _apply(shifted, b)
+
+
+def reduced(x, a):
+    return functools.reduce(lambda p, q: p * a + q, x, 0.5), functools.reduce(operator.add, (a, 2.0, 3.0))
+
+
+def horner(a, x):
+    return functools.reduce(lambda total, c: total * a + c, x)

@@ -1,0 +1,58 @@
+"""Functions of functions: `functools.partial` and `functools.reduce`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import calls, expressions, library, lists
+from srcgraph.frontend.entities import Array, Const, Entity, Partial, Scalar, Tup
+from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.pythonic import BUILTINS, builtin
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+def partial(low: Lowering, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str) -> Entity:
+    """``functools.partial(function, ...)`` written inside a function."""
+    if not args:
+        raise refuse("partial() needs a function", low.loc, kind=InferenceError)
+    return Partial(args[0], tuple(args[1:]), tuple(kwargs.items()))
+
+
+BUILTINS[functools.partial] = partial
+
+
+def of_object(low: Lowering, made: functools.partial) -> Partial:
+    """A partial made outside: what it holds is compiled in."""
+    args = tuple(_held(low, a) for a in made.args)
+    return Partial(Const(made.func), args, tuple((k, _held(low, v)) for k, v in made.keywords.items()))
+
+
+def _held(low: Lowering, value: object) -> Entity:
+    if isinstance(value, np.ndarray):
+        raise refuse("a partial that holds an array is not supported", low.loc, "pass the array as an argument")
+    if isinstance(value, np.generic):
+        return Scalar(low.builder.const(value))
+    if isinstance(value, tuple):
+        return Tup(tuple(_held(low, v) for v in value))
+    return Const(value)
+
+
+@builtin(functools.reduce, 2, 3)
+def reduce(low: Lowering, function: Entity, items: Entity, *start: Entity) -> Entity:
+    """``function(function(a, b), c)``: in line for a tuple, a loop for an array."""
+    if isinstance(items, Array):
+        return lists.own(low, library.reduce_from if start else library.reduce, function, items, *start)
+    rest = [*start, *expressions.items_of(low, items)]
+    if not rest:
+        raise refuse("reduce() of nothing needs a third argument", low.loc, kind=InferenceError)
+    out = rest[0]
+    for item in rest[1:]:
+        out = calls.apply(low, function, [out, item], {})
+    return out
