@@ -7,6 +7,7 @@ transpose of jvp; the gradient of users' functions against differences.
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def type_of(text: str) -> Type:
 
 
 def is_type(x: Any) -> bool:
-    return isinstance(x, str) and x[0] in "fiubc" and x not in ("left", "right")
+    return isinstance(x, str) and re.match(r"([fiubc]\d+(\[|$)|float$|int$|bool$|complex$)", x) is not None
 
 
 def draw(type: Type, domain: tuple[float, float], seed: int) -> Any:

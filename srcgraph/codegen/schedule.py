@@ -175,7 +175,7 @@ class Scheduler(Decisions):
         yield Store(node.outputs[0], base, index, expr, node.op.name == "add_at", node.origin)
 
     def library(self, node: Apply) -> Iterator[Item]:
-        args = [self.handed_in(v) for v in node.inputs]
+        args = [self.handed_in(v) for v in node.inputs[node.op.unread :]]
         out = node.outputs[0]
         exact = node.op.name == "matmul" and out.type.dtype.kind not in "fc"
         name = node.op.text(self.write.target + "_exact" * exact, out.type.dtype, node.attrs)

@@ -120,6 +120,8 @@ class Op:
     results : tuple of str
         What generated code calls several results. Rules of such an op get tuples: the cotangents (some
         None) and the results; a jvp returns one tangent per result.
+    unread : int
+        So many of the first operands are there for the derivative rules only; its text does not read them.
     samples : tuple of Sample
         What the generated tests run it on.
     """
@@ -147,6 +149,7 @@ class Op:
     fresh: bool = False
     helpers: str = "cpu"
     results: tuple[str, ...] = ()
+    unread: int = 0
     samples: tuple[Sample, ...] = ()
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:

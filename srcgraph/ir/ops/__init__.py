@@ -14,8 +14,15 @@ lists        growing lists: the user's, and the tapes of reverse mode
 creation     np.zeros, np.linspace and the like, built from the ops above
 reductions   np.sum, np.mean and the like, with any axis and keepdims
 sequences    np.concatenate, np.cumsum, np.argmax and the like: joining, scanning, selecting
-searching    np.sort, np.unique, np.histogram and the like
-numerics     np.where, np.clip, np.dot, np.linalg.norm and the like
+searching    np.sort, np.searchsorted, np.nonzero and the like
+counting     np.histogram, np.bincount, np.unique and the like
+special      scipy.special: expit, gammaln, logsumexp and the like
+numerics     np.where, np.clip, np.dot and the like
+factors      LU, Cholesky and triangular solutions, and their derivatives
+orthogonal   QR, eigenvalues, singular values, least squares, and their derivatives
+equations    np.linalg.solve, inv, det, cholesky and the like
+spectra      np.linalg.qr, eigh, svd, lstsq and the like
+norms        np.linalg.norm and cond
 _rules       derivative rules made from partials; short ways to write records
 _loops       loops in graph code
 """
@@ -23,37 +30,53 @@ _loops       loops in graph code
 from srcgraph.ir.ops import (
     checks,
     compare,
+    counting,
     creation,
     effects,
     elementwise,
+    equations,
+    factors,
     index,
     linalg,
     lists,
+    norms,
     numerics,
+    orthogonal,
     reduce,
     reductions,
     searching,
     sequences,
     shape,
     sorting,
+    special,
+    spectra,
+    tape,
     vector,
 )
 
 __all__ = [
     "checks",
     "compare",
+    "counting",
     "creation",
     "effects",
     "elementwise",
+    "equations",
+    "factors",
     "index",
     "linalg",
     "lists",
+    "norms",
     "numerics",
+    "orthogonal",
     "reduce",
     "reductions",
     "searching",
     "sequences",
     "shape",
     "sorting",
+    "special",
+    "spectra",
+    "tape",
     "vector",
 ]

@@ -35,15 +35,16 @@ def _matmul_vjp(ct: Value, out: Value, x: Value, y: Value) -> tuple[Value | None
         return mul(ct, y), mul(ct, x)
     by_x = by_y = None
     if is_float(x.type):
-        by_x = _outer(ct, y) if y.type.ndim == 1 else matmul(ct, transpose(y))
+        by_x = outer(ct, y) if y.type.ndim == 1 else matmul(ct, transpose(y))
         if x.type.ndim == 1:
             by_x = matmul(y, ct)
     if is_float(y.type):
-        by_y = _outer(x, ct) if x.type.ndim == 1 else matmul(transpose(x), ct)
+        by_y = outer(x, ct) if x.type.ndim == 1 else matmul(transpose(x), ct)
     return by_x, by_y
 
 
-def _outer(x: Value, y: Value) -> Value:
+def outer(x: Value, y: Value) -> Value:
+    """All products of an element of ``x`` and one of ``y``."""
     return mul(getitem(x, view=View((":",), (0, None))), getitem(y, view=View((":",), (None, 0))))
 
 

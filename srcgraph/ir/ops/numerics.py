@@ -11,7 +11,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import composite, current_builder, sample
 from srcgraph.ir.ops import linalg, reduce
 from srcgraph.ir.ops.compare import equal, less, less_equal, logical_and, where
-from srcgraph.ir.ops.elementwise import absolute, maximum, minimum, power, rint, root, sign, sin
+from srcgraph.ir.ops.elementwise import absolute, maximum, minimum, power, rint, sign, sin
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.reductions import as_operand, cast_to, mean, reduced
 from srcgraph.ir.ops.searching import nonzero
@@ -159,33 +159,6 @@ def tril(m: Any, k: int = 0) -> Value:
 def triu(m: Any, k: int = 0) -> Value:
     """The upper triangle of a matrix, zeros below."""
     return _triangle(m, k, lambda j, i: less_equal(i, j))
-
-
-@composite(
-    "norm",
-    python=np.linalg.norm,
-    static="ord axis keepdims",
-    samples=(
-        sample("f64[4]"),
-        sample("f64[4]", ord=1),
-        sample("f64[3, 4]", axis=1),
-        sample("f64[3, 4]"),
-        sample("f64[4]", ord=np.inf),
-    ),
-)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Value:
-    """Norm of a vector, or Frobenius norm of a matrix; derivative 0 at 0."""
-    value = as_operand(x)
-    if value.type.dtype.kind in "biu":
-        value = cast_to(value, FLOAT)
-    vector = axis is not None or value.type.ndim == 1
-    if ord in (None, 2, "fro") and (ord is None or (ord == 2 and vector) or (ord == "fro" and not vector)):
-        return root(reduced(reduce.sum_, mul(value, value), axis, keepdims))
-    if vector and ord == 1:
-        return reduced(reduce.sum_, absolute(value), axis, keepdims)
-    if vector and ord in (np.inf, -np.inf):
-        return reduced(reduce.max_ if ord > 0 else reduce.min_, absolute(value), axis, keepdims)
-    raise InferenceError(f"norm: ord={ord!r} is not supported for this number of axes")
 
 
 @composite("power_array", python=np.power, samples=(sample("f64[3]", "f64[3]", domain=(0.3, 2.0)), sample("i64[3]", 2)))

@@ -1,0 +1,144 @@
+"""Linear algebra as models are fitted and filtered with it."""
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg import cho_factor, cho_solve
+
+
+def _kernel(x, a, noise):
+    gaps = x[:, None] - x[None, :]
+    return np.exp(-0.5 * gaps * gaps / (a * a)) + noise * np.eye(len(x))
+
+
+def gaussian_process(x, y, a, b):
+    """The log-likelihood of a Gaussian process."""
+    low = np.linalg.cholesky(_kernel(x, a, b))
+    alpha = np.linalg.solve(low.T, np.linalg.solve(low, y))
+    return -0.5 * np.dot(y, alpha) - np.sum(np.log(np.diag(low))) - 0.5 * len(x) * np.log(2.0 * np.pi)
+
+
+def gaussian_process_by_factor(x, y, a, b):
+    factor = cho_factor(_kernel(x, a, b), lower=True)
+    sign, logdet = np.linalg.slogdet(_kernel(x, a, b))
+    return -0.5 * y @ cho_solve(factor, y) - 0.5 * sign * logdet
+
+
+def ridge_regression(m, f, a):
+    normal = m.T @ m + a * np.eye(m.shape[1])
+    weights = np.linalg.solve(normal, m.T @ f)
+    residual = f - m @ weights
+    return residual @ residual + a * (weights @ weights), weights
+
+
+def kalman_filter(f, a, b):
+    """A local linear trend, followed step by step."""
+    move = np.array([[1.0, 1.0], [0.0, 1.0]])
+    seen = np.array([[1.0, 0.0]])
+    state, spread = np.zeros(2), np.eye(2)
+    loglik = 0.0
+    for z in f:
+        state = move @ state
+        spread = move @ spread @ move.T + a * np.eye(2)
+        off = z - seen @ state
+        s = seen @ spread @ seen.T + b * np.eye(1)
+        gain = spread @ seen.T @ np.linalg.inv(s)
+        state = state + gain @ off
+        spread = (np.eye(2) - gain @ seen) @ spread
+        loglik -= 0.5 * (off @ np.linalg.solve(s, off) + np.log(np.linalg.det(s)))
+    return loglik, state
+
+
+def singular_system(q, y):
+    q[:] = 1.0
+    return np.linalg.solve(q, y)
+
+
+def not_positive(q):
+    return np.linalg.cholesky(q - 5.0 * np.eye(len(q)))
+
+
+def not_square(m):
+    return np.linalg.inv(m)
+
+
+def several_right_sides(qf, m):
+    return np.linalg.solve(qf + 3.0 * np.eye(len(qf)), m)
+
+
+def determinants(q):
+    sign, logdet = np.linalg.slogdet(q + np.eye(len(q)))
+    return np.linalg.det(q), sign, logdet
+
+
+def single_precision(mf):
+    normal = mf.T @ mf + np.float32(9.0) * np.eye(3, dtype=np.float32)
+    return np.linalg.inv(normal), np.linalg.slogdet(normal)[1], np.linalg.cholesky(normal)
+
+
+def orthonormal(m):
+    q, r = np.linalg.qr(m.T @ m + np.eye(3))
+    return q, r, np.abs(np.diag(r))
+
+
+def principal_components(m):
+    centred = m - np.mean(m, axis=0)
+    w, v = np.linalg.eigh(centred.T @ centred + np.diag(np.array([0.1, 0.2, 0.4])))
+    leading = v[:, -1]
+    return w, leading * leading, np.linalg.eigvalsh(centred.T @ centred + np.eye(3))
+
+
+def low_rank(m):
+    u, s, vh = np.linalg.svd(m.T @ m + np.diag(np.array([0.5, 1.0, 2.0])), full_matrices=False)
+    return (u[:, :1] * s[:1]) @ vh[:1], s
+
+
+def nuclear_and_spectral(m):
+    return np.linalg.norm(m, "nuc"), np.linalg.norm(m, 2), np.linalg.svd(m, compute_uv=False)
+
+
+def least_squares(x, y):
+    design = np.column_stack((np.ones(len(x)), x))
+    coefficients, _, rank, s = np.linalg.lstsq(design, y)
+    return coefficients, rank, s
+
+
+def pseudo_inverse(m, f):
+    return np.linalg.pinv(m.T @ m + np.eye(3)) @ (m.T @ f)
+
+
+def markov_steps(q, k):
+    p = q / np.sum(q, axis=1)[:, None]
+    return np.linalg.matrix_power(p, 3), np.linalg.matrix_rank(p)
+
+
+def norms_of_all_orders(x, m):
+    vector = np.linalg.norm(x, 3), np.linalg.norm(x, np.inf), np.linalg.norm(x, 1)
+    return vector, np.linalg.norm(m, 1), np.linalg.norm(m, np.inf), np.linalg.norm(m, axis=1)
+
+
+def condition(q):
+    return np.linalg.cond(q + 2.0 * np.eye(len(q)))
+
+
+def chain(q, m, y):
+    return np.linalg.multi_dot((y, q, m))
+
+
+def whitened(q, y):
+    low = np.tril(q) + np.eye(len(q))
+    z = scipy.linalg.solve_triangular(low, y, lower=True)
+    return z @ z, scipy.linalg.solve_triangular(low.T, y)
+
+
+def factored_once(q, y, x):
+    factors = scipy.linalg.lu_factor(q + 2.0 * np.eye(len(q)))
+    return scipy.linalg.lu_solve(factors, y), scipy.linalg.lu_solve(factors, x, trans=1)
+
+
+def stack_of_systems(q, y):
+    stack = np.stack((q + 2.0 * np.eye(len(q)), q.T + 3.0 * np.eye(len(q))))
+    return np.linalg.inv(stack), np.linalg.det(stack)
+
+
+def flow_of_a_linear_system(q, y, t):
+    return scipy.linalg.expm(t * q) @ y
