@@ -14,6 +14,7 @@ from srcgraph.ir.ops import equations, reduce, spectra
 from srcgraph.ir.ops.elementwise import absolute, power, root
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.reductions import as_operand, cast_to, normalized, reduced
+from srcgraph.ir.ops.searching import largest
 from srcgraph.ir.ops.shape import with_new_axes
 from srcgraph.ir.ops.vector import div, mul
 from srcgraph.ir.types import FLOAT
@@ -73,7 +74,7 @@ def _vector_norm(x: Value, ord: Any, axis: int, keepdims: bool) -> Value:
         raise InferenceError(f"Invalid norm order {ord!r} for vectors")
     size = absolute(x)
     if ord in (np.inf, -np.inf):
-        return spectra.largest(size, axis, keepdims) if ord > 0 else reduced(reduce.min_, size, axis, keepdims)
+        return largest(size, axis, keepdims) if ord > 0 else reduced(reduce.min_, size, axis, keepdims)
     if ord == 0:
         hits = cast_to(OPS["not_equal"](size, 0), size.type.dtype)
         return reduced(reduce.sum_, hits, axis, keepdims)
@@ -94,12 +95,12 @@ def _matrix_norm(x: Value, ord: Any, axes: tuple[int, ...], keepdims: bool) -> V
         inner, outer = (row, col) if abs(ord) == 1 else (col, row)
         sums = reduced(reduce.sum_, absolute(x), inner, False)
         outer -= outer > inner
-        out = spectra.largest(sums, outer) if ord > 0 else reduced(reduce.min_, sums, outer, False)
+        out = largest(sums, outer) if ord > 0 else reduced(reduce.min_, sums, outer, False)
     elif ord in (2, -2, "nuc"):
         others = [k for k in range(x.type.ndim) if k not in axes]
         s = spectra.svdvals(getitem(x, view=transposed(x.type.ndim, (*others, *axes))))
         last = s.type.ndim - 1
-        out = spectra.largest(s, last) if ord == 2 else reduced(_PICK[ord], s, last, False)
+        out = largest(s, last) if ord == 2 else reduced(_PICK[ord], s, last, False)
     else:
         raise InferenceError(f"Invalid norm order {ord!r} for matrices")
     return with_new_axes(out, sorted(axes)) if keepdims else out

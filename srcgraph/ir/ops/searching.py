@@ -7,7 +7,7 @@ orders NumPy may give.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,12 @@ from srcgraph.ir.dims import product
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import reduce, sorting
+from srcgraph.ir.ops._loops import chosen
 from srcgraph.ir.ops.checks import same_size
 from srcgraph.ir.ops.compare import where
 from srcgraph.ir.ops.elementwise import maximum
 from srcgraph.ir.ops.index import getitem
-from srcgraph.ir.ops.reductions import as_operand, normalized
+from srcgraph.ir.ops.reductions import as_operand, normalized, reduced
 from srcgraph.ir.ops.sequences import concatenate, flat, stack
 from srcgraph.ir.ops.shape import dims_of, reshape
 from srcgraph.ir.ops.vector import sub
@@ -35,6 +36,24 @@ def as_array(x: Any) -> Value:
         value = as_operand(x)
         return value if value.type.ndim else flat(value)
     return concatenate(tuple(flat(current_builder().value(v)) for v in x))
+
+
+def largest(x: Value, axis: Any, keepdims: bool = False) -> Value:
+    """The largest along axes, 0 where there is none."""
+    b = current_builder()
+    axes = normalized(axis, x.type.ndim)
+    sizes = [x.type.shape[k] for k in axes]
+    if all(b.proves(size - 1) for size in sizes):
+        return reduced(reduce.max_, x, axes, keepdims)
+
+    def found() -> Sequence[Value]:
+        b.learn(*(size - 1 for size in sizes))
+        return (reduced(reduce.max_, x, axes, keepdims),)
+
+    def none() -> Sequence[Value]:
+        return (reduced(reduce.sum_, x, axes, keepdims),)
+
+    return chosen(OPS["greater"](b.dim_value(product(sizes)), 0), found, none)[0]
 
 
 def ordered(x: Value, what: str) -> Value:

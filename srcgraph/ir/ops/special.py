@@ -20,8 +20,9 @@ from srcgraph.ir.op import Op, composite, current_builder, define, sample
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._rules import from_partials
 from srcgraph.ir.ops.compare import equal, less_equal, where
-from srcgraph.ir.ops.elementwise import absolute, exp, log, log1p, maximum, minimum, sign
+from srcgraph.ir.ops.elementwise import absolute, exp, held, log, log1p, maximum, minimum, sign
 from srcgraph.ir.ops.reductions import as_operand, cast_to, normalized, reduced
+from srcgraph.ir.ops.searching import largest
 from srcgraph.ir.ops.vector import add, div, mul, neg, sub
 from srcgraph.ir.promote import ufunc
 from srcgraph.ir.types import FLOAT, is_float
@@ -248,16 +249,8 @@ j1 = _one("j1", special.j1, lambda out, x: sub(j0(x), _over(out, x)), "Bessel fu
 
 # -- sums of exponentials -------------------------------------------------------------------------------------
 
-held = define(
-    name="held",
-    doc="``x``, counted as constant by derivatives.",
-    infer=lambda x: x,
-    numpy=lambda x: x.copy() if isinstance(x, np.ndarray) else x,
-    emit={"cpu": "x"},
-)
 
-
-def _shifted(a: Any, axis: Any) -> tuple[Value, Value, tuple[int, ...]]:
+def _shifted(a: Any, axis: Any, most_of: Callable) -> tuple[Value, Value, tuple[int, ...]]:
     """Floats, their maximum along axes (0 where that is infinite), and the axes."""
     b = current_builder()
     x = as_operand(a)
@@ -265,8 +258,13 @@ def _shifted(a: Any, axis: Any) -> tuple[Value, Value, tuple[int, ...]]:
         raise InferenceError("this function of complex numbers is not supported")
     x = x if x.type.dtype.kind == "f" else cast_to(x, FLOAT)
     axes = normalized(axis, x.type.ndim)
-    most = reduced(reduce.max_, x, axes, True) if axes else x
+    most = most_of(x, axes, True) if axes else x
     return x, held(where(b.call_named("isfinite", most), most, x.type.dtype.type(0))), axes
+
+
+def _maximum(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+    """The largest along axes; none raises, as in SciPy."""
+    return reduced(reduce.max_, x, axes, keepdims)
 
 
 _ROWS = (sample("f64[4]"), sample("f64[2, 3]", axis=1), sample("f32[3]"))
@@ -280,7 +278,7 @@ _ROWS = (sample("f64[4]"), sample("f64[2, 3]", axis=1), sample("f32[3]"))
 )
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -> Value:
     """``log(sum(b * exp(a)))`` along axes, without overflow."""
-    x, most, axes = _shifted(a, axis)
+    x, most, axes = _shifted(a, axis, largest)
     terms = exp(sub(x, most))
     if b is not None:
         terms = mul(current_builder().value(b), terms)
@@ -291,7 +289,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -
 @composite("softmax", python=special.softmax, static="axis", samples=_ROWS)
 def softmax(x: Any, axis: Any = None) -> Value:
     """Exponentials divided by their sum along axes, without overflow."""
-    value, most, axes = _shifted(x, axis)
+    value, most, axes = _shifted(x, axis, _maximum)
     terms = exp(sub(value, most))
     return div(terms, reduced(reduce.sum_, terms, axes, True))
 
@@ -299,6 +297,6 @@ def softmax(x: Any, axis: Any = None) -> Value:
 @composite("log_softmax", python=special.log_softmax, static="axis", samples=_ROWS)
 def log_softmax(x: Any, axis: Any = None) -> Value:
     """Logarithm of softmax."""
-    value, most, axes = _shifted(x, axis)
+    value, most, axes = _shifted(x, axis, _maximum)
     moved = sub(value, most)
     return sub(moved, log(reduced(reduce.sum_, exp(moved), axes, True)))

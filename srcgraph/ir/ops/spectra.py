@@ -12,13 +12,13 @@ from srcgraph.errors import InferenceError
 from srcgraph.ir.dims import minimum
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
-from srcgraph.ir.ops import linalg, orthogonal, reduce
-from srcgraph.ir.ops._loops import chosen, counted
+from srcgraph.ir.ops import linalg, orthogonal
+from srcgraph.ir.ops._loops import counted
 from srcgraph.ir.ops.creation import eye
 from srcgraph.ir.ops.equations import LINALG_ERROR, fine, floats, inv, matrix, single, solve, square, stacked
 from srcgraph.ir.ops.factors import column, identity_like
 from srcgraph.ir.ops.index import getitem
-from srcgraph.ir.ops.reductions import reduced
+from srcgraph.ir.ops.searching import largest
 from srcgraph.ir.ops.shape import dims_of
 from srcgraph.ir.ops.vector import add, div, mul, neg, sub
 from srcgraph.ir.types import FLOAT, INT
@@ -294,23 +294,6 @@ def matrix_rank(A: Any, tol: Any = None) -> Value:  # noqa: N803 (NumPy's names)
         size = b.cast(OPS["maximum"](m, n), x.type.dtype, False)
         tol = mul(mul(largest(s, 0), size), np.finfo(x.type.dtype).eps)
     return OPS["sum"](OPS["cast"](OPS["greater"](s, tol), dtype=INT, weak=False), axes=(0,))
-
-
-def largest(x: Value, axis: int, keepdims: bool = False) -> Value:
-    """The largest along an axis of numbers that are not negative, 0 where there is none."""
-    b = current_builder()
-    size = x.type.shape[axis]
-    if b.proves(size - 1):
-        return reduced(reduce.max_, x, axis, keepdims)
-
-    def found() -> Sequence[Value]:
-        b.learn(size - 1)
-        return (reduced(reduce.max_, x, axis, keepdims),)
-
-    def none() -> Sequence[Value]:
-        return (reduced(reduce.sum_, x, axis, keepdims),)
-
-    return chosen(OPS["greater"](b.dim_value(size), 0), found, none)[0]
 
 
 # -- matrix exponential -----------------------------------------------------------------------------------
