@@ -19,7 +19,7 @@ def logistic_loss_stable(m, mask, a):
 
 def softmax_regression(m, q):
     p = softmax(m @ m.T @ q, axis=1)
-    return -np.sum(np.log(p[:, 0])), special.log_softmax(m, axis=1)
+    return -np.sum(q * np.log(p)), special.log_softmax(m, axis=1)
 
 
 def mixture_likelihood(x, y, a, b):
