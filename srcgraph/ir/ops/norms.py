@@ -13,7 +13,7 @@ from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import equations, reduce, spectra
 from srcgraph.ir.ops.elementwise import absolute, power, root
 from srcgraph.ir.ops.index import getitem
-from srcgraph.ir.ops.reductions import as_operand, cast_to, normalized, reduced
+from srcgraph.ir.ops.reductions import as_operand, cast_to, min_array, normalized, reduced
 from srcgraph.ir.ops.searching import largest
 from srcgraph.ir.ops.shape import with_new_axes
 from srcgraph.ir.ops.vector import div, mul
@@ -74,7 +74,7 @@ def _vector_norm(x: Value, ord: Any, axis: int, keepdims: bool) -> Value:
         raise InferenceError(f"Invalid norm order {ord!r} for vectors")
     size = absolute(x)
     if ord in (np.inf, -np.inf):
-        return largest(size, axis, keepdims) if ord > 0 else reduced(reduce.min_, size, axis, keepdims)
+        return largest(size, axis, keepdims) if ord > 0 else min_array(size, axis, keepdims)
     if ord == 0:
         hits = cast_to(OPS["not_equal"](size, 0), size.type.dtype)
         return reduced(reduce.sum_, hits, axis, keepdims)
@@ -82,9 +82,6 @@ def _vector_norm(x: Value, ord: Any, axis: int, keepdims: bool) -> Value:
         return reduced(reduce.sum_, size, axis, keepdims)
     kind = size.type.dtype.type
     return power(reduced(reduce.sum_, power(size, kind(ord)), axis, keepdims), kind(1.0 / ord))
-
-
-_PICK = {-2: reduce.min_, "nuc": reduce.sum_}
 
 
 def _matrix_norm(x: Value, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Value:
@@ -95,12 +92,14 @@ def _matrix_norm(x: Value, ord: Any, axes: tuple[int, ...], keepdims: bool) -> V
         inner, outer = (row, col) if abs(ord) == 1 else (col, row)
         sums = reduced(reduce.sum_, absolute(x), inner, False)
         outer -= outer > inner
-        out = largest(sums, outer) if ord > 0 else reduced(reduce.min_, sums, outer, False)
+        out = largest(sums, outer) if ord > 0 else min_array(sums, outer)
     elif ord in (2, -2, "nuc"):
         others = [k for k in range(x.type.ndim) if k not in axes]
         s = spectra.svdvals(getitem(x, view=transposed(x.type.ndim, (*others, *axes))))
         last = s.type.ndim - 1
-        out = largest(s, last) if ord == 2 else reduced(_PICK[ord], s, last, False)
+        out = (
+            largest(s, last) if ord == 2 else min_array(s, last) if ord == -2 else reduced(reduce.sum_, s, last, False)
+        )
     else:
         raise InferenceError(f"Invalid norm order {ord!r} for matrices")
     return with_new_axes(out, sorted(axes)) if keepdims else out

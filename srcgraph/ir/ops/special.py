@@ -21,7 +21,7 @@ from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._rules import from_partials
 from srcgraph.ir.ops.compare import equal, less_equal, where
 from srcgraph.ir.ops.elementwise import absolute, exp, held, log, log1p, maximum, minimum, sign
-from srcgraph.ir.ops.reductions import as_operand, cast_to, normalized, reduced
+from srcgraph.ir.ops.reductions import as_operand, cast_to, max_array, normalized, reduced
 from srcgraph.ir.ops.searching import largest
 from srcgraph.ir.ops.vector import add, div, mul, neg, sub
 from srcgraph.ir.promote import ufunc
@@ -262,11 +262,6 @@ def _shifted(a: Any, axis: Any, most_of: Callable) -> tuple[Value, Value, tuple[
     return x, held(where(b.call_named("isfinite", most), most, x.type.dtype.type(0))), axes
 
 
-def _maximum(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
-    """The largest along axes; none raises, as in SciPy."""
-    return reduced(reduce.max_, x, axes, keepdims)
-
-
 _ROWS = (sample("f64[4]"), sample("f64[2, 3]", axis=1), sample("f32[3]"))
 
 
@@ -289,7 +284,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -
 @composite("softmax", python=special.softmax, static="axis", samples=_ROWS)
 def softmax(x: Any, axis: Any = None) -> Value:
     """Exponentials divided by their sum along axes, without overflow."""
-    value, most, axes = _shifted(x, axis, _maximum)
+    value, most, axes = _shifted(x, axis, max_array)
     terms = exp(sub(value, most))
     return div(terms, reduced(reduce.sum_, terms, axes, True))
 
@@ -297,6 +292,6 @@ def softmax(x: Any, axis: Any = None) -> Value:
 @composite("log_softmax", python=special.log_softmax, static="axis", samples=_ROWS)
 def log_softmax(x: Any, axis: Any = None) -> Value:
     """Logarithm of softmax."""
-    value, most, axes = _shifted(x, axis, _maximum)
+    value, most, axes = _shifted(x, axis, max_array)
     moved = sub(value, most)
     return sub(moved, log(reduced(reduce.sum_, exp(moved), axes, True)))
