@@ -50,7 +50,6 @@ from srcgraph.ir.ops import (
     sorting,
     special,
     spectra,
-    tape,
     vector,
 )
 
@@ -77,6 +76,5 @@ __all__ = [
     "sorting",
     "special",
     "spectra",
-    "tape",
     "vector",
 ]
