@@ -802,8 +802,9 @@ def f(x):
 """, (np.ones(3),)),
     "no derivative": ("""
 def f(x):
-    return np.median(np.linalg.svd(x)[1])
-""", (np.eye(2),)),
+    u, s, vh = np.linalg.svd(x)
+    return np.sum(u) + np.sum(s)
+""", (np.ones((3, 2)),)),
     "recursion": ("""
 def power(v, n):
     return 1.0 if n == 0 else v * power(v, n - 1)
