@@ -33,7 +33,8 @@ text         f-strings and the like: text with numbers of run time in it
 effects      raise, assert, print, warnings
 numbers      functions of math and methods of numbers that are written in Python: in arithmetic
 resolve      what users write, by the Python object it is: the ops and rules behind it
-arrays       NumPy functions about memory: views, copies, fancy indexing
+arrays       NumPy functions about memory: views and copies
+fancy        indexing with arrays of integers or booleans
 choices      one of a few functions or constants, known only at run time: a tag and its options
 branching    actions in branches of their own, and what they give joined
 higher       functools.partial and reduce
