@@ -140,7 +140,12 @@ def differentiable(record: Op | Composite, s: Sample) -> bool:
 
 def float_results(graph: Graph) -> list[int]:
     """The positions of the results that have derivatives."""
-    return [k for k, v in enumerate(graph.results) if is_float(v.type)]
+    return [k for k, v in enumerate(graph.results) if is_float(v.type) and _has_known_shape(v)]
+
+
+def _has_known_shape(value: Value) -> bool:
+    """Whether a cotangent can be drawn for a value: the lengths do not depend on what inputs hold."""
+    return all(d.const is not None for d in getattr(value.type, "shape", ()))
 
 
 def check_value(record: Op | Composite, s: Sample) -> None:

@@ -13,6 +13,7 @@ from srcgraph.frontend import indexing
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Tup, may_share
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import as_index, new_array, read, ref_type, refuse, select, write
+from srcgraph.frontend.numpy_table import FUNCTIONS, METHODS, array_function
 from srcgraph.ir.dims import Dim, as_dim, product
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -23,21 +24,6 @@ from srcgraph.ir.view import View, transposed
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
-
-FUNCTIONS: dict[Any, Callable] = {}
-METHODS: dict[str, Callable] = {}
-
-
-def array_function(*functions: Any, method: str = "") -> Callable[[Callable], Callable]:
-    """Enter the lowering of a NumPy function, and of the array method that means the same."""
-
-    def decorate(lower: Callable) -> Callable:
-        FUNCTIONS.update(dict.fromkeys(functions, lower))
-        if method:
-            METHODS[method] = lower
-        return lower
-
-    return decorate
 
 
 def call(low: Lowering, lower: Callable, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, calls, effects, lists, numbers, text
+from srcgraph.frontend import arrays, effects, lists, numbers, numpy_calls, text, views
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, Method, Scalar, Text, Tup
 from srcgraph.frontend.memory import ref_type, refuse
 from srcgraph.frontend.resolve import methods
@@ -31,7 +31,7 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return _of_number(low, base, name)
     if isinstance(base, Const) and isinstance(base.value, types.ModuleType):
         return _of_module(low, base.value, name)
-    if isinstance(base, Const) and isinstance(base.value, np.dtype | type | np.finfo | np.iinfo):
+    if isinstance(base, Const) and isinstance(base.value, np.dtype | type | np.finfo | np.iinfo | np.ufunc):
         return _python_attribute(low, base.value, name)
     if isinstance(base, Listing) and name in lists.METHODS:
         return Method(base, name)
@@ -52,7 +52,8 @@ def _of_module(low: Lowering, module: types.ModuleType, name: str) -> Entity:
 
 def _python_attribute(low: Lowering, value: Any, name: str) -> Entity:
     try:
-        return Const(getattr(value, name))
+        found = getattr(value, name)
+        return Scalar(low.builder.const(found)) if isinstance(found, np.number) else Const(found)
     except AttributeError as error:
         raise refuse(str(error), low.loc, kind=InferenceError) from None
 
@@ -61,22 +62,26 @@ def _of_array(low: Lowering, base: Array, name: str) -> Entity:
     kind: Type = ref_type(low, base)
     if not isinstance(kind, ArrayType):
         return _of_number(low, Scalar(low.value(base)), name)
-    match name:
-        case "shape":
-            return Tup(tuple(size_entity(low, d) for d in kind.shape))
-        case "size":
-            return size_entity(low, product(kind.shape))
-        case "ndim":
-            return Const(kind.ndim)
-        case "dtype":
-            return Const(kind.dtype)
-        case "T":
-            return arrays.transpose(low, base)
-        case "real" if kind.dtype.kind != "c":
-            return base
-    if name in arrays.METHODS or name in methods():
+    if name in ATTRIBUTES:
+        return ATTRIBUTES[name](low, base, kind)
+    if name in views.METHODS or name in methods():
         return Method(base, name)
     raise refuse(f"array attribute {name!r} is not supported", low.loc)
+
+
+ATTRIBUTES: dict[str, Callable[[Lowering, Array, ArrayType], Entity]] = {
+    "shape": lambda low, base, kind: Tup(tuple(size_entity(low, d) for d in kind.shape)),
+    "size": lambda low, base, kind: size_entity(low, product(kind.shape)),
+    "ndim": lambda low, base, kind: Const(kind.ndim),
+    "dtype": lambda low, base, kind: Const(kind.dtype),
+    "itemsize": lambda low, base, kind: Const(kind.dtype.itemsize),
+    "nbytes": lambda low, base, kind: size_entity(low, product(kind.shape) * kind.dtype.itemsize),
+    "T": lambda low, base, kind: arrays.transpose(low, base),
+    "mT": lambda low, base, kind: views.matrix_transpose(low, base),
+    "real": lambda low, base, kind: views.real(low, base),
+    "imag": lambda low, base, kind: views.imag(low, base),
+}
+"""Array attributes that are not called."""
 
 
 def size_entity(low: Lowering, dim: Dim) -> Entity:
@@ -86,8 +91,8 @@ def size_entity(low: Lowering, dim: Dim) -> Entity:
 def _of_number(low: Lowering, base: Entity, name: str) -> Entity:
     value = low.value(base)
     weak = getattr(value.type, "weak", False)
-    if name == "real" and value.type.dtype.kind != "c":
-        return base
+    if name in ("real", "imag"):
+        return getattr(views, name)(low, base)
     if not weak:
         match name:
             case "dtype":
@@ -98,9 +103,11 @@ def _of_number(low: Lowering, base: Entity, name: str) -> Entity:
                 return Const(0)
             case "size":
                 return Const(1)
+            case "itemsize" | "nbytes":
+                return Const(value.type.dtype.itemsize)
             case "T":
                 return base
-        if name in arrays.METHODS or name in methods():
+        if name in views.METHODS or name in methods():
             return Method(base, name)
     if numbers.method_of(value, name):
         return Method(base, name)
@@ -118,6 +125,6 @@ def call_method(
     if isinstance(receiver, Listing):
         return lists.call_method(low, receiver, name, args, kwargs)
     args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}
-    if name in arrays.METHODS:
-        return arrays.call(low, arrays.METHODS[name], [receiver, *args], kwargs)
-    return calls.call_record(low, methods()[name], [receiver, *args], kwargs, hint, numpy_flavour=True)
+    if name in views.METHODS:
+        return arrays.call(low, views.METHODS[name], [receiver, *args], kwargs)
+    return numpy_calls.call(low, getattr(np.ndarray, name), methods()[name], [receiver, *args], kwargs, hint)

@@ -14,7 +14,19 @@ import gast
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, attributes, branching, comprehensions, expressions, higher, lists, operators
+from srcgraph.frontend import (
+    arrays,
+    attributes,
+    branching,
+    comprehensions,
+    expressions,
+    higher,
+    lists,
+    numpy_calls,
+    operators,
+    ufuncs,
+    views,
+)
 from srcgraph.frontend.closures import captured_names
 from srcgraph.frontend.entities import Choice, Closure, Const, Entity, Method, Partial, Scalar, SliceOf, Tup, Unusable
 from srcgraph.frontend.join import describe
@@ -106,11 +118,14 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
         return call_math(low, function, args, kwargs, hint)
     if function in _OPERATORS and len(args) == 2 and not kwargs:
         return operators.binary(low, _OPERATORS[function], args[0], args[1], hint)
-    if function in arrays.FUNCTIONS:
-        return arrays.call(low, arrays.FUNCTIONS[function], args, kwargs)
+    if function in views.FUNCTIONS:
+        return arrays.call(low, views.FUNCTIONS[function], args, kwargs)
     record = record_of(function)
     if record is not None:
-        return call_record(low, record, args, kwargs, hint, numpy_flavour=True)
+        return numpy_calls.call(low, function, record, args, kwargs, hint)
+    ufunc = ufuncs.ufunc_of(function)
+    if ufunc is not None:
+        return ufuncs.call(low, function, ufunc, args, kwargs)
     if getattr(function, "transforms", ()):
         raise refuse(
             "calling a gradient inside a compiled function is not supported yet",

@@ -26,7 +26,7 @@ class DimCall:
     @cached_property
     def text(self) -> str:
         if self.fn in _INFIX:
-            left, right = (f"({a})" if len(a.terms) > 1 else str(a) for a in self.args)
+            left, right = (str(a) if _is_plain(a) else f"({a})" for a in self.args)
             return f"({left} {_INFIX[self.fn]} {right})"
         return f"{self.fn}({', '.join(map(str, self.args))})"
 
@@ -45,6 +45,11 @@ _FUNCTIONS = {
     "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b,
 }
+
+
+def _is_plain(dim: Dim) -> bool:
+    """Whether a text can stand beside an operator as it is: a number, a symbol or a call."""
+    return dim.const is not None or (len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1)
 
 
 def _atom_text(atom: Atom) -> str:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from srcgraph.errors import InternalError, Loc
+from srcgraph.errors import InferenceError, InternalError, Loc
 from srcgraph.ir.closure import close
 from srcgraph.ir.dims import UNKNOWN, Dim, DimCall, as_dim, prove_nonnegative, symbol
 from srcgraph.ir.graph import NOWHERE, Apply, Graph, Node, Origin, Value
 from srcgraph.ir.op import OPS, Op, building
-from srcgraph.ir.promote import Elementwise
+from srcgraph.ir.promote import Elementwise, common_dtype
 from srcgraph.ir.types import (
     INT,
     PYTHON_TYPE,
@@ -28,7 +28,7 @@ from srcgraph.ir.types import (
     Type,
     without_value,
 )
-from srcgraph.ir.view import whole
+from srcgraph.ir.view import View, whole
 
 
 @dataclass(eq=False, slots=True)
@@ -224,8 +224,24 @@ class StraightBuilder:
         return self.apply(OPS["const"], (), {"value": value}, name=name)
 
     def value(self, x: Any) -> Value:
-        """``x`` as a graph value."""
+        """``x`` as a graph value; a tuple of numbers, of arrays or of such tuples is an array."""
+        if isinstance(x, tuple):
+            return self._array_of([self.value(v) for v in x])
         return x if isinstance(x, Value) else self.const(x)
+
+    def _array_of(self, items: list[Value]) -> Value:
+        """A new array of these numbers, or of these arrays of one shape."""
+        if not items:
+            return self.call_named("empty", 0, dtype=np.dtype(float))
+        shape: tuple[Dim, ...] = items[0].type.shape
+        if any(v.type.shape != shape for v in items):
+            raise InferenceError("the items of a list used as an array must have one shape")
+        dtype = common_dtype([v.type for v in items])
+        out = self.call_named("empty", len(items), *map(self.dim_value, shape), dtype=dtype)
+        view = View(("i", *(":" for _ in shape)), tuple(range(len(shape))))
+        for k, item in enumerate(items):
+            out = self.call_named("setitem", out, self.cast(item, dtype, False), k, view=view)
+        return out
 
     def call(self, op: Op, args: Sequence[Any], attrs: dict[str, Any] | None = None, name: str = "") -> Any:
         """Use ``op`` as a user would: numbers are literals, elementwise operands promote and broadcast."""

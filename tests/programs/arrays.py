@@ -551,3 +551,25 @@ def ring_of_two_strides(x):
     for i in range(len(x)):
         out[(i + 2) % len(x)] += x[i] * x[i - 1]
     return out
+
+
+def stacked_matrices(r, q):
+    return r @ np.swapaxes(r, 1, 2), np.matmul(r, q)
+
+
+def einsum_forms(m, q):
+    a = np.einsum("ij,ik->jk", m, q)
+    b = np.einsum("ij,ij,j->i", m, m, a[:, 0])
+    return a, b, np.einsum("ii", q)
+
+
+def contracted(r):
+    return np.tensordot(r, r, axes=([0, 2], [0, 2]))
+
+
+def smoothed(x, y):
+    return np.convolve(x, [0.25, 0.5, 0.25], mode="same"), np.correlate(x, y, "full")
+
+
+def crossed_and_blocked(m, x, y):
+    return np.cross(m, m[::-1] + 0.5), np.kron(x, y)

@@ -13,6 +13,11 @@ sorting      sort, gather, searchsorted, ...: what runs in memory
 lists        growing lists: the user's, and the tapes of reverse mode
 creation     np.zeros, np.linspace and the like, built from the ops above
 reductions   np.sum, np.mean and the like, with any axis and keepdims
+statistics   np.mean, np.var, np.average, np.cov and the like
+nan_reductions  np.nansum and the like: what leaves NaN out
+complex      parts of complex numbers
+diagonals    diagonals and triangles of matrices, np.eye and the like
+shaping      np.pad, np.tile, np.roll, np.insert and the like
 sequences    np.concatenate, np.cumsum, np.argmax and the like: joining, scanning, selecting
 searching    np.sort, np.searchsorted, np.nonzero and the like
 counting     np.histogram, np.bincount, np.unique and the like
@@ -23,58 +28,82 @@ orthogonal   QR, eigenvalues, singular values, least squares, and their derivati
 equations    np.linalg.solve, inv, det, cholesky and the like
 spectra      np.linalg.qr, eigh, svd, lstsq and the like
 norms        np.linalg.norm and cond
+searching    np.sort, np.unique, np.histogram and the like
+products     np.einsum, np.dot, np.kron, np.convolve and the like
+parts        np.gcd, np.signbit, np.modf and the like
+calculus     np.gradient, np.interp, np.trapezoid, np.polyval and the like
+grids        np.meshgrid, np.logspace, np.select, np.median and the like
+numerics     np.where, np.clip, np.dot, np.linalg.norm and the like
 _rules       derivative rules made from partials; short ways to write records
 _loops       loops in graph code
 """
 
 from srcgraph.ir.ops import (
+    calculus,
     checks,
     compare,
+    complex,
     counting,
     creation,
+    diagonals,
     effects,
     elementwise,
     equations,
     factors,
+    grids,
     index,
     linalg,
     lists,
+    nan_reductions,
     norms,
     numerics,
     orthogonal,
+    parts,
+    products,
     reduce,
     reductions,
     searching,
     sequences,
     shape,
+    shaping,
     sorting,
     special,
     spectra,
+    statistics,
     vector,
 )
 
 __all__ = [
+    "calculus",
     "checks",
     "compare",
+    "complex",
     "counting",
     "creation",
+    "diagonals",
     "effects",
     "elementwise",
     "equations",
     "factors",
+    "grids",
     "index",
     "linalg",
     "lists",
+    "nan_reductions",
     "norms",
     "numerics",
     "orthogonal",
+    "parts",
+    "products",
     "reduce",
     "reductions",
     "searching",
     "sequences",
     "shape",
+    "shaping",
     "sorting",
     "special",
     "spectra",
+    "statistics",
     "vector",
 ]

@@ -11,11 +11,9 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import composite, current_builder, sample
 from srcgraph.ir.ops.compare import equal, where
 from srcgraph.ir.ops.elementwise import ceil, maximum
-from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.shape import arange, dims_of, empty, full
 from srcgraph.ir.ops.vector import div, literal, mul, sub
 from srcgraph.ir.types import FLOAT, INT, NAME_OF
-from srcgraph.ir.view import View
 
 F8 = np.dtype(np.float64)
 
@@ -183,20 +181,3 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype:
         last_index = b.cast(sub(count, 1), FLOAT, False)
         out = where(b.call_named("logical_and", equal(k, last_index), b.call_named("greater", k, 0.0)), last, out)
     return b.cast(out, known_dtype(dtype, F8))
-
-
-@composite("eye", python=(np.eye,), static="k dtype", samples=(sample(3), sample(2, 4, k=1), sample(3, k=-1)))
-def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Value:  # noqa: N803 (NumPy's names)
-    """Ones on the ``k``-th diagonal, zeros elsewhere."""
-    found = known_dtype(dtype, F8)
-    rows, columns = lengths((N, N if M is None else M))
-    i = arange(np.int64(k), np.int64(1), rows)
-    j = arange(np.int64(0), np.int64(1), columns)
-    hit = equal(getitem(i, view=View((":",), (0, None))), getitem(j, view=View((":",), (None, 0))))
-    return where(hit, found.type(1), found.type(0))
-
-
-@composite("identity", python=np.identity, static="dtype", samples=(sample(3),))
-def identity(n: Any, dtype: Any = None) -> Value:
-    """The square identity matrix."""
-    return eye(n, dtype=dtype)

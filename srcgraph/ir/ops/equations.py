@@ -17,9 +17,9 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import factors
 from srcgraph.ir.ops._loops import counted, item, with_item
+from srcgraph.ir.ops.diagonals import diagonal
 from srcgraph.ir.ops.factors import identity_like
 from srcgraph.ir.ops.linalg import transpose
-from srcgraph.ir.ops.numerics import diagonal
 from srcgraph.ir.ops.shape import dims_of, empty, reshape
 from srcgraph.ir.ops.vector import add, sub
 from srcgraph.ir.types import FLOAT, INT

@@ -26,10 +26,9 @@ from srcgraph.ir.op import OPS, NoDerivative, Op, current_builder, define, sampl
 from srcgraph.ir.ops._loops import chosen
 from srcgraph.ir.ops._rules import total
 from srcgraph.ir.ops.compare import equal, less, where
-from srcgraph.ir.ops.creation import eye
+from srcgraph.ir.ops.diagonals import eye, tril, triu
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.linalg import matmul, outer, transpose
-from srcgraph.ir.ops.numerics import tril, triu
 from srcgraph.ir.ops.sequences import take
 from srcgraph.ir.ops.shape import arange, dims_of
 from srcgraph.ir.ops.sorting import argsort

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from srcgraph.errors import InferenceError, ShapeError
+from srcgraph.ir.dims import Dim
+from srcgraph.ir.dims import product as product_of
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import current_builder, define, sample
+from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops._rules import total
 from srcgraph.ir.ops.index import getitem
+from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, reshape
 from srcgraph.ir.ops.vector import mul
 from srcgraph.ir.types import ArrayType, Type, is_float, tensor
 from srcgraph.ir.view import View, transposed
@@ -83,12 +87,14 @@ def product(x: Value, y: Value) -> Value:
     Raises
     ------
     InferenceError
-        An operand has no axis, or more than two.
+        An operand has no axis.
     """
     b = current_builder()
     for v in (x, y):
-        if v.type.ndim not in (1, 2):
-            raise InferenceError(f"a matrix product takes arrays of one or two axes, not {v.type}")
+        if not v.type.ndim:
+            raise InferenceError(f"a matrix product takes arrays of at least one axis, not {v.type}")
+    if max(x.type.ndim, y.type.ndim) > 2:
+        return _stacked_product(x, y)
     inner, rows = x.type.shape[-1], y.type.shape[0]
     if inner != rows:
         message = "matmul: the operands do not fit: {x} columns, {y} rows"
@@ -96,3 +102,66 @@ def product(x: Value, y: Value) -> Value:
         y = b.retype(y, [inner, *y.type.shape[1:]])
     dtype = np.result_type(x.type.dtype, y.type.dtype)
     return matmul(b.cast(x, dtype), b.cast(y, dtype))
+
+
+def _stacked_product(x: Value, y: Value) -> Value:
+    """Products of the matrices along the last two axes; the axes before those broadcast."""
+    from_left, from_right = x.type.ndim == 1, y.type.ndim == 1
+    x = getitem(x, view=View((":",), (None, 0))) if from_left else x
+    y = getitem(y, view=View((":",), (0, None))) if from_right else y
+    out = _rows_of_all(x, y) if y.type.ndim == 2 else _each_with_each(x, y)
+    ndim = out.type.ndim
+    if from_left or from_right:
+        gone = ndim - 2 if from_left else ndim - 1
+        axes = tuple("i" if k == gone else ":" for k in range(ndim))
+        out = getitem(out, 0, view=View(axes, tuple(range(ndim - 1))))
+    return out
+
+
+def _rows_of_all(x: Value, y: Value) -> Value:
+    """A stack of matrices times one matrix: one product with all rows below each other."""
+    b = current_builder()
+    *lead, inner = dims_of(x)
+    rows = reshape(x, b.dim_value(product_of(v.type.value for v in lead)), inner)
+    out = product(rows, y)
+    return reshape(out, *lead, dims_of(out)[1])
+
+
+def _each_with_each(x: Value, y: Value) -> Value:
+    """A product per index of the axes before the last two."""
+    b = current_builder()
+    shared = _common_lead(x.type.shape[:-2], y.type.shape[:-2])
+    lead = [b.dim_value(d) for d in shared]
+    count = b.dim_value(product_of(shared))
+    stacks = []
+    for v in (x, y):
+        own = v.type.shape[:-2]
+        v = b.fit(v, [*shared[len(shared) - len(own) :], *v.type.shape[-2:]])
+        v = broadcast_to(v, *lead, *dims_of(v)[-2:])
+        stacks.append(v if len(lead) == 1 else reshape(v, count, *dims_of(v)[-2:]))
+    left, right = stacks
+    (_, rows, inner), (_, others, columns) = dims_of(left), dims_of(right)
+    if inner.type != others.type:
+        message = "matmul: the operands do not fit: {x} columns, {y} rows"
+        b.call_named("equal_size", inner, others, error="ValueError", message=message)
+        right = b.retype(right, [right.type.shape[0], left.type.shape[2], right.type.shape[2]])
+    dtype = np.result_type(x.type.dtype, y.type.dtype)
+    left, right = b.cast(left, dtype), b.cast(right, dtype)
+
+    def step(i: Value, out: Value) -> list[Value]:
+        return [with_item(out, 0, i, matmul(item(left, 0, i), item(right, 0, i)))]
+
+    (out,) = counted(count, [empty(count, rows, columns, dtype=dtype)], step)
+    return out if len(lead) == 1 else reshape(out, *lead, rows, columns)
+
+
+def _common_lead(left: tuple[Dim, ...], right: tuple[Dim, ...]) -> list[Dim]:
+    """The lengths that the axes before the last two broadcast to."""
+    b = current_builder()
+    ndim = max(len(left), len(right))
+    out = []
+    for k in range(-ndim, 0):
+        sizes = [s[k] for s in (left, right) if len(s) >= -k]
+        sizes = list(dict.fromkeys(d for d in sizes if d != 1)) or [sizes[0]]
+        out.append(sizes[0] if len(sizes) == 1 else b.joint_size(*sizes))
+    return out

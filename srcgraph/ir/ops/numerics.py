@@ -6,21 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from srcgraph.errors import InferenceError, ShapeError
+from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import composite, current_builder, sample
-from srcgraph.ir.ops import linalg, reduce
+from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops.compare import equal, less, less_equal, logical_and, where
 from srcgraph.ir.ops.elementwise import absolute, maximum, minimum, power, rint, sign, sin
-from srcgraph.ir.ops.index import getitem
-from srcgraph.ir.ops.reductions import as_operand, cast_to, mean, reduced
+from srcgraph.ir.ops.reductions import cast_to, reduced
 from srcgraph.ir.ops.searching import nonzero
-from srcgraph.ir.ops.sequences import flat
-from srcgraph.ir.ops.shape import arange, dims_of
 from srcgraph.ir.ops.vector import add, cast, div, literal, mul, sub
 from srcgraph.ir.promote import resolve
 from srcgraph.ir.types import BOOL, FLOAT, ScalarType
-from srcgraph.ir.view import View
 
 
 def numpy_operands(*xs: Any) -> list[Value]:
@@ -57,108 +53,13 @@ def where_array(condition: Any, x: Any = None, y: Any = None) -> Any:
     method="clip",
     samples=(sample("f64[5]", -0.5, 0.5), sample("f64[5]", "f64[5]", None), sample("f64[3]", None, 0.2)),
 )
-def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Value:
+def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Value:
     """``a`` limited to an interval; at an edge the derivative is shared."""
     (out,) = numpy_operands(a)
-    if a_min is not None:
-        out = maximum(out, a_min)
-    return out if a_max is None else minimum(out, a_max)
-
-
-@composite(
-    "dot",
-    python=np.dot,
-    method="dot",
-    samples=(sample("f64[3]", "f64[3]"), sample("f64[2, 3]", "f64[3]"), sample("f64", "f64[3]")),
-)
-def dot(a: Any, b: Any) -> Value:
-    """Matrix product of operands of up to two axes; the product if one is a number."""
-    x, y = numpy_operands(a, b)
-    if x.type.ndim == 0 or y.type.ndim == 0:
-        return mul(x, y)
-    return linalg.product(x, y)
-
-
-@composite("matmul_array", python=np.matmul, samples=(sample("f64[2, 3]", "f64[3, 2]"), sample("f64[3]", "f64[3]")))
-def matmul_array(x1: Any, x2: Any) -> Value:
-    """Matrix product of operands of one or two axes."""
-    return linalg.product(*numpy_operands(x1, x2))
-
-
-@composite("inner", python=np.inner, samples=(sample("f64[3]", "f64[3]"), sample("f64[2, 3]", "f64[4, 3]")))
-def inner(a: Any, b: Any) -> Value:
-    """Sum of products over the last axes."""
-    x, y = numpy_operands(a, b)
-    if x.type.ndim == 0 or y.type.ndim == 0:
-        return mul(x, y)
-    return linalg.product(x, linalg.transpose(y) if y.type.ndim == 2 else y)
-
-
-@composite("vdot", python=np.vdot, samples=(sample("f64[3]", "f64[3]"), sample("f64[2, 3]", "f64[2, 3]")))
-def vdot(a: Any, b: Any) -> Value:
-    """Sum of products of all elements."""
-    x, y = numpy_operands(a, b)
-    return linalg.product(flat(x), flat(y))
-
-
-@composite("outer", python=np.outer, samples=(sample("f64[3]", "f64[2]"),))
-def outer(a: Any, b: Any) -> Value:
-    """All products of an element of ``a`` and one of ``b``."""
-    x, y = (flat(v) for v in numpy_operands(a, b))
-    return mul(getitem(x, view=View((":",), (0, None))), getitem(y, view=View((":",), (None, 0))))
-
-
-@composite("trace", python=np.trace, method="trace", samples=(sample("f64[3, 3]"), sample("f64[2, 3]")))
-def trace(a: Any) -> Value:
-    """Sum of the diagonal of a matrix."""
-    if current_builder().value(a).type.ndim != 2:
-        raise ShapeError("trace takes a matrix: an array of two axes")
-    return reduced(reduce.sum_, diagonal(a), None, False)
-
-
-@composite("diagonal", python=(np.diagonal, np.diag), samples=(sample("f64[3, 3]"), sample("f64[2, 3]")))
-def diagonal(a: Any) -> Value:
-    """The diagonal of a matrix, or the matrix with a diagonal (a new array)."""
-    b = current_builder()
-    (x,) = numpy_operands(a)
-    if x.type.ndim == 1:
-        (n,) = dims_of(x)
-        i = arange(np.int64(0), np.int64(1), n)
-        hit = equal(getitem(i, view=View((":",), (0, None))), getitem(i, view=View((":",), (None, 0))))
-        return where(hit, x, x.type.dtype.type(0))
-    if x.type.ndim != 2:
-        raise InferenceError("diagonal takes an array of one or two axes")
-    rows, columns = dims_of(x)
-    if rows.type != columns.type:
-        count = minimum(rows, columns)
-        corner = View((1, 1), (0, 1))
-        x = getitem(x, 0, count, 0, count, view=corner)
-    (n, _) = dims_of(x)
-    i = arange(np.int64(0), np.int64(1), n)
-    hit = equal(getitem(i, view=View((":",), (0, None))), getitem(i, view=View((":",), (None, 0))))
-    zero = x.type.dtype.type(0)
-    return b.call_named("sum", where(hit, x, zero), axes=(1,))
-
-
-def _triangle(m: Any, k: int, keep: Any) -> Value:
-    (x,) = numpy_operands(m)
-    rows, columns = dims_of(x)
-    i = arange(np.int64(k), np.int64(1), rows)
-    j = arange(np.int64(0), np.int64(1), columns)
-    hit = keep(getitem(j, view=View((":",), (None, 0))), getitem(i, view=View((":",), (0, None))))
-    return where(hit, x, x.type.dtype.type(0))
-
-
-@composite("tril", python=np.tril, static="k", samples=(sample("f64[3, 3]"), sample("f64[3, 4]", k=1)))
-def tril(m: Any, k: int = 0) -> Value:
-    """The lower triangle of a matrix, zeros above."""
-    return _triangle(m, k, less_equal)
-
-
-@composite("triu", python=np.triu, static="k", samples=(sample("f64[3, 3]"), sample("f64[3, 4]", k=-1)))
-def triu(m: Any, k: int = 0) -> Value:
-    """The upper triangle of a matrix, zeros below."""
-    return _triangle(m, k, lambda j, i: less_equal(i, j))
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    if low is not None:
+        out = maximum(out, low)
+    return out if high is None else minimum(out, high)
 
 
 @composite("power_array", python=np.power, samples=(sample("f64[3]", "f64[3]", domain=(0.3, 2.0)), sample("i64[3]", 2)))
@@ -234,23 +135,6 @@ def round_array(a: Any, decimals: int = 0) -> Value:
     return div(rint(mul(x, scale)), scale) if decimals > 0 else mul(rint(div(x, scale)), scale)
 
 
-@composite("ptp", python=np.ptp, static="axis keepdims", samples=(sample("f64[4]"), sample("f64[3, 4]", axis=0)))
-def ptp(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
-    """Largest minus smallest element along axes."""
-    x = as_operand(a)
-    return sub(reduced(reduce.max_, x, axis, keepdims), reduced(reduce.min_, x, axis, keepdims))
-
-
-@composite("average", python=np.average, static="axis", samples=(sample("f64[4]"), sample("f64[4]", weights="f64[4]")))
-def average(a: Any, axis: Any = None, weights: Any = None) -> Value:
-    """Mean, weighted if weights are given."""
-    x = as_operand(a)
-    if weights is None:
-        return mean(x, axis)
-    w = as_operand(weights)
-    return div(reduced(reduce.sum_, mul(x, w), axis, False), reduced(reduce.sum_, w, axis, False))
-
-
 @composite("nan_to_num", python=np.nan_to_num, static="nan", samples=(sample("f64[3]"),))
 def nan_to_num(x: Any, nan: float = 0.0) -> Value:
     """NaN replaced by a number and infinities by the largest finite numbers."""
@@ -286,51 +170,9 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Value:
     return cast(out, dtype=np.dtype(bool), weak=True)
 
 
-@composite(
-    "trapezoid",
-    python=np.trapezoid,
-    static="dx",
-    samples=(sample("f64[4]"), sample("f64[4]", dx=0.5), sample("f64[4]", np.array([0.0, 0.3, 1.0, 1.5]))),
-)
-def trapezoid(y: Any, x: Any = None, dx: float = 1.0) -> Value:
-    """Integral by the trapezoidal rule, of numbers along one axis."""
-    b = current_builder()
-    values = as_operand(y)
-    size = maximum(sub(dims_of(values)[-1], 1), 0)
-    view = View((1,), (0,))
-    if values.type.ndim != 1:
-        raise InferenceError("trapezoid takes an array of one axis")
-    means = mul(0.5, add(getitem(values, 1, size, view=view), getitem(values, 0, size, view=view)))
-    if x is None:
-        return mul(dx, b.call_named("sum", means, axes=(0,)))
-    at = as_operand(x)
-    widths = sub(getitem(at, 1, size, view=view), getitem(at, 0, size, view=view))
-    return b.call_named("sum", mul(widths, means), axes=(0,))
-
-
 @composite("positive", python=np.positive, samples=(sample("f64[3]"),))
 def positive(x: Any) -> Value:
     """``x`` itself, as a new array."""
     (value,) = numpy_operands(x)
     resolve(np.positive, [value.type])  # raises for bools
     return value if value.type.ndim == 0 else current_builder().call_named("copy", value)
-
-
-@composite("nansum", python=np.nansum, static="axis keepdims", samples=(sample("f64[4]"), sample("f64[3, 4]", axis=0)))
-def nansum(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
-    """Sum along axes, NaN counted as 0."""
-    x = as_operand(a)
-    zero = x.type.dtype.type(0)
-    return reduced(reduce.sum_, where(current_builder().call_named("isnan", x), zero, x), axis, keepdims)
-
-
-@composite(
-    "nanmean", python=np.nanmean, static="axis keepdims", samples=(sample("f64[4]"), sample("f64[3, 4]", axis=1))
-)
-def nanmean(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
-    """Mean along axes of what is not NaN."""
-    x = as_operand(a)
-    missing = current_builder().call_named("isnan", x)
-    one, zero = x.type.dtype.type(1), x.type.dtype.type(0)
-    count = reduced(reduce.sum_, where(missing, zero, one), axis, keepdims)
-    return div(reduced(reduce.sum_, where(missing, zero, x), axis, keepdims), count)

@@ -17,6 +17,7 @@ from srcgraph.ir.op import OPS, NoDerivative, current_builder, sample
 from srcgraph.ir.ops._loops import chosen
 from srcgraph.ir.ops._rules import total
 from srcgraph.ir.ops.compare import equal, where
+from srcgraph.ir.ops.diagonals import diagonal, tril
 from srcgraph.ir.ops.factors import (
     NUMBER,
     POSITIVE,
@@ -32,7 +33,6 @@ from srcgraph.ir.ops.factors import (
 )
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.linalg import matmul, transpose
-from srcgraph.ir.ops.numerics import diagonal, tril
 from srcgraph.ir.ops.shape import dims_of, zeros_of
 from srcgraph.ir.ops.vector import add, div, mul, neg, sub
 from srcgraph.ir.types import ArrayType, ScalarType

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from srcgraph.errors import InferenceError
 from srcgraph.ir.dims import product
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Reduction, current_builder, define, sample
@@ -109,6 +110,8 @@ def _extreme(name: str, function: np.ufunc, lowest: bool) -> Any:
     def identity(dtype: np.dtype) -> Any:
         if dtype.kind == "f":
             return dtype.type(np.inf if lowest else -np.inf)
+        if dtype.kind == "c":
+            raise InferenceError(f"{name}: the order of complex numbers is not supported")
         if dtype.kind == "b":
             return dtype.type(lowest)
         info = np.iinfo(dtype)
@@ -118,7 +121,7 @@ def _extreme(name: str, function: np.ufunc, lowest: bool) -> Any:
         name=name,
         doc=f"The {'smallest' if lowest else 'largest'} of ``x`` along ``axes``; NaN if one is NaN; ties share.",
         infer=reduced_type,
-        numpy=_meaning(function),
+        numpy=lambda x, *, axes: function.reduce(x, axis=axes, initial=identity(x.dtype)),
         kind="reduction",
         jvp=_extreme_jvp,
         vjp=_extreme_vjp,

@@ -12,14 +12,15 @@ from srcgraph.ir.dims import product
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Op, composite, current_builder, sample
 from srcgraph.ir.ops import reduce
-from srcgraph.ir.ops.elementwise import maximum, root
+from srcgraph.ir.ops.compare import where as selected
+from srcgraph.ir.ops.elementwise import maximum, minimum
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.shape import with_new_axes
-from srcgraph.ir.ops.vector import cast, div, mul, sub
-from srcgraph.ir.types import BOOL, FLOAT, ArrayType
+from srcgraph.ir.ops.vector import add, cast, mul
+from srcgraph.ir.types import BOOL, INT, ArrayType
 from srcgraph.ir.view import View
 
-_AXES = (
+AXES = (
     sample("f64[3, 4]"),
     sample("f64[3, 4]", axis=0),
     sample("f64[3, 4]", axis=-1, keepdims=True),
@@ -104,24 +105,67 @@ def check_not_empty(x: Value, axis: Any, what: str) -> None:
     b.call_named("check_that", fine, error="ValueError", message=message)
 
 
-@composite("sum_array", python=np.sum, method="sum", static="axis dtype keepdims", samples=(*_AXES, sample("i32[3]")))
-def sum_array(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Value:
+def masked(x: Value, where: Any, identity: Any) -> Value:
+    """``x`` with ``identity`` where a mask does not hold, so that it does not count."""
+    if where is None or where is True:
+        return x
+    return selected(current_builder().value(where), x, x.type.dtype.type(identity))
+
+
+def started(op: Op, out: Value, initial: Any) -> Value:
+    """``out`` combined with what the reduction begins with."""
+    if initial is None:
+        return out
+    b = current_builder()
+    return op(b.cast(b.value(initial), out.type.dtype, False), out)
+
+
+_FLAGS = "axis dtype keepdims"
+
+
+@composite(
+    "sum_array",
+    python=np.sum,
+    method="sum",
+    static=_FLAGS,
+    samples=(
+        *AXES,
+        sample("i32[3]"),
+        sample("f64[3]", initial=2.0),
+        sample("f64[2, 3]", axis=1, where="b1[2, 3]"),
+        sample("b1[4]", dtype=np.float64),
+    ),
+)
+def sum_array(
+    a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Value:
     """Sum of elements along axes."""
     x = as_operand(a)
-    return reduced(reduce.sum_, cast_to(x, sum_dtype(x, dtype)), axis, keepdims)
+    x = masked(cast_to(x, sum_dtype(x, dtype)), where, 0)
+    return started(add, reduced(reduce.sum_, x, axis, keepdims), initial)
 
 
-@composite("prod_array", python=np.prod, method="prod", static="axis dtype keepdims", samples=_AXES)
-def prod_array(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Value:
+@composite(
+    "prod_array",
+    python=np.prod,
+    method="prod",
+    static=_FLAGS,
+    samples=(*AXES, sample("f64[3]", initial=2.0), sample("f64[2, 3]", axis=1, where="b1[2, 3]")),
+)
+def prod_array(
+    a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Value:
     """Product of elements along axes."""
     x = as_operand(a)
-    x = cast_to(x, sum_dtype(x, dtype))
+    x = masked(cast_to(x, sum_dtype(x, dtype)), where, 1)
     axes = normalized(axis, x.type.ndim)
     if 1 < len(axes) < x.type.ndim:  # the op takes one axis, or all
         for k in reversed(axes):
             x = reduced(reduce.prod, x, k, True)
-        return x if keepdims else without_axes(x, axes)
-    return reduced(reduce.prod, x, axis, keepdims)
+        out = x if keepdims else without_axes(x, axes)
+    else:
+        out = reduced(reduce.prod, x, axis, keepdims)
+    return started(mul, out, initial)
 
 
 def without_axes(x: Value, axes: tuple[int, ...]) -> Value:
@@ -134,72 +178,64 @@ def cast_to(x: Value, dtype: np.dtype) -> Value:
     return current_builder().cast(x, dtype, False)
 
 
-@composite("max_array", python=(np.max, np.amax), method="max", static="axis keepdims", samples=_AXES)
-def max_array(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
-    """Largest element along axes; NaN if one is NaN."""
-    x = as_operand(a)
-    check_not_empty(x, axis, "maximum")
-    return reduced(reduce.max_, x, axis, keepdims)
+def _extreme(op: Op, larger: Op, name: str, functions: tuple[Any, ...], doc: str) -> Any:
+    def of_array(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Value:
+        x = as_operand(a)
+        if initial is None:
+            if where is not None:
+                raise InferenceError(f"{op.name}: where= needs initial=, as in NumPy")
+            check_not_empty(x, axis, larger.name)
+        assert op.reduction is not None
+        x = masked(x, where, op.reduction.identity(x.type.dtype))
+        return started(larger, reduced(op, x, axis, keepdims), initial)
+
+    of_array.__doc__ = doc
+    samples = (*AXES, sample("f64[3]", initial=0.5), sample("f64[2, 3]", axis=1, initial=0.1, where="b1[2, 3]"))
+    return composite(name, python=functions, method=op.name, static="axis keepdims", samples=samples)(of_array)
 
 
-@composite("min_array", python=(np.min, np.amin), method="min", static="axis keepdims", samples=_AXES)
-def min_array(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
-    """Smallest element along axes; NaN if one is NaN."""
-    x = as_operand(a)
-    check_not_empty(x, axis, "minimum")
-    return reduced(reduce.min_, x, axis, keepdims)
+max_array = _extreme(
+    reduce.max_, maximum, "max_array", (np.max, np.amax), "Largest element along axes; NaN if one is NaN."
+)
+min_array = _extreme(
+    reduce.min_, minimum, "min_array", (np.min, np.amin), "Smallest element along axes; NaN if one is NaN."
+)
 
 
-def _logical(name: str, op: Op, function: Callable) -> None:
+def _logical(name: str, op: Op, function: Callable, empty: bool) -> None:
     @composite(
         f"{name}_array",
         python=function,
         method=name,
         static="axis keepdims",
-        samples=(sample("b1[3, 4]"), sample("b1[3, 4]", axis=0), sample("f64[3]", axis=0, keepdims=True)),
+        samples=(
+            sample("b1[3, 4]"),
+            sample("b1[3, 4]", axis=0),
+            sample("f64[3]", axis=0, keepdims=True),
+            sample("b1[2, 3]", axis=1, where="b1[2, 3]"),
+        ),
     )
-    def of_array(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
+    def of_array(a: Any, axis: Any = None, keepdims: bool = False, where: Any = None) -> Value:
         """Whether elements along axes hold."""
-        x = as_operand(a)
-        truth = x if x.type.dtype == BOOL else current_builder().call_named("not_equal", x, 0)
-        return reduced(op, truth, axis, keepdims)
+        return reduced(op, masked(as_truth(as_operand(a)), where, empty), axis, keepdims)
 
 
-_logical("all", reduce.all_, np.all)
-_logical("any", reduce.any_, np.any)
+def as_truth(x: Value) -> Value:
+    """Which elements Python takes as true."""
+    return x if x.type.dtype == BOOL else current_builder().call_named("not_equal", x, 0)
 
 
-@composite("mean", python=np.mean, method="mean", static="axis keepdims", samples=(*_AXES, sample("i32[3]")))
-def mean(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
-    """Arithmetic mean along axes; NaN of nothing."""
-    x = as_operand(a)
-    if x.type.dtype.kind in "biu":
-        x = cast_to(x, FLOAT)
-    if x.type.ndim == 0:
-        if axis is not None:
-            raise InferenceError(f"axis {axis} is out of bounds for a number")
-        return cast_to(x, x.type.dtype)
-    count = cast_to(count_of(x, axis), x.type.dtype)
-    return div(reduced(reduce.sum_, x, axis, keepdims), count)
+_logical("all", reduce.all_, np.all, True)
+_logical("any", reduce.any_, np.any, False)
 
 
-@composite("var", python=np.var, method="var", static="axis ddof keepdims", samples=(*_AXES, sample("f64[5]", ddof=1)))
-def var(a: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Value:
-    """Variance along axes, over ``n - ddof``."""
-    x = as_operand(a)
-    if x.type.dtype.kind in "biu":
-        x = cast_to(x, FLOAT)
-    if x.type.ndim == 0:
-        return mul(cast_to(x, x.type.dtype), 0.0)
-    off = sub(x, mean(x, axis, True))
-    count = sub(count_of(x, axis), ddof)
-    if ddof > 0 and not current_builder().proves(count.type.value):
-        count = maximum(count, 0)
-    count = cast_to(count, x.type.dtype)
-    return div(reduced(reduce.sum_, mul(off, off), axis, keepdims), count)
-
-
-@composite("std", python=np.std, method="std", static="axis ddof keepdims", samples=_AXES)
-def std(a: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Value:
-    """Standard deviation along axes; derivative 0 where it is 0."""
-    return root(var(a, axis, ddof, keepdims))
+@composite(
+    "count_nonzero",
+    python=np.count_nonzero,
+    static="axis keepdims",
+    samples=(sample("b1[5]"), sample("f64[3, 4]", axis=0), sample("f64[2, 3]", axis=(0, 1), keepdims=True)),
+)
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
+    """How many elements are not zero."""
+    hits = cast_to(as_truth(as_operand(a)), INT)
+    return reduced(reduce.sum_, hits, axis, keepdims)

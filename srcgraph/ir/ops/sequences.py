@@ -14,7 +14,7 @@ from srcgraph.ir.op import composite, current_builder, sample
 from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index, same_size
 from srcgraph.ir.ops.compare import greater, less, logical_and, logical_not, logical_or, not_equal, where
-from srcgraph.ir.ops.elementwise import maximum, minimum
+from srcgraph.ir.ops.elementwise import maximum
 from srcgraph.ir.ops.index import getitem, setitem
 from srcgraph.ir.ops.reductions import as_operand, normalized, sum_dtype
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, total_size, with_new_axes
@@ -39,7 +39,7 @@ def concatenate(arrays: Any, axis: int = 0) -> Value:
     if any(p.type.ndim != ndim for p in parts):
         raise InferenceError("concatenate: all the input arrays must have the same number of axes")
     (at,) = normalized(axis, ndim)
-    return _joined(parts, at)
+    return joined(parts, at)
 
 
 def _arrays(arrays: Any) -> list[Value]:
@@ -53,7 +53,7 @@ def _arrays(arrays: Any) -> list[Value]:
     return [b.cast(p, dtype) for p in parts]
 
 
-def _joined(parts: Sequence[Value], axis: int) -> Value:
+def joined(parts: Sequence[Value], axis: int) -> Value:
     b = current_builder()
     shape = list(parts[0].type.shape)
     starts = [as_dim(0)]
@@ -82,21 +82,21 @@ def stack(arrays: Any, axis: int = 0) -> Value:
     """Arrays joined along a new axis."""
     parts = _arrays(arrays)
     (at,) = normalized(axis, parts[0].type.ndim + 1)
-    return _joined([with_new_axes(p, [at]) for p in parts], at)
+    return joined([with_new_axes(p, [at]) for p in parts], at)
 
 
 @composite("hstack", python=np.hstack, samples=(sample(("f64[3]", "f64[2]")), sample(("f64[2, 1]", "f64[2, 3]"))))
 def hstack(tup: Any) -> Value:
     """Arrays joined column-wise."""
     parts = _arrays(tup)
-    return _joined(parts, 0 if parts[0].type.ndim == 1 else 1)
+    return joined(parts, 0 if parts[0].type.ndim == 1 else 1)
 
 
 @composite("vstack", python=np.vstack, samples=(sample(("f64[3]", "f64[3]")), sample(("f64[2, 3]", "f64[1, 3]"))))
 def vstack(tup: Any) -> Value:
     """Arrays joined row-wise."""
     parts = _arrays(tup)
-    return _joined([with_new_axes(p, [0]) if p.type.ndim == 1 else p for p in parts], 0)
+    return joined([with_new_axes(p, [0]) if p.type.ndim == 1 else p for p in parts], 0)
 
 
 @composite(
@@ -105,15 +105,7 @@ def vstack(tup: Any) -> Value:
 def column_stack(tup: Any) -> Value:
     """Arrays of one axis as columns of a matrix."""
     parts = _arrays(tup)
-    return _joined([with_new_axes(p, [1]) if p.type.ndim == 1 else p for p in parts], 1)
-
-
-@composite("append", python=np.append, samples=(sample("f64[3]", "f64[2]"), sample("f64[3]", "f64")))
-def append(arr: Any, values: Any) -> Value:
-    """Elements of two arrays in one of one axis."""
-    b = current_builder()
-    parts = [flat(b.value(v)) for v in (arr, values)]
-    return concatenate(tuple(parts))
+    return joined([with_new_axes(p, [1]) if p.type.ndim == 1 else p for p in parts], 1)
 
 
 def flat(x: Value) -> Value:
@@ -149,18 +141,18 @@ def _scan(x: Value, axis: Any, combine: Any) -> Value:
 _SCANS = (sample("f64[4]"), sample("f64[3, 4]", axis=0), sample("f64[3, 4]", axis=1), sample("f64[2, 3]"))
 
 
-@composite("cumsum", python=np.cumsum, method="cumsum", static="axis", samples=(*_SCANS, sample("i32[3]")))
-def cumsum(a: Any, axis: Any = None) -> Value:
+@composite("cumsum", python=np.cumsum, method="cumsum", static="axis dtype", samples=(*_SCANS, sample("i32[3]")))
+def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Value:
     """Running sums along an axis, or of the flattened array."""
     x = as_operand(a)
-    return _scan(cast(x, dtype=sum_dtype(x, None), weak=False), axis, add)
+    return _scan(cast(x, dtype=sum_dtype(x, dtype), weak=False), axis, add)
 
 
-@composite("cumprod", python=np.cumprod, method="cumprod", static="axis", samples=_SCANS)
-def cumprod(a: Any, axis: Any = None) -> Value:
+@composite("cumprod", python=np.cumprod, method="cumprod", static="axis dtype", samples=_SCANS)
+def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Value:
     """Running products along an axis, or of the flattened array."""
     x = as_operand(a)
-    return _scan(cast(x, dtype=sum_dtype(x, None), weak=False), axis, mul)
+    return _scan(cast(x, dtype=sum_dtype(x, dtype), weak=False), axis, mul)
 
 
 @composite(
@@ -230,18 +222,6 @@ def argmax(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
 def argmin(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
     """Index of the first smallest element, along an axis or in the flattened array."""
     return _arg_extreme(a, axis, keepdims, less, "argmin")
-
-
-@composite(
-    "count_nonzero", python=np.count_nonzero, static="axis", samples=(sample("b1[5]"), sample("f64[3, 4]", axis=0))
-)
-def count_nonzero(a: Any, axis: Any = None) -> Value:
-    """How many elements are not zero."""
-    b = current_builder()
-    x = as_operand(a)
-    hit = x if x.type.dtype == BOOL else b.call_named("not_equal", x, 0)
-    ones = cast(hit, dtype=INT, weak=False)
-    return b.call_named("sum", ones, axes=normalized(axis, ones.type.ndim)) if ones.type.ndim else ones
 
 
 # -- selecting --------------------------------------------------------------------------------------
@@ -318,30 +298,6 @@ def take_array(a: Any, indices: Any, axis: Any = None) -> Value:
         at = check_index(b.cast(index, INT, weak=True), dims_of(x)[0], axis=0)
         return item(x, 0, at)
     return take(x, index)
-
-
-@composite(
-    "roll",
-    python=np.roll,
-    static="axis",
-    samples=(sample("f64[5]", 2), sample("f64[5]", -1), sample("f64[3, 4]", 1, axis=1)),
-)
-def roll(a: Any, shift: Any, axis: Any = None) -> Value:
-    """Elements shifted round, of the flattened array or along an axis."""
-    b = current_builder()
-    x = as_operand(a)
-    shape = dims_of(x)
-    moved = flat(x) if axis is None else x
-    (at,) = normalized(0 if axis is None else axis, moved.type.ndim)
-    count = dims_of(moved)[at]
-    by = b.call_named("mod", b.cast(b.value(shift), INT, weak=True), maximum(count, 1))
-    view = View(tuple(1 if k == at else ":" for k in range(moved.type.ndim)), tuple(range(moved.type.ndim)))
-    tail = minimum(by, count)
-    head = sub(count, tail)
-    out = empty(*dims_of(moved), dtype=x.type.dtype)
-    out = setitem(out, getitem(moved, 0, head, view=view), tail, head, view=view)
-    out = setitem(out, getitem(moved, head, tail, view=view), 0, tail, view=view)
-    return reshape(out, *shape) if axis is None and x.type.ndim != 1 else out
 
 
 @composite("broadcast", python=np.broadcast_to, samples=(sample("f64[3]", (2, 3)), sample("f64", (2,))))

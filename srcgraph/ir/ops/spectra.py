@@ -14,7 +14,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import linalg, orthogonal
 from srcgraph.ir.ops._loops import counted
-from srcgraph.ir.ops.creation import eye
+from srcgraph.ir.ops.diagonals import eye
 from srcgraph.ir.ops.equations import LINALG_ERROR, fine, floats, inv, matrix, single, solve, square, stacked
 from srcgraph.ir.ops.factors import column, identity_like
 from srcgraph.ir.ops.index import getitem

@@ -1,0 +1,142 @@
+"""Methods of ufuncs: ``np.add.reduce``, ``np.maximum.accumulate``, ``np.multiply.outer``, ``np.add.at``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import calls, numpy_calls
+from srcgraph.frontend.entities import NONE, Array, Const, Entity, Tup
+from srcgraph.frontend.memory import checked_index, read, ref_type, refuse, write
+from srcgraph.frontend.resolve import record_of
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.ops import folds
+from srcgraph.ir.ops._loops import counted, item
+from srcgraph.ir.ops.shape import dims_of
+from srcgraph.ir.types import INT, ArrayType
+from srcgraph.ir.view import View
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+_METHODS: dict[str, Callable[..., Entity]] = {}
+
+
+def _method(lower: Callable[..., Entity]) -> Callable[..., Entity]:
+    _METHODS[lower.__name__] = lower
+    return lower
+
+
+def ufunc_of(function: Any) -> np.ufunc | None:
+    """The ufunc a bound method such as ``np.add.reduce`` belongs to."""
+    owner = getattr(function, "__self__", None)
+    return owner if isinstance(owner, np.ufunc) else None
+
+
+def call(low: Lowering, function: Any, ufunc: np.ufunc, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:
+    """Call a method of a ufunc."""
+    lower = _METHODS.get(function.__name__)
+    if lower is None or record_of(ufunc) is None:
+        raise refuse(f"np.{ufunc.__name__}.{function.__name__} is not supported", low.loc)
+    try:
+        given = inspect.signature(lower).bind(low, ufunc, *args, **kwargs)
+    except TypeError as error:
+        raise refuse(f"np.{ufunc.__name__}.{function.__name__}: {error}", low.loc, kind=InferenceError) from None
+    return lower(*given.args, **given.kwargs)
+
+
+def _combiner(low: Lowering, ufunc: np.ufunc) -> Callable[[Value, Value], Value]:
+    """``ufunc`` of two values."""
+    record = record_of(ufunc)
+    if ufunc.nin != 2 or ufunc.nout != 1 or record is None:
+        raise refuse(f"np.{ufunc.__name__} does not combine two numbers into one", low.loc, kind=InferenceError)
+    return record
+
+
+@_method
+def reduce(
+    low: Lowering,
+    ufunc: np.ufunc,
+    array: Entity,
+    axis: Entity = Const(0),
+    dtype: Entity = NONE,
+    out: Entity = NONE,
+    keepdims: Entity = Const(False),
+    initial: Entity | None = None,
+    where: Entity = Const(True),
+) -> Entity:
+    """All elements along axes combined."""
+    known = folds.REDUCTIONS.get(ufunc)
+    given = {"axis": axis, "dtype": dtype, "keepdims": keepdims, "where": where}
+    if known is not None:
+        defaults = {"dtype": NONE, "keepdims": Const(False), "where": Const(True)}
+        keywords = {k: e for k, e in given.items() if e != defaults.get(k)}
+        keywords |= {} if initial is None else {"initial": initial}
+        made = calls.call_record(low, known, [array], keywords, numpy_flavour=True)
+    else:
+        if dtype != NONE or where != Const(True) or initial is not None:
+            raise refuse(f"np.{ufunc.__name__}.reduce takes only an array, axis and keepdims here", low.loc)
+        x = calls.operand(low, array, f"np.{ufunc.__name__}.reduce")
+        axes, kept = low.static(axis, "the axis"), low.static(keepdims, "keepdims")
+        made = low.entity(folds.fold(_combiner(low, ufunc), ufunc, x, axes, bool(kept)))
+    return made if out == NONE else numpy_calls.into(low, out, made, exact=True)
+
+
+@_method
+def accumulate(
+    low: Lowering, ufunc: np.ufunc, array: Entity, axis: Entity = Const(0), dtype: Entity = NONE, out: Entity = NONE
+) -> Entity:
+    """Running combinations along an axis."""
+    x = calls.operand(low, array, f"np.{ufunc.__name__}.accumulate")
+    found = low.static(dtype, "the dtype")
+    made = folds.scan(_combiner(low, ufunc), ufunc, x, low.static(axis, "the axis"), found)
+    entity = low.entity(made)
+    return entity if out == NONE else numpy_calls.into(low, out, entity, exact=True)
+
+
+@_method
+def outer(low: Lowering, ufunc: np.ufunc, A: Entity, B: Entity) -> Entity:  # noqa: N803 (NumPy's names)
+    """Every element of one with every element of the other."""
+    what = f"np.{ufunc.__name__}.outer"
+    x, y = calls.as_numpy(low, [calls.operand(low, e, what) for e in (A, B)])
+    return low.entity(_combiner(low, ufunc)(folds.with_axes_behind(x, y.type.ndim), y))
+
+
+@_method
+def at(low: Lowering, ufunc: np.ufunc, a: Entity, indices: Entity, b: Entity = NONE) -> Entity:
+    """``a[indices] = ufunc(a[indices], b)``, once for each index, equal ones too."""
+    if not isinstance(a, Array):
+        raise refuse(f"np.{ufunc.__name__}.at changes an array, not {low.shown(a)}", low.loc, kind=InferenceError)
+    kind = ref_type(low, a)
+    parts = list(indices.items) if isinstance(indices, Tup) and indices.cls is tuple else [indices]
+    index = low.builder.broadcast([_index_array(low, e) for e in parts])
+    flat_index = [folds.flattened(i) for i in index]
+    rest = kind.ndim - len(parts)
+    view = View((*("i" for _ in parts), *(":" for _ in range(rest))), tuple(range(rest)))
+    (count,) = dims_of(flat_index[0])
+    assert isinstance(kind, ArrayType)
+    operand = None if b == NONE else folds.rows_of(low.value(b, "b"), index[0], kind, len(parts))
+
+    def step(i: Value, out: Value) -> Sequence[Value]:
+        at = [checked_index(low, item(x, 0, i), kind.shape[k], k) for k, x in enumerate(flat_index)]
+        own = None if operand is None else item(operand, 0, i) if operand.type.ndim else operand
+        return (folds.combined_at(record_of(ufunc), ufunc, out, own, at, view, kind.dtype),)
+
+    write(low, a, counted(count, [OPS["copy"](read(low, a))], step)[0])
+    return NONE
+
+
+def _index_array(low: Lowering, entity: Entity) -> Value:
+    value = calls.operand(low, entity, "an index")
+    if value.type.dtype.kind not in "iu":
+        raise refuse(f"an index must be integers here, not {value.type}", low.loc, kind=InferenceError)
+    value = low.builder.cast(value, INT, False)
+    return value if value.type.ndim else OPS["full"](value, 1)
+
+
+__all__: list[Any] = ["call", "ufunc_of"]

@@ -1,0 +1,104 @@
+"""Elementwise functions about how numbers are made up: signs, exponents, neighbours, divisors, quotients."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from srcgraph.errors import InferenceError
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import composite, current_builder, sample
+from srcgraph.ir.ops._rules import binary
+from srcgraph.ir.ops.compare import equal, less, where
+from srcgraph.ir.ops.complex import numpy_number
+from srcgraph.ir.ops.elementwise import copysign, exp, floordiv, mod, trunc
+from srcgraph.ir.ops.numerics import numpy_operands
+from srcgraph.ir.ops.reductions import as_operand
+from srcgraph.ir.ops.vector import cast, mul, sub
+from srcgraph.ir.types import BOOL
+
+logaddexp2 = binary(
+    np.logaddexp2,
+    lambda out, x, y: tuple(where(equal(x, y), 0.5, exp(mul(sub(v, out), math.log(2.0)))) for v in (x, y)),
+    "np.logaddexp2(x, y)",
+    doc="``log2(2**x + 2**y)`` without overflow; two infinities share the derivative.",
+    commutative=True,
+    samples=(sample("f64[3]", "f64[3]"), sample("f32[3]", "f32[3]")),
+)
+nextafter = binary(
+    np.nextafter,
+    lambda out, x, y: (1, None),
+    "np.nextafter(x, y)",
+    doc="The float after ``x`` towards ``y``.",
+    samples=(sample("f64[3]", "f64[3]"),),
+)
+gcd = binary(
+    np.gcd, None, "np.gcd(x, y)", doc="Greatest common divisor.", commutative=True,
+    samples=(sample("i64[5]", "i64[5]", domain=(-9, 30)), sample("i32[3]", "i32[3]", domain=(0, 30))),
+)  # fmt: skip
+lcm = binary(
+    np.lcm, None, "np.lcm(x, y)", doc="Least common multiple.", commutative=True,
+    samples=(sample("i64[5]", "i64[5]", domain=(-9, 30)), sample("i32[3]", "i32[3]", domain=(0, 30))),
+)  # fmt: skip
+
+
+def _float_of(x: Any, what: str) -> Value:
+    value = numpy_number(x)
+    if value.type.dtype.kind != "f":
+        raise InferenceError(f"{what} takes floats here, not {value.type.dtype}")
+    return value
+
+
+@composite("signbit", python=np.signbit, samples=(sample("f64[3]"), sample(np.array([0.0, -0.0, np.inf]))))
+def signbit(x: Any) -> Value:
+    """Whether the sign is negative, also of zero."""
+    return less(copysign(1.0, _float_of(x, "signbit")), 0.0)
+
+
+@composite("isposinf", python=np.isposinf, samples=(sample(np.array([np.inf, -np.inf, 1.0])),))
+def isposinf(x: Any) -> Value:
+    """Which elements are positive infinity."""
+    value = _float_of(x, "isposinf")
+    return equal(value, value.type.dtype.type(np.inf))
+
+
+@composite("isneginf", python=np.isneginf, samples=(sample(np.array([np.inf, -np.inf, 1.0])),))
+def isneginf(x: Any) -> Value:
+    """Which elements are negative infinity."""
+    value = _float_of(x, "isneginf")
+    return equal(value, value.type.dtype.type(-np.inf))
+
+
+@composite(
+    "divmod_array",
+    python=np.divmod,
+    samples=(sample("f64[4]", "f64[4]", domain=(0.5, 3.0)), sample("f64[4]", 0.3), sample("i64[4]", 3, domain=(-9, 9))),
+)
+def divmod_array(x1: Any, x2: Any) -> tuple[Value, Value]:
+    """Quotient rounded down, and remainder."""
+    x, y = numpy_operands(x1, x2)
+    return floordiv(x, y), mod(x, y)
+
+
+@composite("modf", python=np.modf, samples=(sample("f64[4]"), sample("f64")))
+def modf(x: Any) -> tuple[Value, Value]:
+    """Fraction and whole part, both with the sign of ``x``."""
+    value = _float_of(x, "modf")
+    whole = trunc(value)
+    infinite = current_builder().call_named("isinf", value)
+    fraction = where(infinite, value.type.dtype.type(0), sub(value, where(infinite, value.type.dtype.type(0), whole)))
+    return copysign(fraction, value), whole
+
+
+@composite("array_equiv", python=np.array_equiv, samples=(sample("f64[3]", "f64[3]"), sample("i64[2]", 1)))
+def array_equiv(a1: Any, a2: Any) -> Value:
+    """Whether two arrays that broadcast have equal elements, a Python bool."""
+    x, y = as_operand(a1), as_operand(a2)
+    if x.type.ndim and y.type.ndim and x.type.shape != y.type.shape:
+        raise InferenceError("array_equiv of arrays that may not broadcast is not supported: use array_equal")
+    out = equal(x, y)
+    if out.type.ndim:
+        out = current_builder().call_named("all", out, axes=tuple(range(out.type.ndim)))
+    return cast(out, dtype=BOOL, weak=True)
