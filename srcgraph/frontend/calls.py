@@ -51,6 +51,9 @@ _OPERATORS = {
 """Functions that are the operators themselves: Python's numbers stay Python's."""
 
 
+_CACHED = type(functools.cache(lambda: None))
+
+
 def call(low: Lowering, node: Any, hint: str) -> Entity:
     """Lower a call expression."""
     function = expressions.lower(low, node.func)
@@ -137,6 +140,8 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
         why = f"srcgraph.{function.__name__} cannot be called inside a compiled function"
         raise refuse(why, low.loc, "call it outside")
     inner = getattr(function, "py_func", function)
+    if isinstance(inner, _CACHED):  # what it would remember is computed again
+        inner = inner.__wrapped__
     if isinstance(inner, types.FunctionType):
         code = low.session.code_of(inner)
         return call_function(low, code, bound(low, code, inner, args, kwargs))

@@ -6,19 +6,75 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from srcgraph.frontend.entities import UNBOUND, Closure, Entity, parts_of, with_parts
+from srcgraph.frontend.entities import UNBOUND, Closure, Const, Entity, parts_of, with_parts
+from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.scope import free_names
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Sibling:
+    """A nested function as others of its scope, and itself, capture it: what it captures is captured with it."""
+
+    closure: Closure
+
+
 def captured_names(low: Lowering, closure: Closure) -> dict[str, Entity]:
     """What a closure's free names mean now; names bound nowhere here the callee finds outside."""
     if closure.captured is not None:
         return dict(closure.captured)
-    local = [n for n in sorted(free_names(closure.node)) if n in low.scope.local or n in low.outer]
-    return {n: low.lookup(n) for n in local}
+    out: dict[str, Entity] = {}
+    _capture(low, closure, out)
+    return out
+
+
+def _capture(low: Lowering, closure: Closure, out: dict[str, Entity]) -> None:
+    """Add what a function defined here captures, and what the functions that it captures do."""
+    for name in sorted(free_names(closure.node)):
+        entity = low.state.names.get(name) if name in low.scope.local else None
+        if isinstance(entity, Closure) and entity.captured is None:
+            if name not in out:
+                out[name] = Const(_sibling(low, entity))
+                _capture(low, entity, out)
+        elif name in low.scope.local:
+            out[name] = low.lookup(name)
+        elif name in low.outer:
+            _add(low, name, low.outer[name], out)
+
+
+def _add(low: Lowering, name: str, entity: Entity, out: dict[str, Entity]) -> None:
+    """Add a name of the scopes around, and where it is a sibling what that needs of them."""
+    if name in out:
+        if out[name] != entity:
+            why = f"the nested functions called here capture two variables named {name!r}"
+            raise refuse(why, low.loc, "give one of them another name")
+        return
+    out[name] = entity
+    if isinstance(entity, Const) and isinstance(entity.value, Sibling):
+        for inner in sorted(free_names(entity.value.closure.node)):
+            if inner in low.outer:
+                _add(low, inner, low.outer[inner], out)
+
+
+def _sibling(low: Lowering, closure: Closure) -> Sibling:
+    parts = parts_of(closure)
+    if not all(isinstance(p, Const) for p in parts):
+        why = f"{closure.name}() is captured by a nested function, and has a default computed at run time"
+        raise refuse(why, low.loc, "pass it as an argument")
+    return low.session.siblings.setdefault((closure.node, parts), Sibling(closure))
+
+
+def met_inside(low: Lowering, entity: Entity) -> Entity:
+    """A name of the scopes around as it is used: a sibling with all that it captures."""
+    if not (isinstance(entity, Const) and isinstance(entity.value, Sibling)):
+        return entity
+    out: dict[str, Entity] = {}
+    for name in sorted(free_names(entity.value.closure.node)):
+        if name in low.outer:
+            _add(low, name, low.outer[name], out)
+    return replace(entity.value.closure, captured=tuple(out.items()))
 
 
 def function_key(low: Lowering, entity: Entity) -> tuple[Any, tuple[Entity, ...]]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from srcgraph.errors import ArgumentError, InferenceError, Loc, Problem, ShapeError, SrcgraphError, UnsupportedError
 from srcgraph.frontend import branching, choices, contents, expressions, lists, statements
+from srcgraph.frontend.closures import met_inside
 from srcgraph.frontend.entities import (
     ALREADY,
     NONE,
@@ -309,7 +310,7 @@ class Lowering:
         if name in self.scope.local:
             return choices.possible(self, self.bound(name, self.state.names.get(name, Unbound())))
         if name in self.outer:
-            return self.bound(name, self.outer[name])
+            return met_inside(self, self.bound(name, self.outer[name]))
         return self.session.outside(self, name)
 
     def bound(self, name: str, entity: Entity) -> Entity:

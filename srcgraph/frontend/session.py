@@ -145,6 +145,8 @@ class Session:
     initial: dict[Cell, Value] = field(default_factory=dict)
     assumed: dict[Any, Assumption] = field(default_factory=dict)
     """By callee and skeletons: what calls of a function that is being lowered are taken to mean."""
+    siblings: dict[Any, Any] = field(default_factory=dict)
+    """Nested functions that are captured, by their syntax tree and defaults."""
     passed: dict[FunctionCode, frozenset[str]] = field(default_factory=dict)
     """Parameters of recursive functions whose literal numbers are passed at run time."""
     options: list[Entity] = field(default_factory=list)

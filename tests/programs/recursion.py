@@ -1,5 +1,6 @@
 """Functions that call themselves, and each other."""
 
+import functools
 import math
 
 import numpy as np
@@ -307,3 +308,60 @@ def _grown(v, most, depth=0):
     if depth >= most:
         return v
     return _grown(v * 1.5, most, depth + 1) if v < 100.0 else v
+
+
+@functools.cache
+def _remembered(n):
+    return n if n < 2 else _remembered(n - 1) + _remembered(n - 2)
+
+
+def fibonacci_of_a_cached_function(n):
+    return _remembered(n)
+
+
+def nested_sum(x):
+    def upto(k):
+        if k < 0:
+            return 0.0
+        return x[k] * weight + upto(k - 1)
+
+    weight = 2.0
+    return upto(len(x) - 1)
+
+
+def nested_each_other(n):
+    def even(k):
+        return True if k == 0 else odd(k - 1)
+
+    def odd(k):
+        return False if k == 0 else even(k - 1)
+
+    return even(n), odd(n)
+
+
+def nested_that_fills(x):
+    out = np.zeros(len(x))
+
+    def fill(low, high, level):
+        if low >= high:
+            return
+        middle = (low + high) // 2
+        out[middle] = x[middle] * level
+        fill(low, middle, level + 1)
+        fill(middle + 1, high, level + 1)
+
+    fill(0, len(x), 1)
+    return out
+
+
+def _twice(function, v):
+    return function(function(v))
+
+
+def nested_passed_on_by_itself(n):
+    def down(k):
+        if k <= 1:
+            return 0
+        return 1 + _twice(lambda v: v, down(k // 2))
+
+    return _twice(down, n) + down(4 * n)
