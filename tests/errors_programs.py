@@ -98,14 +98,16 @@ def f(a):
     count += 1
     return a
 """,
-    "nonlocal": """
-def f(a):
-    s = 0.0
-    def add(v):
-        nonlocal s
-        s += v
-    add(a)
-    return s
+    "nonlocal of a function that is not compiled": """
+def counter():
+    count = 0.0
+    def f(a):
+        nonlocal count
+        count += a
+        return count
+    return f
+
+f = counter()
 """,
     "del": """
 def f(a):
@@ -129,10 +131,25 @@ def f(a):
     from math import sin
     return sin(a)
 """,
-    "dict": """
+    "key of a dict known at run time": """
 def f(a):
-    d = {"rate": a}
-    return d["rate"]
+    rates = {0: a, 1: 2.0 * a}
+    total = 0.0
+    for k in range(2):
+        total += rates[k]
+    return total
+""",
+    "frozen dataclass assigned": """
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Rate:
+    value: float
+
+def f(a):
+    rate = Rate(a)
+    rate.value = 2.0
+    return rate.value
 """,
     "set": """
 def f(a):
@@ -160,7 +177,7 @@ def f(x):
         s = math.sqrt(squares[0])
     except ValueError:
         s = 0.0
-    return {"s": s}
+    return {v: s for v in (1.0, 2.0)}
 """,
     "several of types at once": """
 def f(x, a):
@@ -206,16 +223,15 @@ def f(x):
         out.append((v, 1))
     return np.array(out)
 """,
-    "method of an object": """
+    "object that makes up its attributes": """
 class Model:
-    rate = 2.0
-    def apply(self, v):
-        return self.rate * v
+    def __getattr__(self, name):
+        return 2.0
 
 model = Model()
 
 def f(a):
-    return model.apply(a)
+    return model.rate * a
 """,
     "print into a file": """
 log = open(__file__)
@@ -503,7 +519,8 @@ def f(a):
 RATES = {"low": 1.0}
 
 def f(a):
-    return RATES["low"] * a
+    RATES["low"] = a
+    return RATES["low"]
 """,
     "uneven list as array": """
 def f(a):

@@ -22,13 +22,26 @@ from typing import Any
 
 import numpy as np
 import programs
+from programs import records
 
 import srcgraph as sg
 from srcgraph.codegen.cpu import generate
 from srcgraph.codegen.storage import Interface
 from srcgraph.frontend.session import prepare
-from srcgraph.frontend.template import ArgumentView, ListOf, NewArray, Out, RowsOf, TupleOf
-from srcgraph.infer.signature import TupleArg
+from srcgraph.frontend.template import (
+    ArgumentView,
+    ListOf,
+    NewArray,
+    NewBox,
+    ObjectOf,
+    Out,
+    RecordOf,
+    RowsOf,
+    TupleOf,
+    parts_of,
+)
+from srcgraph.infer.objects import build, build_tuple, fields_of, update, why_opaque
+from srcgraph.infer.signature import ObjectArg, TupleArg
 from srcgraph.ir.graph import Graph, Program
 from srcgraph.ir.interp import interpret
 from srcgraph.ir.op import OPS, building
@@ -44,7 +57,7 @@ from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.load import load
-from srcgraph.runtime.results import maker
+from srcgraph.runtime.results import Objects, maker, updater
 from srcgraph.runtime.specialization import as_is, describe_arguments, lowered
 from srcgraph.runtime.transforms import Gradient, Version, leaf_positions
 
@@ -86,6 +99,11 @@ INPUTS: dict[str, Callable[[int], Any]] = {
     "j4": lambda size: np.int32(-(2**31)),
     "p0": lambda size: np.array(0.8),
     "g": lambda size: _cubic,
+    "params": lambda size: records.Params(3.0, 1.5),
+    "state": lambda size: records.State(_vector(50)(size), _vector(51)(size), 0.5, 2),
+    "pid": lambda size: records.Pid(2.0, 0.5),
+    "fit": lambda size: records.Fit(1.5),
+    "weights": lambda size: {"a": 0.3, "b": 0.2},
 }  # fmt: skip
 TRIPS = (0, 1, 2, 5)
 
@@ -136,8 +154,11 @@ def duplicate(value: Any, known: dict[int, Any] | None = None) -> Any:
     """
     known = {} if known is None else known
     if isinstance(value, tuple | list):
-        return type(value)(duplicate(v, known) for v in value)
-    if not isinstance(value, np.ndarray):
+        return build_tuple(type(value), [duplicate(v, known) for v in value])
+    if is_object(value) and id(value) not in known:
+        own = known[id(value)] = build(type(value), (), [])
+        update(own, tuple(fields(value)), {k: duplicate(v, known) for k, v in fields(value).items()})
+    if not is_object(value) and not isinstance(value, np.ndarray):
         return value
     if id(value) not in known:
         spans = [(size - 1) * step for size, step in zip(value.shape, value.strides, strict=True) if value.size]
@@ -148,6 +169,20 @@ def duplicate(value: Any, known: dict[int, Any] | None = None) -> Any:
         out.flags.writeable = value.flags.writeable
         known[id(value)] = out
     return known[id(value)]
+
+
+def is_object(value: Any) -> bool:
+    """Whether something is a dict, or an object that is taken apart into its fields."""
+    return type(value) is dict or not (
+        isinstance(value, tuple | list | np.ndarray | np.generic | type(None) | str | bool | int | float | complex)
+        or (callable(value) and not hasattr(value, "__dict__"))
+        or why_opaque(type(value))
+    )
+
+
+def fields(value: Any) -> dict[Any, Any]:
+    """The items of a dict or the fields of an object."""
+    return value if type(value) is dict else fields_of(value)
 
 
 def outcome(function: Callable, args: tuple[Any, ...]) -> Outcome:
@@ -170,6 +205,12 @@ _NUMPY_KIND: dict[type, Any] = {float: np.floating, int: np.integer}
 
 def assert_same(got: Any, want: Any, what: str, rtol: float = 1e-12) -> None:
     """The same type, dtype, shape and, to rounding, the same numbers."""
+    if is_object(want):
+        assert type(got) is type(want), f"{what}: {got!r} for {want!r}"
+        assert list(fields(got)) == list(fields(want)), f"{what}: {got!r} for {want!r}"
+        for k, x in fields(want).items():
+            assert_same(fields(got)[k], x, f"{what}.{k}", rtol)
+        return
     if isinstance(want, tuple | list):
         assert type(got) is type(want) and len(got) == len(want), f"{what}: {got!r} for {want!r}"
         for k, (x, y) in enumerate(zip(got, want, strict=True)):
@@ -266,9 +307,14 @@ def check_text(graph: Graph) -> None:
 
 def leaves_of(args: tuple[Any, ...], hidden: Any) -> list[Any]:
     out: list[Any] = []
+    met: list[Any] = []
 
     def walk(value: Any) -> None:
-        if isinstance(value, tuple | list):
+        if is_object(value):
+            if not any(value is o for o in met):
+                met.append(value)
+                walk(tuple(fields(value).values()))
+        elif isinstance(value, tuple | list):
             for v in value:
                 walk(v)
         elif isinstance(value, np.ndarray | np.generic | float | int | complex):
@@ -277,6 +323,22 @@ def leaves_of(args: tuple[Any, ...], hidden: Any) -> list[Any]:
     for value in (*args, *(h.read() for h in hidden)):
         walk(value)
     return out
+
+
+def objects_of(args: tuple[Any, ...]) -> list[Any]:
+    """The objects among the arguments, in the order of their boxes."""
+    found: list[Any] = []
+
+    def walk(value: Any) -> None:
+        if is_object(value) and not any(value is o for o in found):
+            found.append(value)
+            walk(tuple(fields(value).values()))
+        elif isinstance(value, tuple):
+            for v in value:
+                walk(v)
+
+    walk(args)
+    return found
 
 
 class Projected(Rebuild):
@@ -317,18 +379,18 @@ def differentiable_results(version: Version) -> dict[int, float]:
             case Out(index=k) | NewArray(index=k, view=None):
                 if is_float(version.graph.results[k].type):
                     found.setdefault(k, 0.5 + 0.37 * len(found))
-            case TupleOf(items=items):
-                for t in items:
-                    walk(t)
-            case ListOf(content=content):
-                walk(content)
             case RowsOf(parts=parts):
                 for k in parts:
                     walk(Out(k))
             case ArgumentView():
                 pass
+            case _:
+                for t in parts_of(template):
+                    walk(t)
 
     walk(version.template)
+    for rebound in version.rebound:
+        walk(rebound.content)
     for k in version.interface.changed.values():
         if is_float(version.graph.results[k].type):
             found.setdefault(k, 0.5 + 0.37 * len(found))
@@ -359,8 +421,16 @@ def projection(outcome_: Outcome, version: Version) -> complex:
             case RowsOf(item=item, parts=parts):
                 for column, k in zip(columns(value, item), parts, strict=True):
                     add(column, k)
+            case ObjectOf(box=NewBox(content=RecordOf(names=names, items=items))):
+                for n, t in zip(names, items, strict=True):
+                    walk(fields(value)[n], t)
 
     walk(outcome_.value, version.template)
+    objects = objects_of(outcome_.args)
+    for rebound in version.rebound:
+        if rebound.position < len(objects) and isinstance(rebound.content, RecordOf):
+            for n, t in zip(rebound.content.names, rebound.content.items, strict=True):
+                walk(fields(objects[rebound.position])[n], t)
     leaves = leaves_of(outcome_.args, [])
     for position, k in version.interface.changed.items():
         if position < len(leaves):
@@ -386,7 +456,8 @@ def float_arguments(version: Version) -> list[int]:
         if name == "tol":  # moving a tolerance moves where a loop stops, if it stops
             continue
         leaves = [s for _, s in leaf_positions(skeleton, 0)]
-        if leaves and all(s.dtype.kind == "f" for s in leaves):
+        floats = [s.dtype.kind == "f" for s in leaves]
+        if floats and (all(floats) or (any(floats) and isinstance(skeleton, ObjectArg | TupleArg))):
             out.append(k)
     return out
 
@@ -394,7 +465,7 @@ def float_arguments(version: Version) -> list[int]:
 def derived(version: Version, argnums: tuple[int, ...]) -> Version:
     """The gradient of the projected version."""
     graph = Projected(version, differentiable_results(version)).projected()
-    flat = replace(version, graph=graph, template=Out(0), interface=Interface({}, [0]))
+    flat = replace(version, graph=graph, template=Out(0), interface=Interface({}, [0]), rebound=())
     out = Gradient(argnums)(flat)
     verify(out.graph)
     check_text(out.graph)
@@ -405,28 +476,45 @@ def derived(version: Version, argnums: tuple[int, ...]) -> Version:
 
 def numeric_gradient(function: Callable, args: tuple[Any, ...], argnum: int, version: Version) -> list[tuple[Any, Any]]:
     """Each float leaf's gradient by differences, with an error estimate per entry."""
-    base = args[argnum]
-    parts = base if isinstance(base, tuple) else (base,)
+    parts = leaves_of((args[argnum],), ())
     out = []
     for j, part in enumerate(parts):
+        if not _is_float(part):
+            continue
         grad = np.zeros(np.shape(part))
         error = np.zeros(np.shape(part))
         for index in np.ndindex(np.shape(part)):
 
             def at(step: complex, j: int = j, index: tuple[int, ...] = index) -> complex:
-                moved = list(duplicate(parts))
-                if np.ndim(moved[j]):
-                    moved[j] = moved[j].astype(complex if isinstance(step, complex) else moved[j].dtype)
-                    moved[j][index] += step
+                moved = duplicate(parts[j])
+                if np.ndim(moved):
+                    moved = moved.astype(complex if isinstance(step, complex) else moved.dtype)
+                    moved[index] += step
                 else:
-                    moved[j] = moved[j] + step
+                    moved = moved + step
                 new = list(args)
-                new[argnum] = tuple(moved) if isinstance(base, tuple) else moved[0]
+                new[argnum] = replaced(args[argnum], j, moved)
                 return projection(outcome(function, tuple(new)), version)
 
             grad[index], error[index] = derivative(at, np.asarray(part).dtype == np.float32)
         out.append((grad, error))
     return out
+
+
+def replaced(value: Any, place: int, leaf: Any) -> Any:
+    """A copy of an argument with the number or array at a place among its leaves replaced."""
+    places = itertools.count()
+
+    def walk(v: Any) -> Any:
+        if is_object(v):
+            return build(type(v), tuple(fields(v)), [walk(x) for x in fields(v).values()])
+        if isinstance(v, tuple):
+            return build_tuple(type(v), [walk(x) for x in v])
+        if not isinstance(v, np.ndarray | np.generic | float | int | complex):
+            return v
+        return leaf if next(places) == place else duplicate(v)
+
+    return walk(value)
 
 
 def derivative(at: Callable[[complex], complex], single: bool) -> tuple[float, float]:
@@ -484,7 +572,10 @@ def interpreted(versions: Versions, args: tuple[Any, ...]) -> Outcome:
     place = {k: k for k in range(len(results))}
     for position, k in version.interface.changed.items():
         leaves[position][...] = results[k]
-    value = maker(version.template, version.graph.results, place)(results, leaves)
+    known = Objects(objects_of(own))
+    value = maker(version.template, version.graph.results, place)(results, leaves, known)
+    for rebound in version.rebound:
+        updater(rebound, version.graph.results, place)(results, leaves, known)
     return Outcome(value, None, own, printed.getvalue())
 
 

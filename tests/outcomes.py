@@ -133,14 +133,14 @@ def call_plainly(compiled: sg.Compiled, *args: Any) -> Any:
     Where a division of it has NumPy's meaning and Python's is another, the reference interpreter runs the graph.
     """
     version, found = compiled.version(compiled.bound(args, {}))
-    before = copied(found)
+    before = copied(found.values)
     try:
         return replace(version, run=_plain(version.generated.text.text, version.generated.name)).call(found)
     except (ZeroDivisionError, OverflowError):
-        for x, y in zip(found, before, strict=False):
+        for x, y in zip(found.values, before, strict=False):
             if isinstance(x, np.ndarray) and x.flags.writeable:
                 x[...] = y
-        return replace(version, run=lambda *leaves: _interpreted(version, leaves)).call(found[: len(before)])
+        return replace(version, run=lambda *leaves: _interpreted(version, leaves)).call(found)
 
 
 _plain = lru_cache(maxsize=64)(plain_text)

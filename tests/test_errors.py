@@ -237,7 +237,7 @@ class Square:
         return x * x
 
 
-NOT_FUNCTIONS = {"builtin": math.sin, "ufunc": np.sin, "class": Square, "object": Square(), "number": 3.0}
+NOT_FUNCTIONS = {"builtin": math.sin, "ufunc": np.sin, "class": Square, "object": object(), "number": 3.0}
 
 
 @pytest.mark.parametrize("title", NOT_FUNCTIONS)

@@ -12,8 +12,10 @@ scope        assigned, read and still needed names, per block
 
 Once per signature:
 specialize   one graph per function and signature; what calls return and change
-returns      what a call returns: described over the outputs of its graph, made again at the caller
-template     the description
+passing      a call's arguments as skeletons and values, its outputs as entities
+returns      what a function returns and changes, over its outputs
+parameters   what skeletons mean to the function being lowered
+template     what a call returns, over the outputs of its graph
 session      what the functions of one specialisation share: graphs, globals read, guards, problems
 lower        the abstract interpreter: its state, names, and the walk over statements
 statements   assignment, stores, branches
@@ -28,6 +30,7 @@ indexing     subscripts, read or stored into
 attributes   attributes and methods of arrays, numbers, modules
 calls        calls of NumPy, math, builtins and the user's functions
 closures     functions defined inside the one being lowered
+boxes        what is changed in place and is no array: variables of closures, fields of objects
 pythonic     Python's builtins with Python's meaning
 text         f-strings and the like: text with numbers of run time in it
 effects      raise, assert, print, warnings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import sys
 import types
 from collections.abc import Callable, Sequence
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, effects, lists, numbers, numpy_calls, text, views
-from srcgraph.frontend.entities import Array, Const, Entity, Listing, Method, Scalar, Text, Tup
+from srcgraph.frontend import arrays, dicts, effects, lists, numbers, numpy_calls, objects, text, views
+from srcgraph.frontend.entities import Array, Const, Entity, Instance, Listing, Method, Scalar, Text, Tup
 from srcgraph.frontend.memory import ref_type, refuse
 from srcgraph.frontend.resolve import methods
 from srcgraph.ir.dims import Dim, product
@@ -31,12 +32,20 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return _of_number(low, base, name)
     if isinstance(base, Const) and isinstance(base.value, types.ModuleType):
         return _of_module(low, base.value, name)
+    if isinstance(base, Const) and objects.is_constructor(base.value):
+        return objects.class_attribute(low, base.value, name)
     if isinstance(base, Const) and isinstance(base.value, np.dtype | type | np.finfo | np.iinfo | np.ufunc):
         return _python_attribute(low, base.value, name)
     if isinstance(base, Listing) and name in lists.METHODS:
         return Method(base, name)
     if isinstance(base, Text) or (isinstance(base, Const) and isinstance(base.value, str) and hasattr(str, name)):
         return Method(base, name)
+    if dicts.is_dict(base) and name in dicts.METHODS:
+        return Method(base, name)
+    if objects.is_object(base):
+        return objects.attribute(low, base, name)
+    if isinstance(base, Const) and isinstance(base.value, enum.Enum) and name in ("name", "value"):
+        return Const(getattr(base.value, name))
     raise refuse(f"attribute {name!r} of {low.shown(base)} is not supported", low.loc, kind=InferenceError)
 
 
@@ -118,6 +127,10 @@ def call_method(
     low: Lowering, receiver: Entity, name: str, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str
 ) -> Entity:
     """``receiver.name(*args)``."""
+    if isinstance(receiver, Instance) and receiver.cls is dict:
+        return dicts.call_method(low, receiver, name, args, kwargs)
+    if objects.is_object(receiver):
+        return objects.call_method(low, receiver, name, args, kwargs, hint)
     if name in numbers.METHODS and not args:
         return lists.own(low, numbers.METHODS[name][0], receiver)
     if text.is_text(receiver):

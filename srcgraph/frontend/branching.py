@@ -67,7 +67,8 @@ def either(
 def joined(low: Lowering, test: Value, sides: tuple[tuple[Region, State], tuple[Region, State]], hint: str) -> Entity:
     """The `If` that gives what two regions call ``<value>``."""
     name = hint or "<value>"
-    statements.merge(low, test, sides[0], sides[1], frozenset(low.state.names) | {"<value>"}, None, name)
+    live = frozenset(n for n in low.state.names if isinstance(n, str)) | {"<value>"}
+    statements.merge(low, test, sides[0], sides[1], live, None, name)
     if low.state.dead:
         raise Dead
     return low.state.names.pop("<value>")

@@ -19,16 +19,30 @@ from srcgraph.frontend import (
     attributes,
     branching,
     comprehensions,
+    dicts,
     expressions,
     higher,
     lists,
     numpy_calls,
+    objects,
     operators,
     ufuncs,
     views,
 )
-from srcgraph.frontend.closures import captured_names
-from srcgraph.frontend.entities import Choice, Closure, Const, Entity, Method, Partial, Scalar, SliceOf, Tup, Unusable
+from srcgraph.frontend.entities import (
+    Box,
+    Choice,
+    Closure,
+    Const,
+    Entity,
+    Instance,
+    Method,
+    Partial,
+    Scalar,
+    SliceOf,
+    Tup,
+    Unusable,
+)
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.pythonic import BUILTINS
@@ -62,9 +76,14 @@ def call(low: Lowering, node: Any, hint: str) -> Entity:
     args = expressions.elements(low, node.args)
     kwargs: dict[str, Entity] = {}
     for keyword in node.keywords:
-        if keyword.arg is None:
-            raise refuse("** in a call is not supported", low.loc)
-        kwargs[keyword.arg] = expressions.lower(low, keyword.value)
+        entity = expressions.lower(low, keyword.value)
+        if keyword.arg is not None:
+            kwargs[keyword.arg] = entity
+        elif isinstance(entity, Instance) and dicts.is_dict(entity):
+            content = objects.fields(low, entity)
+            kwargs.update(zip(content.names, content.items, strict=True))
+        else:
+            raise refuse(f"** of {low.shown(entity)} is not supported", low.loc, "give a dict with constant keys")
     with low.at(node):
         return apply(low, function, args, kwargs, hint)
 
@@ -100,6 +119,12 @@ def apply(low: Lowering, function: Entity, args: Sequence[Entity], kwargs: dict[
             return attributes.call_method(low, receiver, name, args, kwargs, hint)
         case Const(value=functools.partial() as made):
             return apply(low, higher.of_object(low, made), args, kwargs, hint)
+        case Instance() if function.cls is not dict:
+            return (
+                objects.special(low, "__call__", function, *args)
+                if not kwargs
+                else objects.call_method(low, function, "__call__", args, kwargs, hint)
+            )
         case Const(value=value) if callable(value):
             return call_object(low, value, args, kwargs, hint)
     raise refuse(f"{low.shown(function)} cannot be called", low.loc, kind=InferenceError)
@@ -112,6 +137,8 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
     except TypeError:  # not hashable
         special = None
     if special is not None:
+        if args and objects.has_special(args[0], f"__{function.__name__}__"):
+            return objects.special(low, f"__{function.__name__}__", *args)
         return special(low, args, kwargs, hint)
     if isinstance(function, type) and issubclass(function, np.generic):
         return _numpy_scalar(low, function, args)
@@ -139,6 +166,13 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
     if home.split(".")[0] == "srcgraph" and not home.startswith("srcgraph.frontend."):
         why = f"srcgraph.{function.__name__} cannot be called inside a compiled function"
         raise refuse(why, low.loc, "call it outside")
+    if function is dict:
+        return dicts.construct(low, args, kwargs, hint)
+    if objects.is_constructor(function):
+        return objects.construct(low, function, args, kwargs)
+    if isinstance(function, types.MethodType):
+        own = low.session.outside_at(low, "__self__", {"__self__": function.__self__})
+        return apply(low, Const(function.__func__), [own, *args], kwargs, hint)
     inner = getattr(function, "py_func", function)
     if isinstance(inner, _CACHED):  # what it would remember is computed again
         inner = inner.__wrapped__
@@ -300,18 +334,19 @@ def bound(
     low: Lowering, code: FunctionCode, function: types.FunctionType, args: Sequence[Entity], kwargs: dict[str, Entity]
 ) -> dict[str, Entity]:
     """Match arguments to parameters; defaults are the objects Python evaluated at the definition."""
-    defaults = [_default(low, d) for d in function.__defaults__ or ()]
-    kw_defaults = {k: _default(low, d) for k, d in (function.__kwdefaults__ or {}).items()}
+    defaults = [default(low, d) for d in function.__defaults__ or ()]
+    kw_defaults = {k: default(low, d) for k, d in (function.__kwdefaults__ or {}).items()}
     return bind(low, code.node, code.name, defaults, kw_defaults, args, kwargs)
 
 
-def _default(low: Lowering, value: Any) -> Entity:
+def default(low: Lowering, value: Any) -> Entity:
+    """A default argument: the object Python evaluated at the definition."""
     if isinstance(value, np.ndarray):
         return Unusable("an array as default value is not supported", "use None and make the array inside")
     if isinstance(value, np.generic):
         return Scalar(low.builder.const(value))
     if isinstance(value, tuple):
-        return Tup(tuple(_default(low, v) for v in value))
+        return Tup(tuple(default(low, v) for v in value))
     return Const(value)
 
 
@@ -360,11 +395,11 @@ def call_closure(low: Lowering, closure: Closure, args: Sequence[Entity], kwargs
     """Call a function defined inside; its free names are read now, as Python does."""
     given = bind(low, closure.node, closure.name, closure.defaults, dict(closure.kw_defaults), args, kwargs)
     code = low.session.nested_code(closure)
-    return call_function(low, code, given, captured=captured_names(low, closure))
+    return call_function(low, code, given, captured=dict(closure.captured))
 
 
 def call_function(
-    low: Lowering, code: FunctionCode, args: dict[str, Entity], captured: dict[str, Entity] | None = None
+    low: Lowering, code: FunctionCode, args: dict[str, Entity], captured: dict[str, Box] | None = None
 ) -> Entity:
     """Lower the callee for these arguments, once, and call it."""
     return low.session.lower_callee(low, code, args, captured or {})

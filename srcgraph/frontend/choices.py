@@ -18,6 +18,7 @@ from srcgraph.frontend.entities import (
     Entity,
     Method,
     Partial,
+    boxes_of,
     cells_of,
     parts_of,
     values_of,
@@ -136,9 +137,10 @@ def _part(joiner: Joiner, pair: tuple[Entity | None, Entity | None], name: str) 
 
 def _known_before(joiner: Joiner, side: int, part: Entity) -> bool:
     """Whether an entity of one path means the same where both have joined."""
-    region, _ = joiner.sides[side]
+    region, state = joiner.sides[side]
     born = {v for node in region.nodes for v in node.outputs}
-    return born.isdisjoint(values_of(part)) and all(c in joiner.before.store for c in cells_of(part))
+    known = all(b in joiner.before.names for b in boxes_of(part))
+    return known and born.isdisjoint(values_of(part)) and all(c in joiner.before.store for c in cells_of(part, state))
 
 
 def _tag(joiner: Joiner, side: int, entity: Entity, place: Sequence[int]) -> Value:

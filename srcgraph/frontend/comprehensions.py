@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.frontend import calls
+from srcgraph.frontend.closures import captured_now
 from srcgraph.frontend.entities import Closure, Entity
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.scope import assigned, reads
@@ -50,7 +51,8 @@ def evaluated(
         made[key] = (node, _function(node, parts, hint))
     function = made[key][1]
     args = [] if start is None else [start]
-    return calls.call_closure(low, Closure(function, function.name, (), (), low.code), args, {})
+    closure = Closure(function, function.name, (), (), low.code, captured_now(low, function))
+    return calls.call_closure(low, closure, args, {})
 
 
 def _function(node: Any, parts: tuple[str, str, str], hint: str) -> Any:

@@ -8,11 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import gast
 
-from srcgraph.frontend import arithmetic, arrays, branching, expressions, lists
-from srcgraph.frontend.entities import UNBOUND, Array, Choice, Const, Either, Entity, Iteration, Listing, Scalar, Tup
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import arithmetic, arrays, branching, dicts, expressions, lists, objects
+from srcgraph.frontend.entities import (
+    NONE,
+    UNBOUND,
+    Array,
+    Choice,
+    Const,
+    Either,
+    Entity,
+    Instance,
+    Iteration,
+    Listing,
+    Scalar,
+    Tup,
+)
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Dead, chosen, refuse
 from srcgraph.frontend.truths import combined, negation, selected
+from srcgraph.infer.objects import compared_fields, is_ordered
 from srcgraph.ir.graph import Apply
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import BOOL
@@ -103,8 +118,14 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
     if isinstance(op, gast.Is | gast.IsNot):
         same = _identical(low, x, y)
         return same if isinstance(op, gast.Is) else negation(low, same)
+    own = _by_method(low, op, x, y)
+    if own is not None:
+        return own
     if isinstance(op, gast.In | gast.NotIn):
         found: Entity = Const(False)
+        if isinstance(y, Instance) and dicts.is_dict(y):
+            found = dicts.contains(low, y, x)
+            return found if isinstance(op, gast.In) else negation(low, found)
         items = lists.known_items(low, y)
         if isinstance(y, Listing) and (items is None or len(items) > FEW):
             found = lists.contains(low, y, x)
@@ -119,6 +140,17 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
         for item in expressions.items_of(low, y):
             found = combined(low, "logical_or", found, compare(low, gast.Eq(), x, item))
         return found if isinstance(op, gast.In) else negation(low, found)
+    if isinstance(x, Instance) and isinstance(y, Instance):
+        pair = _compared(low, x, y)
+        if pair is None and isinstance(op, gast.Eq | gast.NotEq):
+            same = _identical(low, x, y)
+            return same if isinstance(op, gast.Eq) else negation(low, same)
+        if pair is not None and (x.box is not y.box or isinstance(op, tuple(_ORDER))):
+            if isinstance(op, tuple(_ORDER)) and not is_ordered(x.cls):
+                raise refuse(f"objects of {x.cls.__name__} have no order", low.loc, kind=InferenceError)
+            x, y = pair
+        elif pair is not None:
+            return Const(isinstance(op, gast.Eq))
     if isinstance(x, Tup | Listing) and isinstance(y, Tup | Listing) and isinstance(op, tuple(_ORDER)):
         return _ordered(low, op, x, y)
     x, y = _beside_array(low, x, y), _beside_array(low, y, x)
@@ -134,8 +166,46 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
     return low.entity(OPS[_COMPARE[type(op)]](low.value(x, "the left operand"), low.value(y, "the right operand")))
 
 
+_METHODS = {
+    gast.Lt: ("__lt__", "__gt__"), gast.LtE: ("__le__", "__ge__"), gast.Gt: ("__gt__", "__lt__"),
+    gast.GtE: ("__ge__", "__le__"), gast.Eq: ("__eq__", "__eq__"), gast.NotEq: ("__ne__", "__ne__"),
+}  # fmt: skip
+
+
+def _by_method(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity | None:
+    """A comparison by a method of one of the objects; None if they have none."""
+    if isinstance(op, gast.In | gast.NotIn):
+        if not objects.has_special(y, "__contains__"):
+            return None
+        found = objects.special(low, "__contains__", y, x)
+        return found if isinstance(op, gast.In) else negation(low, found)
+    mine, other = _METHODS[type(op)]
+    if objects.has_special(x, mine):
+        return objects.special(low, mine, x, y)
+    if objects.has_special(y, other):
+        return objects.special(low, other, y, x)
+    if isinstance(op, gast.NotEq) and objects.has_special(x, "__eq__"):
+        return negation(low, objects.special(low, "__eq__", x, y))
+    return None
+
+
+def _compared(low: Lowering, x: Instance, y: Instance) -> tuple[Entity, Entity] | None:
+    """The fields that decide whether two objects are equal, or which comes first; None if identity does."""
+    mine, other = objects.fields(low, x), objects.fields(low, y)
+    if x.cls is dict:
+        if y.cls is not dict or set(mine.names) != set(other.names):
+            return Tup(()), Tup((NONE,))
+        names = mine.names
+    else:
+        names = compared_fields(x.cls) if x.cls is y.cls else None
+        if names is None:
+            return None
+    pairs = [tuple(objects.field(r, n) for n in names) for r in (mine, other)]
+    return Tup(tuple(e or UNBOUND for e in pairs[0])), Tup(tuple(e or UNBOUND for e in pairs[1]))
+
+
 def _not_number(entity: Entity) -> bool:
-    return isinstance(entity, Tup | Listing) or (isinstance(entity, Const) and not entity.is_number)
+    return isinstance(entity, Tup | Listing | Instance) or (isinstance(entity, Const) and not entity.is_number)
 
 
 FEW = 16
@@ -199,6 +269,14 @@ def _identical(low: Lowering, x: Entity, y: Entity) -> Entity:
         if y.cell in x.cell.shares:
             raise refuse("whether these are the same list is not known when compiling", low.loc)
         return Const(x.cell is y.cell)
+    if isinstance(x, Instance) and isinstance(y, Instance):
+        if y.box in x.box.shares:
+            raise refuse("whether these are the same object is not known when compiling", low.loc)
+        return Const(x.box is y.box)
+    if isinstance(x, Tup) and isinstance(y, Tup) and x is not y:
+        raise refuse("whether two tuples are one object is not known when compiling", low.loc, "compare with ==")
+    if isinstance(x, Tup) and x is y:
+        return Const(True)
     if isinstance(x, Array) and isinstance(y, Array):
         return _same_array(low, chosen(low, x), chosen(low, y))
     return Const(False)

@@ -104,7 +104,8 @@ def assert_(low: Lowering, node: gast.Assert) -> None:
             low.state.dead = True
 
     low.inside(*failing, raising)
-    statements.merge(low, test, going, failing, frozenset(low.state.names), node)
+    live = frozenset(n for n in low.state.names if isinstance(n, str))
+    statements.merge(low, test, going, failing, live, node)
 
 
 # -- print and warnings ---------------------------------------------------------------------------

@@ -3,6 +3,10 @@
 Numbers are graph values; arrays are references to `Cell`s. A cell stands for one buffer; the state
 says which graph value it holds now. A reference may be to part of it, by a `View`. Everything that
 is known when compiling (None, strings, functions, literal numbers) is a `Const`.
+
+What Python changes in place and is no array is a `Box`: a slot the state has an entity for, as it has
+for names, so that branches and loops treat it as a variable. A variable that nested functions see is
+one; so are the fields of an object (`Instance`), whose content is a `Record`.
 """
 
 from __future__ import annotations
@@ -50,11 +54,25 @@ class Cell:
         return f"<cell {self.name}>"
 
 
-def may_share(x: Cell, y: Cell) -> None:
-    """Record that two cells may be the same memory."""
-    if x is not y:
-        x.shares.add(y)
-        y.shares.add(x)
+class Box:
+    """A slot that holds an entity and is shared by all who refer to it; `State.names` says what it holds."""
+
+    __slots__ = ("fixed", "name", "shares", "visible")
+
+    def __init__(self, name: str, visible: bool = False, fixed: str = ""):
+        self.name = name
+        self.visible = visible
+        """Whether the caller sees it: an argument's."""
+        self.fixed = fixed
+        """Why it cannot be changed, or ''."""
+        self.shares: set[Box] = set()
+        """Boxes that may be the same one."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<box {self.name}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +180,23 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """What an object's box holds: its fields, or a dict's keys, in order."""
+
+    cls: type
+    names: tuple[Any, ...]
+    items: tuple[Entity, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A reference to an object: a dict, or an instance of a class, whose fields are in a box."""
+
+    box: Box
+    cls: type
+
+
+@dataclass(frozen=True, slots=True)
 class SliceOf:
     """``start:stop:step`` inside an index."""
 
@@ -190,8 +225,8 @@ class Method:
 class Closure:
     """A function defined inside the one being lowered.
 
-    Its free names are read when it is called; ``captured`` holds them once it has been passed on.
-    ``code`` is the function whose globals it sees.
+    ``captured`` are the variables around it that it sees, as they are when it is called; ``code`` is the
+    function whose globals it sees.
     """
 
     node: Any
@@ -199,7 +234,7 @@ class Closure:
     defaults: tuple[Entity, ...]
     kw_defaults: tuple[tuple[str, Entity], ...]
     code: Any
-    captured: tuple[tuple[str, Entity], ...] | None = None
+    captured: tuple[tuple[str, Box], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +287,8 @@ Entity: TypeAlias = (
     | Tup
     | Listing
     | Text
+    | Record
+    | Instance
     | SliceOf
     | Iteration
     | Method
@@ -263,8 +300,17 @@ Entity: TypeAlias = (
     | Unusable
 )
 Content: TypeAlias = Tup | Rows
+Key: TypeAlias = str | Box
+"""What the state has an entity for: a local name, or a box."""
 UNBOUND = Unbound()
 NONE = Const(None)
+
+
+def may_share(x: Cell | Box, y: Cell | Box) -> None:
+    """Record that two cells, or two boxes, may be the same."""
+    if x is not y:
+        x.shares.add(y)  # type: ignore[arg-type]
+        y.shares.add(x)  # type: ignore[arg-type]
 
 
 ALREADY = "<reported already>"
@@ -275,9 +321,9 @@ STALE = Unusable("<stale>")
 
 @dataclass(slots=True)
 class State:
-    """What every name means and what every cell holds at one point of the program."""
+    """What every name means and what every box and cell holds at one point of the program."""
 
-    names: dict[str, Entity] = field(default_factory=dict)
+    names: dict[Key, Entity] = field(default_factory=dict)
     store: dict[Cell, Value | Tup | Rows | Unusable] = field(default_factory=dict)
     dead: bool = False
 
@@ -289,63 +335,23 @@ class State:
         self.names, self.store, self.dead = dict(other.names), dict(other.store), other.dead
 
 
-def cells_of(entity: Entity) -> list[Cell]:
-    """The cells an entity refers to, or may refer to."""
-    match entity:
-        case Listing(cell=cell):
-            return [cell]
-        case Array(cell=cell):
-            return [cell] if cell.choice is None else [cell, *(o.cell for o in arrays_of(cell.choice))]
-        case Tup(items=items):
-            return [c for item in items for c in cells_of(item)]
-        case Maybe(entity=inner):
-            return cells_of(inner)
-        case Iteration(parts=parts):
-            return [c for part in parts for c in cells_of(part)]
-        case Method(receiver=receiver):
-            return cells_of(receiver)
-        case Closure(captured=captured) if captured:
-            return [c for _, e in captured for c in cells_of(e)]
-        case Partial() | Choice():
-            return [c for part in parts_of(entity) for c in cells_of(part)]
-    return []
-
-
-def values_of(entity: Entity) -> list[Value]:
-    """The graph values an entity refers to directly, cells' contents excluded."""
-    match entity:
-        case Scalar(value=value):
-            return [value]
-        case Array(operands=operands):
-            return list(operands)
-        case Text(parts=parts):
-            return [p.value for p in parts if isinstance(p, Field)]
-        case Tup(items=items):
-            return [v for item in items for v in values_of(item)]
-        case Maybe(bound=bound, entity=inner):
-            return values_of(bound) + values_of(inner)
-        case SliceOf(start=a, stop=b, step=c):
-            return values_of(a) + values_of(b) + values_of(c)
-        case Iteration(parts=parts):
-            return [v for part in parts for v in values_of(part)]
-        case Method(receiver=receiver):
-            return values_of(receiver)
-        case Choice(tag=tag, options=options):
-            return [tag, *(v for option in options for v in values_of(option))]
-        case Closure() | Partial():
-            return [v for part in parts_of(entity) for v in values_of(part)]
-    return []
-
-
 def parts_of(entity: Entity) -> tuple[Entity, ...]:
-    """The entities a function or a choice holds: defaults, captured variables, arguments, options."""
+    """The entities an entity is made of; what its boxes hold is not among them."""
     match entity:
-        case Closure(defaults=defaults, kw_defaults=kw_defaults, captured=captured):
-            return (*defaults, *(e for _, e in kw_defaults), *(e for _, e in captured or ()))
-        case Partial(function=function, args=args, kwargs=kwargs):
-            return (function, *args, *(e for _, e in kwargs))
+        case Tup(items=items) | Record(items=items):
+            return items
+        case Maybe(bound=bound, entity=inner):
+            return (bound, inner)
+        case Iteration(parts=parts):
+            return parts
         case Method(receiver=receiver):
             return (receiver,)
+        case SliceOf(start=a, stop=b, step=c):
+            return (a, b, c)
+        case Closure(defaults=defaults, kw_defaults=kw_defaults):
+            return (*defaults, *(e for _, e in kw_defaults))
+        case Partial(function=function, args=args, kwargs=kwargs):
+            return (function, *args, *(e for _, e in kwargs))
         case Choice(options=options):
             return options
     return ()
@@ -355,13 +361,9 @@ def with_parts(entity: Entity, parts: Sequence[Entity]) -> Entity:
     """A function or a choice with other entities in place of its `parts_of`."""
     rest = iter(parts)
     match entity:
-        case Closure(defaults=defaults, kw_defaults=kw_defaults, captured=captured):
-            return replace(
-                entity,
-                defaults=tuple(next(rest) for _ in defaults),
-                kw_defaults=tuple((k, next(rest)) for k, _ in kw_defaults),
-                captured=captured and tuple((k, next(rest)) for k, _ in captured),
-            )
+        case Closure(defaults=defaults, kw_defaults=kw_defaults):
+            own = tuple(next(rest) for _ in defaults)
+            return replace(entity, defaults=own, kw_defaults=tuple((k, next(rest)) for k, _ in kw_defaults))
         case Partial(args=args, kwargs=kwargs):
             return Partial(next(rest), tuple(next(rest) for _ in args), tuple((k, next(rest)) for k, _ in kwargs))
         case Method(name=name):
@@ -376,3 +378,61 @@ def sources_of(entity: Entity) -> Array | Either | None:
     if not isinstance(entity, Array) or entity.view is not None:
         return None
     return entity.cell.choice or entity.cell.joined or entity
+
+
+def values_of(entity: Entity) -> list[Value]:
+    """The graph values an entity refers to directly; what its cells and boxes hold is not among them."""
+    match entity:
+        case Scalar(value=value):
+            return [value]
+        case Array(operands=operands):
+            return list(operands)
+        case Text(parts=parts):
+            return [p.value for p in parts if isinstance(p, Field)]
+    own = [entity.tag] if isinstance(entity, Choice) else []
+    return own + [v for part in parts_of(entity) for v in values_of(part)]
+
+
+def boxes_of(entity: Entity) -> list[Box]:
+    """The boxes an entity refers to directly."""
+    match entity:
+        case Instance(box=box):
+            return [box]
+        case Closure(captured=captured):
+            own = [b for _, b in captured]
+            return own + [b for part in parts_of(entity) for b in boxes_of(part)]
+    return [b for part in parts_of(entity) for b in boxes_of(part)]
+
+
+def within(entity: Entity, state: State, without: Sequence[Any] = ()) -> list[Entity]:
+    """An entity and all it is made of, what its boxes and lists hold in ``state`` included.
+
+    What the boxes ``without`` hold is left out.
+    """
+    found: list[Entity] = []
+    seen: set[Box | Cell] = {box for box in without if isinstance(box, Box)}
+    stack = [entity]
+    while stack:
+        current = stack.pop()
+        found.append(current)
+        stack += parts_of(current)[::-1]
+        if isinstance(current, Listing) and current.cell not in seen:
+            seen.add(current.cell)
+            held = state.store.get(current.cell)
+            stack += [held] if isinstance(held, Tup) else []
+        for box in boxes_of(current):
+            if box not in seen and box in state.names:
+                seen.add(box)
+                stack.append(state.names[box])
+    return found
+
+
+def cells_of(entity: Entity, state: State | None = None, without: Sequence[Any] = ()) -> list[Cell]:
+    """The cells an entity refers to, or may refer to; with a state, also through boxes."""
+    out: list[Cell] = []
+    for e in within(entity, state or State(), without):
+        if isinstance(e, Array | Listing):
+            out.append(e.cell)
+            if e.cell.choice is not None:
+                out += [o.cell for o in arrays_of(e.cell.choice)]
+    return out

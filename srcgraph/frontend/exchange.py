@@ -19,6 +19,7 @@ from srcgraph.frontend.entities import (
     Cell,
     Either,
     Entity,
+    Key,
     State,
     Unusable,
     arrays_of,
@@ -50,7 +51,7 @@ def homes(choice: Array | Either) -> Array | Either:
     return Either(choice.test, homes(choice.then), homes(choice.orelse))
 
 
-def permuted(names: Sequence[str], start: dict[str, Entity], end: dict[str, Entity]) -> bool:
+def permuted(names: Sequence[Key], start: dict[Key, Entity], end: dict[Key, Entity]) -> bool:
     """Whether these names always end with the arrays they start with, in some order, each one once."""
     cells = [e.cell for e in (start.get(n, UNBOUND) for n in names) if isinstance(e, Array) and e.view is None]
     ends = [sources_of(end.get(n, UNBOUND)) for n in names]
@@ -80,14 +81,15 @@ def _taken(choice: Array | Either, holds: dict[Value, bool]) -> Array:
     return choice
 
 
-def unseen(low: Lowering, names: Sequence[str], live: Sequence[str], arrays: Sequence[Entity], state: State) -> bool:
+def unseen(low: Lowering, names: Sequence[Key], live: Sequence[Key], arrays: Sequence[Entity], state: State) -> bool:
     """Whether nothing that is still needed refers to these arrays but these names."""
     cells = {c for e in arrays for c in cells_of(e)}
-    others = [state.names[n] for n in live if n not in names and n in state.names]
-    return all(cells.isdisjoint(cells_of(e)) for e in (*others, *low.outer.values(), *low.hidden.values()))
+    seen = [*live, *low.outer.values()]
+    others = [state.names[n] for n in seen if n not in names and n in state.names]
+    return all(cells.isdisjoint(cells_of(e, state)) for e in (*others, *low.hidden.values()))
 
 
-def found_again(low: Lowering, names: Sequence[str], entities: dict[str, Entity]) -> None:
+def found_again(low: Lowering, names: Sequence[Key], entities: dict[Key, Entity]) -> None:
     """After the loop: each name is one of the arrays, and each array holds what its name does."""
     arrays = [e for e in (entities[n] for n in names) if isinstance(e, Array)]
     held = [low.state.store[a.cell] for a in arrays]

@@ -14,13 +14,15 @@ from srcgraph.frontend import (
     comprehensions,
     conditions,
     contents,
+    dicts,
     indexing,
     lists,
+    objects,
     operators,
     statements,
     text,
 )
-from srcgraph.frontend.entities import Array, Const, Entity, Listing, SliceOf, Tup, Unusable
+from srcgraph.frontend.entities import Array, Const, Entity, Instance, Listing, SliceOf, Tup, Unusable
 from srcgraph.frontend.memory import (
     Refusal,
     ref_type,
@@ -82,6 +84,8 @@ def _lower(low: Lowering, node: Any, hint: str) -> Entity:
         case gast.GeneratorExp():
             hint = "write a list comprehension, or use it where it is made: sum(...), any(...), list(...)"
             raise refuse("a generator expression is not supported here", low.loc, hint)
+        case gast.Dict():
+            return dicts.literal(low, node, hint)
         case gast.BinOp(left=left, op=op, right=right):
             x, y = lower(low, left), lower(low, right)
             with low.at(node):
@@ -148,6 +152,8 @@ def items_of(low: Lowering, entity: Entity, wanted: int | None = None) -> list[E
         return list(entity.items)
     if isinstance(entity, Listing):
         return list_items(low, entity, wanted)
+    if isinstance(entity, Instance) and dicts.is_dict(entity):
+        return [Const(name) for name in objects.fields(low, entity).names]
     if isinstance(entity, Const) and isinstance(entity.value, tuple | str):
         return [Const(v) for v in entity.value]
     if isinstance(entity, Array):

@@ -14,11 +14,12 @@ SUPPORTED: frozenset[type] = frozenset(
         # statements
         gast.FunctionDef, gast.Return, gast.Assign, gast.AugAssign, gast.AnnAssign, gast.For, gast.While,
         gast.If, gast.Expr, gast.Pass, gast.Delete, gast.Break, gast.Continue, gast.Assert, gast.Raise,
-        gast.With, gast.withitem,
+        gast.With, gast.withitem, gast.Nonlocal,
         # expressions
         gast.BoolOp, gast.NamedExpr, gast.BinOp, gast.UnaryOp, gast.Lambda, gast.IfExp, gast.Compare,
         gast.Call, gast.Constant, gast.Attribute, gast.Subscript, gast.Starred, gast.Name, gast.List,
-        gast.Tuple, gast.Slice, gast.ListComp, gast.GeneratorExp, gast.Set, gast.JoinedStr, gast.FormattedValue,
+        gast.Tuple, gast.Slice, gast.Dict, gast.ListComp, gast.GeneratorExp, gast.Set,
+        gast.JoinedStr, gast.FormattedValue,
         # parts
         gast.arguments, gast.keyword, gast.comprehension, gast.Load, gast.Store, gast.Del, gast.Param,
         gast.And, gast.Or, gast.Not, gast.UAdd, gast.USub, gast.Invert,
@@ -40,11 +41,9 @@ WHY: dict[type, tuple[str, str]] = {
     gast.AsyncWith: ("async with", ""),
     gast.Try: ("try", "test the condition first, with an if"),
     gast.Global: ("global", "return the new value, or pass an array and store into it"),
-    gast.Nonlocal: ("nonlocal", "return the new value, or pass an array and store into it"),
     gast.ClassDef: ("a class defined inside a compiled function", "define it at module level"),
     gast.Import: ("import inside a compiled function", "import at module level"),
     gast.ImportFrom: ("import inside a compiled function", "import at module level"),
-    gast.Dict: ("a dict", "use separate variables or a tuple"),
     gast.Match: ("match", "write if and elif"),
 }
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from srcgraph.frontend import contents
+from srcgraph.frontend.boxes import held, held_in, new_box
 from srcgraph.frontend.choices import choosable, fixed, options_of, same_function, tag_among
 from srcgraph.frontend.either import Option, choice_of, is_array, operands_of, own_content
 from srcgraph.frontend.entities import (
@@ -26,17 +27,22 @@ from srcgraph.frontend.entities import (
     Const,
     Either,
     Entity,
+    Instance,
+    Key,
     Listing,
     Maybe,
+    Record,
     Scalar,
     State,
     Tup,
     Unbound,
     Unusable,
     arrays_of,
+    boxes_of,
     cells_of,
     may_share,
     sources_of,
+    within,
 )
 from srcgraph.frontend.exchange import Exchanged, homes
 from srcgraph.frontend.join import SAME_WIDTH, as_joined, cannot_be, describe, join_type
@@ -128,6 +134,23 @@ class Fresh:
 
 
 @dataclass(frozen=True, slots=True)
+class Fields:
+    """What an object's box holds."""
+
+    cls: type
+    names: tuple[Any, ...]
+    items: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewObject:
+    """An object of its own at each iteration."""
+
+    cls: type
+    content: Shape
+
+
+@dataclass(frozen=True, slots=True)
 class Later:
     """Not bound before the loop; ``flagged`` unless the name is one the compiler introduced."""
 
@@ -143,22 +166,30 @@ class Broken:
     hint: str = ""
 
 
-Shape: TypeAlias = Same | Number | Buffer | Part | Chosen | Exchanged | Several | OneOf | Fresh | Later | Broken
+Shape: TypeAlias = (
+    Same | Number | Buffer | Part | Chosen | Exchanged | Several | OneOf | Fresh | Fields | NewObject | Later | Broken
+)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Ends:
-    """The end of an iteration: its region and state, the state before the loop, and the names still needed."""
+    """The end of an iteration: its region and state, the state before the loop, and the variables still needed.
+
+    ``key`` is the variable that is looked at.
+    """
 
     region: Region
     state: State
     before: State
-    live: Sequence[str]
+    live: Sequence[Key]
+    key: Key = ""
 
     def observed(self, cells: Collection[Cell], name: str) -> bool:
         """Whether the caller, or another name, sees one of these buffers from before the loop."""
         return any(c.visible for c in cells) or any(
-            other != name and other in state.names and not set(cells).isdisjoint(cells_of(state.names[other]))
+            other not in (name, self.key)
+            and other in state.names
+            and not set(cells).isdisjoint(cells_of(state.names[other], state, (self.key,)))
             for state in (self.before, self.state)
             for other in self.live
         )
@@ -191,6 +222,11 @@ def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> S
     if isinstance(entry, Tup) and isinstance(end, Tup) and len(entry.items) == len(end.items):
         pairs = zip(entry.items, end.items, strict=True)
         return _several([widen(low, a, b, ends, name) for a, b in pairs], entry.cls)
+    if isinstance(entry, Record) and isinstance(end, Record) and (entry.cls, entry.names) == (end.cls, end.names):
+        pairs = zip(entry.names, entry.items, end.items, strict=True)
+        return _fields(entry, [widen(low, a, b, ends, f"{name}.{k}") for k, a, b in pairs])
+    if isinstance(entry, Instance) and isinstance(end, Instance) and entry.cls is end.cls:
+        return _widen_objects(low, entry, end, ends, name)
     if choosable(entry) and choosable(end):
         return _widen_options(low, entry, end, name)
     return Broken(_differs(name, entry, end), "give it one kind of value before and inside the loop")
@@ -198,7 +234,8 @@ def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> S
 
 def _widen_options(low: Lowering, entry: Entity, end: Entity, name: str) -> Shape:
     merged = low.session.in_order([*options_of(entry), *options_of(end)], same_function)
-    if not fixed(merged, options_of(entry)):
+    made = any(b not in low.state.names for option in merged for b in boxes_of(option))
+    if made or not fixed(merged, options_of(entry)):
         return Broken(
             f"{name!r} is a function made anew in each iteration", "make it before the loop, and pass it what changes"
         )
@@ -212,6 +249,26 @@ def _fresh(content: contents.ContentShape) -> Shape:
 
 def _differs(name: str, entry: Entity, end: Entity) -> str:
     return f"{name!r} is {describe(entry)} before the loop and {describe(end)} after an iteration"
+
+
+def _widen_objects(low: Lowering, entry: Instance, end: Instance, ends: Ends, name: str) -> Shape:
+    if not boxes_apart(entry, low.state) or not boxes_apart(end, ends.state):
+        return Broken(f"{name!r} contains itself", "objects that contain themselves cannot change in a loop")
+    shape = widen(low, held(low, entry.box), held_in(ends.state, end.box), ends, name)
+    if isinstance(shape, Same):
+        shape = shape_of(low, held_in(ends.state, end.box), ends, name)
+    return shape if isinstance(shape, Broken) else NewObject(entry.cls, shape)
+
+
+def boxes_apart(instance: Instance, state: State) -> bool:
+    """Whether an object does not contain itself."""
+    inside = within(held_in(state, instance.box), state)
+    return not any(isinstance(e, Instance) and e.box is instance.box for e in inside)
+
+
+def _fields(record: Record, items: list[Shape]) -> Shape:
+    """A record's shape. A field that cannot be carried is one that cannot be read."""
+    return Fields(record.cls, record.names, tuple(items))
 
 
 def _widen_arrays(low: Lowering, entry: Array, end: Array, ends: Ends, name: str) -> Shape:
@@ -262,13 +319,19 @@ def shape_of(low: Lowering, entity: Entity, ends: Ends | State, name: str = "") 
             return Buffer(_unsized(low.within(ends, lambda: ref_type(low, entity))))
         type = low.inside(ends.region, ends.state, lambda: ref_type(low, entity))
         return _array_shape(low, _unsized(type), [_at_end(low, entity, ends)], ends, name)
+    state = ends if isinstance(ends, State) else ends.state
     if isinstance(entity, Tup):
         return Several(tuple(shape_of(low, e, ends, name) for e in entity.items), entity.cls)
     if isinstance(entity, Choice):
         return OneOf(entity.options)
     if isinstance(entity, Listing):
-        state = ends if isinstance(ends, State) else ends.state
         return _fresh(contents.content_shape(low, contents.content_in(state, entity.cell), state))
+    if isinstance(entity, Record):
+        return _fields(
+            entity, [shape_of(low, e, ends, f"{name}_{k}") for k, e in zip(entity.names, entity.items, strict=True)]
+        )
+    if isinstance(entity, Instance) and boxes_apart(entity, state):
+        return NewObject(entity.cls, shape_of(low, held_in(state, entity.box), ends, name))
     if isinstance(entity, Maybe):
         return Later(shape_of(low, entity.entity, ends, name), flagged=True)
     return Same(entity)
@@ -300,6 +363,10 @@ def join_shapes(x: Shape, y: Shape) -> Shape:
             return _several(list(map(join_shapes, a, b)), cls)
         case (Fresh(content=a), Fresh(content=b)):
             return _fresh(contents.join_content_shapes(a, b))
+        case (Fields(items=a), Fields(items=b)) if x.names == y.names:
+            return replace(x, items=tuple(map(join_shapes, a, b)))
+        case (NewObject(cls=cls, content=a), NewObject(content=b)):
+            return NewObject(cls, join_shapes(a, b))
         case (Later(shape=a, flagged=f), Later(shape=b)):
             return Later(join_shapes(a, b), f)
         case (Later(shape=a, flagged=f), _):
@@ -331,6 +398,12 @@ def stored_into(shape: Shape, entity: Entity, begun: State, end: State) -> Shape
             return replace(shape, stored=True) if changed else shape
         case Several(items=shapes, cls=cls), Tup(items=items):
             return Several(tuple(stored_into(s, e, begun, end) for s, e in zip(shapes, items, strict=True)), cls)
+        case Fields(items=shapes), Record(items=items):
+            return replace(
+                shape, items=tuple(stored_into(s, e, begun, end) for s, e in zip(shapes, items, strict=True))
+            )
+        case NewObject(cls=cls, content=content), Instance(box=box):
+            return NewObject(cls, stored_into(content, held_in(begun, box), begun, end))
         case Later(shape=inner, flagged=flagged), _:
             held = entity.entity if isinstance(entity, Maybe) else entity
             return Later(stored_into(inner, held, begun, end), flagged)
@@ -383,6 +456,10 @@ def leaf_types(shape: Shape) -> list[tuple[str, Type]]:
             return [(f"_{k}{s}", t) for k, item in enumerate(items) for s, t in leaf_types(item)]
         case Fresh(content=content):
             return contents.leaf_types(content)
+        case Fields(names=names, items=items):
+            return [(f"_{k}{s}", t) for k, item in zip(names, items, strict=True) for s, t in leaf_types(item)]
+        case NewObject(content=content):
+            return leaf_types(content)
         case Later(shape=inner, flagged=flagged):
             flag: list[tuple[str, Type]] = [("_bound", PY_BOOL)] if flagged else []
             return flag + leaf_types(inner)
@@ -417,6 +494,12 @@ def leaf_values(low: Lowering, shape: Shape, entity: Entity) -> list[Value]:
         case Fresh(content=content):
             assert isinstance(entity, Listing)
             return contents.leaf_values(low, content, contents.content_in(low.state, entity.cell), entity.cell.name)
+        case Fields(items=items):
+            assert isinstance(entity, Record)
+            return [v for s, e in zip(items, entity.items, strict=True) for v in leaf_values(low, s, e)]
+        case NewObject(content=content):
+            assert isinstance(entity, Instance)
+            return leaf_values(low, content, held(low, entity.box))
         case Later(shape=inner, flagged=flagged):
             return _later_values(low, inner, flagged, entity)
     return []
@@ -472,6 +555,11 @@ def instantiate(low: Lowering, shape: Shape, leaves: Iterator[Value], name: str)
         case Fresh(content=content):
             held = contents.instantiate(low, content, leaves, name)
             return held if isinstance(held, Unusable) else contents.new_list(low, held, name)
+        case Fields(cls=cls, names=names, items=items):
+            pairs = zip(names, items, strict=True)
+            return Record(cls, names, tuple(instantiate(low, s, leaves, f"{name}_{k}") for k, s in pairs))
+        case NewObject(cls=cls, content=content):
+            return Instance(new_box(low, instantiate(low, content, leaves, name), name), cls)
         case Later(shape=inner, flagged=flagged):
             if not flagged:
                 return instantiate(low, inner, leaves, name)
@@ -507,31 +595,34 @@ def _choice(low: Lowering, shape: Chosen, leaves: Iterator[Value], name: str) ->
 # -- sharing between the cells of a header --------------------------------------------------------
 
 
-def share(before: State, header: dict[str, Entity], state: State) -> None:
-    """Carried arrays may be the memory of views made in some cases only, or of each other, as they are in ``state``."""
+def share(before: State, header: dict[Key, Entity], made: State, state: State) -> None:
+    """Carried arrays may be the memory of views made in some cases only, or of each other, as they are in ``state``.
+
+    ``made`` is the state that ``header`` is part of.
+    """
     grows = True
     while grows:
         grows = False
         for name, entity in header.items():
-            origins = set(cells_of(state.names.get(name, UNBOUND))) - set(cells_of(entity))
+            origins = set(cells_of(state.names.get(name, UNBOUND), state)) - set(cells_of(entity, made))
             found = {other for cell in origins for other in cell.shares}
             found |= {cell for cell in origins if cell in before.store} if isinstance(entity, Listing) else set()
-            for cell in _new_cells(before, entity):
+            for cell in _new_cells(before, entity, made):
                 grows |= not found <= {cell, *cell.shares}
                 for other in found:
                     may_share(cell, other)
     names = list(header)
     for k, a in enumerate(names):
         for b in names[k + 1 :]:
-            if _common(_new_cells(before, state.names.get(a)), _new_cells(before, state.names.get(b))):
-                for x in _new_cells(before, header[a]):
-                    for y in _new_cells(before, header[b]):
+            if _common(_new_cells(before, state.names.get(a), state), _new_cells(before, state.names.get(b), state)):
+                for x in _new_cells(before, header[a], made):
+                    for y in _new_cells(before, header[b], made):
                         may_share(x, y)
 
 
-def _new_cells(before: State, entity: Entity | None) -> list[Cell]:
+def _new_cells(before: State, entity: Entity | None, state: State) -> list[Cell]:
     """The buffers an entity may refer to that no name referred to before the loop."""
-    return [c for c in cells_of(entity or UNBOUND) if c not in before.store and c.choice is None]
+    return [c for c in cells_of(entity or UNBOUND, state) if c not in before.store and c.choice is None]
 
 
 def _common(x: Sequence[Cell], y: Sequence[Cell]) -> bool:

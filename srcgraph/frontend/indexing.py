@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import choices, expressions, fancy, lists
-from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, SliceOf, Tup
+from srcgraph.frontend import choices, dicts, expressions, fancy, lists, objects
+from srcgraph.frontend.entities import Array, Const, Entity, Instance, Listing, Scalar, SliceOf, Tup
 from srcgraph.frontend.join import SAME_WIDTH, as_joined, cannot_be, describe, join_type
 from srcgraph.frontend.memory import as_index, checked_index, read, ref_type, refuse, select, slice_operands
 from srcgraph.ir.graph import Value
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 def subscript(low: Lowering, base: Entity, index: Any, hint: str, name: str = "") -> Entity:
     """``base[index]``: an element, a view, or an item of a tuple."""
-    if isinstance(base, Listing):
-        return lists.subscript(low, base, expressions.lower(low, index), hint)
+    if isinstance(base, Listing | Instance) or objects.has_special(base, "__getitem__"):
+        return item(low, base, expressions.lower(low, index), hint)
     if isinstance(base, Tup) or (isinstance(base, Const) and isinstance(base.value, tuple)):
         return tuple_item(low, base, expressions.lower(low, index))
     if not isinstance(base, Array):
@@ -40,11 +40,22 @@ def subscript(low: Lowering, base: Entity, index: Any, hint: str, name: str = ""
     return place  # with an ellipsis even one element is a view, an array without axes
 
 
+def item(low: Lowering, base: Entity, index: Entity, hint: str = "") -> Entity:
+    """``base[index]`` of a list, a dict, or an object with a method for it."""
+    if isinstance(base, Listing):
+        return lists.subscript(low, base, index, hint)
+    if isinstance(base, Instance) and dicts.is_dict(base):
+        return dicts.subscript(low, base, index)
+    if objects.has_special(base, "__getitem__"):
+        return objects.special(low, "__getitem__", base, index)
+    raise refuse(f"{low.shown(base)} cannot be indexed", low.loc, kind=InferenceError)
+
+
 def tuple_item(low: Lowering, base: Entity, index: Entity) -> Entity:
     items = expressions.items_of(low, base)
     if isinstance(index, SliceOf):
         cut = slice(*(low.static(e, "a slice of a tuple") for e in (index.start, index.stop, index.step)))
-        return Tup(tuple(items[cut]), base.cls if isinstance(base, Tup) else tuple)
+        return Tup(tuple(items[cut]), list if isinstance(base, Tup) and base.cls is list else tuple)
     if isinstance(index, Scalar) and index.value.type.dtype.kind in "iub" and literal(low.builder, index.value) is None:
         if items and all(choices.choosable(e) for e in items):
             return choices.picked(low, items, as_index(low, index.value, "the index of a tuple"), "tuple")

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from srcgraph.frontend import choices, contents
+from srcgraph.frontend.boxes import held_in
 from srcgraph.frontend.entities import (
     ALREADY,
+    UNBOUND,
     Array,
+    Box,
     Cell,
     Choice,
     Closure,
@@ -23,11 +26,14 @@ from srcgraph.frontend.entities import (
     Content,
     Either,
     Entity,
+    Instance,
     Iteration,
+    Key,
     Listing,
     Maybe,
     Method,
     Partial,
+    Record,
     Rows,
     Scalar,
     State,
@@ -36,9 +42,11 @@ from srcgraph.frontend.entities import (
     Unbound,
     Unusable,
     arrays_of,
+    boxes_of,
     cells_of,
     may_share,
     sources_of,
+    within,
 )
 from srcgraph.frontend.memory import chosen, content, read, ref_type
 from srcgraph.ir.graph import Value
@@ -98,7 +106,7 @@ class Joiner:
         test: Value,
         sides: tuple[tuple[Region, State], tuple[Region, State]],
         before: State,
-        live: Iterable[str],
+        live: Iterable[Key],
     ):
         self.low = low
         self.test = test
@@ -108,6 +116,11 @@ class Joiner:
         self.live = live
         self.pairs: list[tuple[Value, Value, str]] = []
         self.made: dict[tuple[Array, Array], Array] = {}
+        self.joining: list[Key] = []
+        """What is being joined: the variable, and the boxes it leads through."""
+        self.boxes: dict[tuple[Box, Box], Box] = {}
+        self.contents: dict[Box, Make] = {}
+        """What the boxes that are new after the branches hold."""
 
     def output(self, x: Value, y: Value, name: str) -> int:
         """The number of the output that is ``x`` in one branch and ``y`` in the other."""
@@ -120,7 +133,15 @@ class Joiner:
     def join(self, x: Entity, y: Entity, name: str) -> Make:
         """How the joined entity is made from the node's outputs."""
         if x == y:
+            self.adopt(x)
             return lambda outs: x
+        if isinstance(x, Instance) and isinstance(y, Instance) and x.cls is y.cls:
+            box = self.joined_box(x.box, y.box, name)
+            return lambda outs: Instance(box, x.cls)
+        if isinstance(x, Record) and isinstance(y, Record) and (x.cls, x.names) == (y.cls, y.names):
+            pairs = zip(x.names, x.items, y.items, strict=True)
+            fields = [self.join(a, b, f"{name}_{k}") for k, a, b in pairs]
+            return lambda outs: Record(x.cls, x.names, tuple(m(outs) for m in fields))
         if isinstance(x, Unbound | Maybe) or isinstance(y, Unbound | Maybe):
             return self._maybe(x, y, name)
         if isinstance(x, Tup) and isinstance(y, Tup) and len(x.items) == len(y.items) and x.cls is y.cls:
@@ -133,11 +154,50 @@ class Joiner:
         if _numeric(x) and _numeric(y):
             return self._scalars(x, y, name)
         if choices.choosable(x) and choices.choosable(y):
+            for option in (*choices.options_of(x), *choices.options_of(y)):
+                self.adopt(option)
             return choices.join_choices(self, x, y, name)
         if Unusable(ALREADY) in (x, y):
             return lambda outs: Unusable(ALREADY)
         why = f"{shown(name)} is {describe(x)} on one path and {describe(y)} on the other"
         return lambda outs: Unusable(why, "give it one kind of value on every path", self.low.loc)
+
+    # -- boxes ----------------------------------------------------------------------------------
+
+    def joined_box(self, x: Box, y: Box, name: str) -> Box:
+        """The box that is ``x`` in one branch and ``y`` in the other."""
+        if (x, y) not in self.boxes:
+            box = self.boxes[x, y] = Box(name)
+            for side, own in enumerate((x, y)):
+                if own in self.before.names or _seen_elsewhere(self.sides[side][1], own, name):
+                    may_share(box, own)
+                for other in own.shares:
+                    may_share(box, other)
+            for pair, other in self.boxes.items():
+                if pair[0] is x or pair[1] is y:
+                    may_share(box, other)
+            self.joining += [x, y]
+            self.contents[box] = self.join(held_in(self.sides[0][1], x), held_in(self.sides[1][1], y), name)
+            del self.joining[-2:]
+        return self.boxes[x, y]
+
+    def adopt(self, entity: Entity) -> None:
+        """Keep the boxes made in a branch that an entity refers to, with what they hold."""
+        for box in boxes_of(entity):
+            if box in self.before.names or box in self.contents:
+                continue
+            self.contents[box] = lambda outs: UNBOUND  # one that contains itself is met again
+            found = [state.names.get(box) for _, state in self.sides]
+            for side in (0, 1):
+                other = found[1 - side]
+                if found[side] is None and other is not None:
+                    found[side] = self.low.inside(
+                        *self.sides[side], lambda s=side, e=other: self.low.undefined(e, self.sides[1 - s])
+                    )
+            if found[0] is not None and found[1] is not None:
+                self.contents[box] = self.join(found[0], found[1], box.name)
+
+    # -- numbers and arrays ---------------------------------------------------------------------
 
     def _scalars(self, x: Entity, y: Entity, name: str) -> Make:
         a, b = self.side_value(0, x), self.side_value(1, y)
@@ -235,8 +295,11 @@ class Joiner:
         if any(c.visible for c in cells):
             return True
         names = [s.names for _, s in self.sides]
+        state = self.sides[side][1]
         for name in self.live:
-            if name in names[side] and not cells.isdisjoint(cells_of(names[side][name])):
+            if name in self.joining and name not in ("<value>",):
+                continue
+            if name in names[side] and not cells.isdisjoint(cells_of(names[side][name], state, self.joining)):
                 if (names[0].get(name), names[1].get(name)) != pair:
                     return True
         return False
@@ -309,7 +372,19 @@ def _numeric(entity: Entity) -> bool:
 
 def _shared_in(state: State, ref: Array | Listing, name: str) -> bool:
     """Whether another name of the branch refers to the same memory."""
-    return any(ref.cell in cells_of(e) for other, e in state.names.items() if other != name)
+    return any(
+        isinstance(e, Array | Listing) and e.cell is ref.cell
+        for other, held in state.names.items()
+        if str(other) != name
+        for e in (held, *within(held, state))
+    )
+
+
+def _seen_elsewhere(state: State, box: Box, name: str) -> bool:
+    """Whether another name of the branch leads to the same box."""
+    return any(
+        box in boxes_of(e) for other, held in state.names.items() if str(other) != name for e in within(held, state)
+    )
 
 
 def describe(entity: Entity) -> str:
@@ -327,6 +402,8 @@ def describe(entity: Entity) -> str:
             return f"a {cls.__name__} of {len(items)}"
         case Listing():
             return "a list"
+        case Record(cls=cls) | Instance(cls=cls):
+            return f"a {cls.__name__}"
         case Closure() | Partial():
             return "a function"
         case Method(name=name):

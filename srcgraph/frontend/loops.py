@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import contents, expressions, indexing, lists, statements
+from srcgraph.frontend import contents, dicts, expressions, indexing, lists, statements
 from srcgraph.frontend.entities import (
     STALE,
     UNBOUND,
     Array,
+    Box,
     Cell,
     Const,
     Content,
     Entity,
     Iteration,
+    Key,
     Listing,
     Rows,
     Scalar,
@@ -44,6 +46,7 @@ from srcgraph.frontend.headers import (
 )
 from srcgraph.frontend.memory import as_index, beside, content, ref_type, refuse
 from srcgraph.frontend.scope import assigned
+from srcgraph.frontend.sharing import Sharing
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.straight import Region
@@ -69,11 +72,11 @@ class Plan:
 class Header:
     """What is known so far about the start of an iteration."""
 
-    shapes: dict[str, Shape] = field(default_factory=dict)
+    shapes: dict[Key, Shape] = field(default_factory=dict)
     cells: dict[Cell, contents.ContentShape | None] = field(default_factory=dict)
     """What changes in memory: for a list, the shape of what it holds."""
     spoiled: dict[Cell, Unusable] = field(default_factory=dict)
-    exchanged: tuple[str, ...] | None = None
+    exchanged: tuple[Key, ...] | None = None
     """The names that exchange arrays others see; None until the first walk."""
 
 
@@ -83,7 +86,7 @@ class Walk:
 
     regions: tuple[Region, ...]
     params: Sequence[Value]
-    entities: dict[str, Entity]
+    entities: dict[Key, Entity]
     begun: State
     end: State
     test: Value | None = None
@@ -95,7 +98,7 @@ class Walk:
 def for_(low: Lowering, node: Any) -> None:
     over = expressions.lower(low, node.iter)
     items = lists.known_items(low, over)
-    if items is not None or (isinstance(over, Const) and isinstance(over.value, tuple | str)):
+    if items is not None or (isinstance(over, Const) and isinstance(over.value, tuple | str)) or dicts.is_dict(over):
         unrolled(low, node, expressions.items_of(low, over) if items is None else items, over)
         return
     few = _few(over) if getattr(node, "of_comprehension", False) else None
@@ -232,7 +235,8 @@ def _rest_unless(low: Lowering, node: Any, stop: Value, items: Sequence[Entity],
     for _, state in sides:
         state.names.pop("<stop>", None)
     before.names.pop("<stop>", None)
-    statements.merge(low, stop, sides[0], sides[1], low.scope.after[id(node)] | frozenset(before.names), node)
+    names = frozenset(n for n in before.names if isinstance(n, str))
+    statements.merge(low, stop, sides[0], sides[1], low.scope.after[id(node)] | names, node)
 
 
 def while_(low: Lowering, node: Any) -> None:
@@ -254,7 +258,9 @@ def run(low: Lowering, node: Any, plan: Plan | None) -> None:
 
 def _run(low: Lowering, node: Any, plan: Plan | None) -> None:
     """Walk the body until its header is known, then append the loop."""
-    for cell in {c for n in low.scope.header[id(node)] for c in cells_of(low.state.names.get(n, UNBOUND))}:
+    for cell in {
+        c for n in low.scope.header[id(node)] for c in cells_of(low.state.names.get(low.key(n), UNBOUND), low.state)
+    }:
         if cell.choice is not None:  # its size gets its name before the body is walked
             content(low, cell)
     header = first_guess(low, node)
@@ -274,7 +280,7 @@ def _run(low: Lowering, node: Any, plan: Plan | None) -> None:
 def first_guess(low: Lowering, node: Any) -> Header:
     """Literal numbers the body assigns are taken to change: no walk then sees them as constants."""
     header = Header()
-    names = assigned([node]) & low.scope.header[id(node)]
+    names = {low.key(n) for n in assigned([node]) & low.scope.header[id(node)]}
     for name in low.state.names:
         entity = low.state.names[name]
         if name in names and isinstance(entity, Const) and entity.is_number:
@@ -283,7 +289,7 @@ def first_guess(low: Lowering, node: Any) -> Header:
 
 
 def header_types(low: Lowering, header: Header) -> list[tuple[str, Type]]:
-    out = [(name + suffix, t) for name, s in header.shapes.items() for suffix, t in leaf_types(s)]
+    out = [(f"{name}{suffix}", t) for name, s in header.shapes.items() for suffix, t in leaf_types(s)]
     for cell, shape in header.cells.items():
         held = low.state.store[cell]
         if shape is not None:
@@ -319,7 +325,8 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header) -> Walk:
             b.enter_params(body, (index, *params))
         regions, test = (body,), None
     state, entities = header_state(low, header, params, body)
-    share(before, entities, before)
+    share(before, entities, state, before)
+    Sharing(before, entities, state).with_entry(low.variables(low.scope.header[id(node)]))
     state.names["<stop>"] = Const(False)
     begun = state.copy()
 
@@ -335,12 +342,14 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header) -> Walk:
 
 
 def _test(low: Lowering, node: Any) -> Value:
-    kept = dict(low.state.store)
+    kept, names = dict(low.state.store), dict(low.state.names)
     with low.at(node.test):
         test = low.truth(expressions.lower(low, node.test))
         value = low.builder.const(test) if isinstance(test, bool) else test
-    if any(low.state.store[c] is not v for c, v in kept.items()):
-        raise refuse("the condition of a while loop must not change arrays", low.loc, "use while True and break")
+    boxes = [k for k in names if isinstance(k, Box)]
+    if any(low.state.store[c] is not v for c, v in kept.items()) or any(low.state.names[b] != names[b] for b in boxes):
+        why = "the condition of a while loop must not change arrays, objects or variables"
+        raise refuse(why, low.loc, "use while True and break")
     return value
 
 
@@ -350,15 +359,15 @@ def fresh_params(low: Lowering, types: Sequence[tuple[str, Type]]) -> list[Value
 
 def header_state(
     low: Lowering, header: Header, params: Sequence[Value], region: Region
-) -> tuple[State, dict[str, Entity]]:
+) -> tuple[State, dict[Key, Entity]]:
     """The state at the start of an iteration whose carry is ``params``."""
     state = low.state.copy()
     leaves = iter(params)
-    entities: dict[str, Entity] = {}
+    entities: dict[Key, Entity] = {}
 
     def build() -> None:
         for name, shape in header.shapes.items():
-            entities[name] = instantiate(low, shape, leaves, name)
+            entities[name] = instantiate(low, shape, leaves, str(name))
         state.store.update(_carried(low, header, leaves))
         state.store.update(header.spoiled)
 
@@ -380,16 +389,17 @@ def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
     if walk.end.dead:
         return False
     before, grown = low.state, False
-    live = sorted(low.scope.header[id(node)])
+    live = low.variables(low.scope.header[id(node)])
     ends = Ends(walk.regions[-1], walk.end, before, live)
-    for name in live:
+    for name in low.keys(low.scope.header[id(node)]):
+        ends.key = name
         entry = before.names.get(name, UNBOUND)
         end = walk.end.names.get(name, UNBOUND)
         at_header = walk.entities.get(name, entry)
         if end == at_header:
             continue
         old = header.shapes.get(name, Same(entry))
-        new = join_shapes(old, widen(low, entry, end, ends, name))
+        new = join_shapes(old, widen(low, entry, end, ends, str(name)))
         if new != old or name not in header.shapes:
             grown |= new != old
             header.shapes[name] = new
@@ -416,8 +426,9 @@ def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
         elif isinstance(now, Tup | Rows) and isinstance(held, Tup | Rows):
             grown |= _grow_list(low, header, walk, ends, cell, (held, now))
     if not grown:
-        known = {c: set(c.shares) for e in walk.entities.values() for c in cells_of(e)}
-        share(before, walk.entities, walk.end)
+        known = {c: set(c.shares) for e in walk.entities.values() for c in cells_of(e, walk.begun)}
+        share(before, walk.entities, walk.begun, walk.end)
+        Sharing(before, walk.entities, walk.begun).with_ends(walk.end)
         _refuse_late_sharing(low, walk, known)
     return grown
 
@@ -440,7 +451,7 @@ def _grow_list(
     return new != old
 
 
-def exchange(low: Lowering, header: Header, walk: Walk, live: Sequence[str]) -> bool:
+def exchange(low: Lowering, header: Header, walk: Walk, live: Sequence[Key]) -> bool:
     """Whether the first walk found an exchange of arrays, or a later one that there is none."""
     names, before, end = header.exchanged, low.state, walk.end
     if names is None:
@@ -497,16 +508,20 @@ def append(low: Lowering, node: Any, plan: Plan | None, header: Header, walk: Wa
         outs = b.for_(plan.bounds, inits, walk.regions[0], results, stop)
     leaves = iter(outs)
     before, after = low.state.copy(), low.state
-    entities = {name: instantiate(low, shape, leaves, name) for name, shape in header.shapes.items()}
+    entities = {name: instantiate(low, shape, leaves, str(name)) for name, shape in header.shapes.items()}
     after.store.update(_carried(low, header, leaves))
     after.store.update(header.spoiled)
-    share(before, entities, before)
-    share(before, entities, walk.end)
+    after.names.update(entities)
+    share(before, entities, after, before)
+    share(before, entities, after, walk.end)
+    boxes = Sharing(before, entities, after)
+    boxes.with_entry(low.variables(low.scope.header[id(node)]))
+    boxes.with_ends(walk.end)
     found_again(low, header.exchanged or (), entities)
     after.names.update(entities)
 
 
-def leaves_now(low: Lowering, header: Header, names: dict[str, Entity], state: State) -> list[Value]:
+def leaves_now(low: Lowering, header: Header, names: dict[Key, Entity], state: State) -> list[Value]:
     out = [v for name, shape in header.shapes.items() for v in leaf_values(low, shape, names.get(name, UNBOUND))]
     for cell, shape in header.cells.items():
         held = state.store[cell]

@@ -7,31 +7,35 @@ calls in `calls`; this module has what they share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import gast
 import numpy as np
 
 from srcgraph.errors import ArgumentError, InferenceError, Loc, Problem, ShapeError, SrcgraphError, UnsupportedError
-from srcgraph.frontend import branching, choices, contents, expressions, lists, statements
-from srcgraph.frontend.closures import met_inside
+from srcgraph.frontend import branching, choices, contents, expressions, lists, objects, statements
+from srcgraph.frontend.boxes import held, rebind
 from srcgraph.frontend.entities import (
     ALREADY,
     NONE,
+    UNBOUND,
     Array,
+    Box,
     Cell,
     Choice,
     Closure,
     Const,
     Content,
     Entity,
-    Iteration,
+    Instance,
+    Key,
     Listing,
     Maybe,
     Method,
     Partial,
+    Record,
     Rows,
     Scalar,
     State,
@@ -44,26 +48,18 @@ from srcgraph.frontend.memory import Dead, Refusal, new_array, read, refuse
 from srcgraph.frontend.scope import Scope, analyse
 from srcgraph.frontend.session import FunctionCode, Hidden, Session
 from srcgraph.frontend.source import node_loc
-from srcgraph.infer.signature import (
-    ArrayArg,
-    ChoiceArg,
-    FunctionArg,
-    ItemsArg,
-    IterationArg,
-    RowsArg,
-    ScalarArg,
-    Skeleton,
-    StaticArg,
-    TupleArg,
-)
 from srcgraph.ir.builder import Builder
-from srcgraph.ir.dims import UNKNOWN, as_dim, symbol
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.straight import Region
-from srcgraph.ir.types import PY_INT, ArrayType, ListType, ScalarType, Type
+from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type
 
 T = TypeVar("T")
+
+
+LOCAL = ("UnboundLocalError", "cannot access local variable {!r} where it is not associated with a value")
+FREE = ("NameError", "cannot access free variable {!r} where it is not associated with a value in enclosing scope")
+"""What Python raises where a variable has no value: one of the function's own, or one around it."""
 
 
 class NeedStatic(Exception):
@@ -105,7 +101,14 @@ class Lowering:
         self.internal = code.internal
         self.loc: Loc | None = None
         self.returned_at: Loc | None = None
-        self.outer: dict[str, Entity] = {}
+        self.slots: dict[str, Box] = {name: Box(name) for name in sorted(self.scope.captured)}
+        """The local variables that nested functions see."""
+        self.outer: dict[str, Box] = {}
+        """The variables of the functions around it."""
+        self.param_boxes: dict[int, Box] = {}
+        self.boxes: list[tuple[Box, Entity]] = []
+        """The boxes of its parameters, and what they held at first."""
+        self.state.names.update(dict.fromkeys(self.slots.values(), UNBOUND))
         self.hidden: dict[Any, Entity] = {}
         self.hidden_order: list[tuple[Hidden, Entity]] = []
         self.params: list[tuple[Value, Any]] = []
@@ -195,7 +198,7 @@ class Lowering:
 
     def name_of(self, entity: Entity) -> str:
         """The name of a variable that is this very entity, or ''."""
-        return next((n for n, e in self.state.names.items() if e is entity and n.isidentifier()), "")
+        return next((str(n) for n, e in self.state.names.items() if e is entity and str(n).isidentifier()), "")
 
     def shown(self, entity: Entity) -> str:
         """An entity for messages: what it is, and its name if it has one."""
@@ -269,6 +272,8 @@ class Lowering:
             case Listing(cell=cell):
                 made = contents.undefined(self, contents.content_in(side[1], cell), side)
                 return contents.new_list(self, made, cell.name)
+            case Record(cls=cls, names=names, items=items):
+                return Record(cls, names, tuple(self.undefined(e, side) for e in items))
             case Maybe(entity=inner):
                 return self.undefined(inner, side)
         return like
@@ -278,6 +283,12 @@ class Lowering:
         match entity:
             case Const(value=value):
                 return bool(value)
+            case Instance() if objects.has_special(entity, "__bool__"):
+                return self.truth(objects.special(self, "__bool__", entity))
+            case Instance() if objects.has_special(entity, "__len__"):
+                return self.truth(objects.special(self, "__len__", entity))
+            case Instance():
+                return entity.cls is not dict or bool(objects.fields(self, entity).names)
             case Tup(items=items):
                 return bool(items)
             case Listing():
@@ -308,24 +319,49 @@ class Lowering:
     def lookup(self, name: str) -> Entity:
         """What a name means here."""
         if name in self.scope.local:
-            return choices.possible(self, self.bound(name, self.state.names.get(name, Unbound())))
+            return choices.possible(self, self.bound(name, self.state.names.get(self.key(name), Unbound())))
         if name in self.outer:
-            return met_inside(self, self.bound(name, self.outer[name]))
+            return choices.possible(self, self.bound(name, held(self, self.outer[name]), FREE))
         return self.session.outside(self, name)
 
-    def bound(self, name: str, entity: Entity) -> Entity:
-        """A local, checked to be bound where that is not certain."""
+    def key(self, name: str) -> Key:
+        """Where the state keeps a local variable."""
+        return self.slots.get(name, name)
+
+    def variables(self, names: Iterable[str]) -> list[Key]:
+        """Where the state keeps these variables."""
+        return [self.key(name) for name in sorted(names)]
+
+    def keys(self, names: Iterable[str]) -> list[Key]:
+        """Where the state keeps these variables; and every box, since what refers to it may be anywhere."""
+        boxes = [key for key in self.state.names if isinstance(key, Box)]
+        return [*(key for key in self.variables(names) if not isinstance(key, Box)), *boxes]
+
+    def bound(self, name: str, entity: Entity, unbound: tuple[str, str] = LOCAL) -> Entity:
+        """A variable, checked to be bound where that is not certain."""
+        error, message = unbound[0], unbound[1].format(name)
         if isinstance(entity, Unbound):
-            self.builder.call_named("check_that", False, error="UnboundLocalError", message=_unbound(name))
+            self.builder.call_named("check_that", False, error=error, message=message)
             raise Dead
         if isinstance(entity, Maybe):
-            held = self.value(entity.bound)
-            self.builder.call_named("check_that", held, error="UnboundLocalError", message=_unbound(name))
+            self.builder.call_named("check_that", self.value(entity.bound), error=error, message=message)
             return entity.entity
         return entity
 
     def assign(self, name: str, entity: Entity) -> None:
-        self.state.names[name] = entity
+        if name in self.slots:
+            self.state.names[self.slots[name]] = entity
+        elif name in self.scope.nonlocals:
+            self.assign_outer(name, entity)
+        else:
+            self.state.names[name] = entity
+
+    def assign_outer(self, name: str, entity: Entity) -> None:
+        """Assign to a variable of a function around this one."""
+        if name not in self.outer:
+            why = f"{name!r} is a variable of a function that is not compiled, which a compiled function cannot assign"
+            raise refuse(why, self.loc, "return the new value, or pass an array and store into it")
+        rebind(self, self.outer[name], entity)
 
     def named(self, entity: Entity, name: str) -> None:
         """Let the first name the user gives a value be its name in the generated code."""
@@ -365,89 +401,8 @@ class Lowering:
         if problem.message != ALREADY:
             self.report(problem)
         for name in targets:
-            self.assign(name, Unusable(ALREADY))
-
-    # -- parameters -----------------------------------------------------------------------------
-
-    def parameter(self, skeleton: Skeleton, name: str, origin: Any, visible: bool = True) -> Entity:
-        """The entity of a parameter, its numbers and arrays becoming the graph's parameters."""
-        match skeleton:
-            case StaticArg(value=value):
-                return Const(value)
-            case ScalarArg():
-                value = self.root_param(name, skeleton.type)
-                self.params.append((value, None))
-                self.static_origin[value] = origin
-                return Scalar(value)
-            case ArrayArg():
-                return self.array_parameter(skeleton, name, visible)
-            case TupleArg(items=items, cls=cls):
-                parts = [self.parameter(s, f"{name}_{k}", (origin, k), visible) for k, s in enumerate(items)]
-                return Tup(tuple(parts), cls)
-            case ItemsArg() | RowsArg():
-                return self.list_parameter(skeleton, name, origin, visible)
-            case IterationArg(kind=kind, parts=parts):
-                items = [self.parameter(s, f"{name}_{k}", (origin, k), visible) for k, s in enumerate(parts)]
-                return Iteration(kind, tuple(items))
-            case FunctionArg(code=code, parts=parts):
-                return code.rebuilt([self.parameter(s, f"{name}_{k}", None, visible) for k, s in enumerate(parts)])
-            case ChoiceArg(options=options):
-                tag = self.root_param(f"{name}_choice", PY_INT)
-                self.params.append((tag, None))
-                self.builder.learn(tag.type.value, as_dim(len(options) - 1) - tag.type.value)
-                parts = (self.parameter(s, f"{name}_{k}", None, visible) for k, s in enumerate(options))
-                return Choice(tag, tuple(parts))
-        raise InferenceError(f"cannot pass {skeleton}")
-
-    def list_parameter(self, skeleton: ItemsArg | RowsArg, name: str, origin: Any, visible: bool) -> Listing:
-        """A list that is an argument; passed twice, it is one list."""
-        if isinstance(skeleton, ItemsArg):
-            items = [self.parameter(s, f"{name}_{k}", (origin, k), visible) for k, s in enumerate(skeleton.items)]
-            held: Content = Tup(tuple(items), list)
-        else:
-            kind = contents.kind_of_skeleton(skeleton.item)
-            size = skeleton.size
-            dim = UNKNOWN if size == "" else symbol(size) if isinstance(size, str) else as_dim(size)
-            types = contents.leaf_types(contents.Table(kind, dim, growing=size == ""))
-            parts = [self.root_param(name + suffix, t) for suffix, t in types]
-            self.params += [(p, None) for p in parts]
-            held = Rows(kind, tuple(parts))
-        known = self.param_lists.get(skeleton.cell)
-        if known is not None:
-            return Listing(known[0])
-        cell = Cell(name, visible)
-        self.param_lists[skeleton.cell] = (cell, held)
-        for state in (self.state, *self.around):
-            state.store[cell] = held
-        return Listing(cell)
-
-    def array_parameter(self, skeleton: ArrayArg, name: str, visible: bool) -> Array:
-        known = self.param_cells.get(skeleton.cell)
-        value = self.root_param(name if known is None else f"{name}_same", skeleton.type)
-        if known is not None:  # the same array again; the value is not used
-            self.params.append((value, known))
-            return Array(known)
-        cell = Cell(name, visible)
-        self.param_cells[skeleton.cell] = cell
-        self.params.append((value, cell))
-        for state in (self.state, *self.around):  # a global may be met first inside a loop or a branch
-            state.store[cell] = value
-        self.session.initial[cell] = value
-        return Array(cell)
-
-    def root_param(self, name: str, type: Any) -> Value:
-        """A new parameter of the graph, whatever region is open."""
-        b = self.builder
-        open_regions, b.regions = b.regions, b.regions[:1]
-        try:
-            b.reserve(
-                frozenset().union(*(d.symbols() for d in type.shape)) if isinstance(type, ArrayType) else frozenset()
-            )
-            if isinstance(type, ArrayType):
-                b.sizes_not_one |= {d.symbol for d in type.shape if d.symbol}
-            return b.param(name, type)
-        finally:
-            b.regions = open_regions
+            with suppress(Refusal):  # a variable that cannot be assigned is the problem
+                self.assign(name, Unusable(ALREADY))
 
     # -- running --------------------------------------------------------------------------------
 
@@ -465,10 +420,6 @@ class Lowering:
         statements.block(self, node.body)
         returned = self.state.names.get("<return>", NONE)
         return NONE if isinstance(returned, Maybe) and returned.entity == NONE else returned
-
-
-def _unbound(name: str) -> str:
-    return f"cannot access local variable {name!r} where it is not associated with a value"
 
 
 __all__ = ["ArgumentError", "Lowering", "NeedStatic", "Problem", "UnsupportedError"]

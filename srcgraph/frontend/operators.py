@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, expressions, lists, text
+from srcgraph.frontend import arrays, dicts, expressions, lists, objects, text
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, Tup
 from srcgraph.frontend.memory import known_int, refuse
 from srcgraph.frontend.truths import negation
@@ -33,6 +33,11 @@ _PYTHON = {
 
 def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Entity:
     """``x op y`` by Python's rules."""
+    own = objects.operator(low, op, x, y)
+    if own is not None:
+        return own
+    if op == "bitwise_or" and dicts.is_dict(x) and dicts.is_dict(y):
+        return dicts.new_dict(low, dicts.merged(dicts.content_of(low, x), dicts.content_of(low, y)), hint)
     folded = _folded(op, x, y)
     if folded is not None:
         return folded
@@ -46,10 +51,10 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
         x = arrays.as_array(low, lists.plain(low, x))
     elif isinstance(y, Listing) and isinstance(x, Array):
         y = arrays.as_array(low, lists.plain(low, y))
-    if isinstance(x, Tup) and isinstance(y, Tup) and op == "add" and x.cls is y.cls:
-        return Tup(x.items + y.items, x.cls)
+    if isinstance(x, Tup) and isinstance(y, Tup) and op == "add" and (x.cls is list) == (y.cls is list):
+        return Tup(x.items + y.items, list if x.cls is list else tuple)
     if isinstance(x, Tup) and op == "mul" and (times := _count(low, y)) is not None:
-        return Tup(x.items * times, x.cls)
+        return Tup(x.items * times, list if x.cls is list else tuple)
     if (made := text.binary(low, op, x, y)) is not None:
         return made
     a, b = low.value(x, "the left operand"), low.value(y, "the right operand")
@@ -154,6 +159,9 @@ def unary(low: Lowering, node: gast.UnaryOp, hint: str) -> Entity:
     entity = expressions.lower(low, node.operand)
     if isinstance(node.op, gast.Not):
         return negation(low, entity)
+    own = {gast.USub: "__neg__", gast.UAdd: "__pos__", gast.Invert: "__invert__"}[type(node.op)]
+    if objects.has_special(entity, own):
+        return objects.special(low, own, entity)
     if isinstance(entity, Const) and entity.is_number:
         function = {gast.USub: operator.neg, gast.UAdd: operator.pos, gast.Invert: operator.invert}[type(node.op)]
         return Const(function(entity.value))

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import builtins
+import copy
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arithmetic, contents, expressions, library, lists, operators
-from srcgraph.frontend.entities import Array, Closure, Const, Entity, Iteration, Listing, Method, Partial, Scalar, Tup
+from srcgraph.frontend import arithmetic, attributes, contents, dicts, expressions, library, lists, objects, operators
+from srcgraph.frontend.entities import (
+    NONE,
+    Array,
+    Closure,
+    Const,
+    Entity,
+    Instance,
+    Iteration,
+    Listing,
+    Method,
+    Partial,
+    Scalar,
+    Tup,
+)
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import as_index, ref_type, refuse
 from srcgraph.frontend.resolve import to_integer
@@ -33,7 +48,7 @@ def builtin(function: Any, least: int, most: int, keywords: str = "") -> Callabl
         def checked(low: Lowering, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str) -> Entity:
             name = function.__name__
             for key in kwargs:
-                if key not in keywords.split():
+                if key not in keywords.split() and keywords != "*":
                     raise refuse(f"{name}(): keyword {key!r} is not supported", low.loc)
             if not least <= len(args) <= most:
                 raise refuse(f"{name}() does not take {len(args)} arguments", low.loc, kind=InferenceError)
@@ -100,6 +115,8 @@ def reversed_(low: Lowering, items: Entity) -> Entity:
 def len_(low: Lowering, x: Entity) -> Entity:
     if isinstance(x, Tup):
         return Const(len(x.items))
+    if isinstance(x, Instance) and dicts.is_dict(x):
+        return Const(len(objects.fields(low, x).names))
     if isinstance(x, Listing):
         return lists.len_(low, x)
     if isinstance(x, Const) and isinstance(x.value, str | tuple):
@@ -299,8 +316,8 @@ def isinstance_(low: Lowering, x: Entity, cls: Entity) -> Entity:
             return Const(isinstance(np.zeros(0), classes))
         case Listing():
             return Const(isinstance([], classes))
-        case Tup(cls=kind):
-            return Const(isinstance(kind(), classes))
+        case Tup(cls=kind) | Instance(cls=kind):
+            return Const(issubclass(kind, classes))
         case Closure():
             return Const(isinstance(len_, classes))
     raise refuse(f"isinstance of {describe(x)}", low.loc)
@@ -310,3 +327,49 @@ def isinstance_(low: Lowering, x: Entity, cls: Entity) -> Entity:
 def callable_(low: Lowering, x: Entity) -> Entity:
     function = isinstance(x, Closure | Partial | Method)
     return Const(function or (isinstance(x, Const) and builtins.callable(x.value)))
+
+
+@builtin(dataclasses.replace, 1, 1, "*")
+def replace_(low: Lowering, x: Entity, **changes: Entity) -> Entity:
+    return objects.replace_object(low, [x], changes)
+
+
+@builtin(copy.copy, 1, 1)
+def copy_(low: Lowering, x: Entity) -> Entity:
+    return objects.copied(low, [x], {})
+
+
+@builtin(type, 1, 1)
+def type_(low: Lowering, x: Entity) -> Entity:
+    if isinstance(x, Instance | Tup):
+        return Const(x.cls)
+    raise refuse(f"type() of {describe(x)} is not supported", low.loc, "use isinstance")
+
+
+@builtin(object.__setattr__, 3, 3)
+def object_setattr(low: Lowering, x: Entity, name: Entity, value: Entity) -> Entity:
+    if not isinstance(x, Instance):
+        raise refuse(f"__setattr__ of {low.shown(x)}", low.loc, kind=InferenceError)
+    objects.set_field(low, x, low.static(name, "the name of an attribute"), value)
+    return NONE
+
+
+@builtin(setattr, 3, 3)
+def setattr_(low: Lowering, x: Entity, name: Entity, value: Entity) -> Entity:
+    objects.set_attribute(low, x, low.static(name, "the name of an attribute"), value)
+    return NONE
+
+
+@builtin(getattr, 2, 3)
+def getattr_(low: Lowering, x: Entity, name: Entity, default: Entity | None = None) -> Entity:
+    known = low.static(name, "the name of an attribute")
+    if default is not None and objects.is_object(x) and not objects.has_attribute(low, x, known):
+        return default
+    return attributes.attribute(low, x, known)
+
+
+@builtin(hasattr, 2, 2)
+def hasattr_(low: Lowering, x: Entity, name: Entity) -> Entity:
+    if not objects.is_object(x):
+        raise refuse(f"hasattr() of {low.shown(x)} is not supported", low.loc)
+    return Const(objects.has_attribute(low, x, low.static(name, "the name of an attribute")))

@@ -1,19 +1,20 @@
-"""What a call returns: described over the outputs of its graph, and made again at the caller."""
+"""What a function returns and changes, described over the outputs of its graph."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING
 
-from srcgraph.errors import InferenceError, InternalError
+from srcgraph.errors import InferenceError
 from srcgraph.frontend import contents
+from srcgraph.frontend.boxes import held
 from srcgraph.frontend.closures import function_key
 from srcgraph.frontend.entities import (
     ALREADY,
-    STALE,
     Array,
+    Box,
     Cell,
     Choice,
     Closure,
@@ -21,55 +22,76 @@ from srcgraph.frontend.entities import (
     Content,
     Either,
     Entity,
+    Instance,
     Listing,
     Maybe,
     Method,
     Partial,
+    Record,
     Rows,
     Scalar,
     Tup,
+    Unbound,
     Unusable,
     cells_of,
-    may_share,
 )
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import Dead, Refusal, chosen, content, new_array, read, refuse, select
+from srcgraph.frontend.memory import Refusal, chosen, content, read, refuse
 from srcgraph.frontend.template import (
+    ArgumentBox,
     ArgumentList,
     ArgumentView,
     EitherOf,
     Fixed,
     FunctionOf,
     ListOf,
-    Never,
+    MaybeOf,
     NewArray,
+    NewBox,
+    ObjectOf,
     OneOf,
     Out,
+    Rebound,
+    RecordOf,
     RowsOf,
     Template,
     TupleOf,
+    Unchanged,
 )
-from srcgraph.ir.dims import as_dim
 from srcgraph.ir.graph import Value
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
 
-@dataclass(slots=True)
-class Describing:
-    """Describes what is returned over the outputs, appending to them.
+class Entry(Enum):
+    """Whether a function is the one called from outside, and whether that caller sees what it changes."""
 
-    ``apart`` gives an array made on some paths only an output of its own; otherwise the output of
-    the array chosen at run time stands for it, if nothing else returned refers to it.
-    """
+    NONE, VISIBLE, PRIVATE = range(3)
+
+
+@dataclass(slots=True)
+class Description:
+    """Describes what a function returns, and what its boxes hold, over its outputs."""
 
     low: Lowering
     outputs: list[Value]
+    entry: Entry
     apart: bool
+    """Whether an array made on some paths only gets an output of its own."""
     cells: dict[Cell, int] = field(default_factory=dict)
-    numbers: dict[Cell, int] = field(default_factory=dict)
     seen: Counter[Cell] = field(default_factory=Counter)
+    numbers: dict[Cell, int] = field(default_factory=dict)
+    made: dict[Box, int] = field(default_factory=dict)
+
+    def of(self, entity: Entity) -> Template:
+        """Describe an entity; what cannot be handed out is reported."""
+        self.seen.update(cells_of(entity, self.low.state))
+        try:
+            return self.part(entity)
+        except Refusal as refusal:
+            self.low.report(refusal.problem)
+            return Fixed(None)
 
     def output(self, value: Value) -> int:
         for k, known in enumerate(self.outputs):
@@ -78,151 +100,137 @@ class Describing:
         self.outputs.append(value)
         return len(self.outputs) - 1
 
-    def whole(self, entity: Entity) -> Template:
-        self.seen.update(cells_of(entity))
-        try:
-            return self.part(entity)
-        except Refusal as refusal:
-            self.low.report(refusal.problem)
-            return Fixed(None)
-
-    def whole_list(self, held: Content) -> Template:
-        """Describe what a list holds."""
-        try:
-            return self.held(held)
-        except Refusal as refusal:
-            self.low.report(refusal.problem)
-            return Fixed(None)
-
-    def held(self, content: Content) -> TupleOf | RowsOf:
-        if isinstance(content, Tup):
-            return TupleOf(tuple(map(self.part, content.items)), list)
-        low = self.low
-        parts = content.parts if low.called else tuple(contents.part_array(low, p) for p in content.parts)
-        return RowsOf(contents.kind_as_skeleton(content.item), tuple(map(self.output, parts)))
-
     def part(self, e: Entity) -> Template:
-        low = self.low
         match e:
             case Const(value=value) if not e.is_number:
                 return Fixed(value)
             case Const() | Scalar():
-                return Out(self.output(low.value(e)))
+                return Out(self.output(self.low.value(e)))
             case Tup(items=items, cls=cls):
                 return TupleOf(tuple(map(self.part, items)), cls)
+            case Record(cls=cls, names=names, items=items):
+                return RecordOf(cls, names, tuple(map(self.part, items)))
+            case Instance(box=box, cls=cls):
+                return ObjectOf(cls, self.box(box))
+            case Closure() | Partial() | Method() if self.entry is not Entry.NONE:
+                why = "a function made inside cannot be returned to Python"
+                raise refuse(why, self.low.loc, "return what calling it gives")
             case Closure() | Partial() | Method():
-                key, parts = function_key(low, e)
-                return FunctionOf(key, tuple(map(self.part, parts)))
+                key, parts = function_key(e)
+                return FunctionOf(key, tuple(self.box(p) if isinstance(p, Box) else self.part(p) for p in parts))
             case Choice(tag=tag, options=options):
                 return OneOf(self.output(tag), tuple(map(self.part, options)))
-            case Listing(cell=cell):
-                known = [c for c, _ in low.param_lists.values()]
-                if cell in known:
-                    return ArgumentList(known.index(cell))
-                return ListOf(self.held(contents.content(low, e)), self.numbers.setdefault(cell, len(self.numbers)))
             case Array(cell=cell) if cell.choice is not None:
-                return self.choice(chosen(low, e), None if e.view or self.apart else cell)
+                return self.choice(chosen(self.low, e), None if e.view or self.apart else cell)
             case Array():
                 return self.array(e)
+            case Listing(cell=cell):
+                known = [c for c, _ in self.low.param_lists.values()]
+                if cell in known:
+                    return ArgumentList(known.index(cell))
+                number = self.numbers.setdefault(cell, len(self.numbers))
+                return ListOf(self.items(contents.content(self.low, e)), number)
             case Unusable(why=why):
                 if why != ALREADY:
-                    low.report(low.unusable(e).problem)
+                    self.low.report(self.low.unusable(e).problem)
                 return Fixed(Unusable(ALREADY))
         if isinstance(e, Maybe):
             why = "the function returns something on some paths and nothing on others"
-            raise refuse(why, low.loc, "end it with a return", kind=InferenceError)
-        raise refuse(f"returning {describe(e)} is not supported", low.loc, kind=InferenceError)
+            raise refuse(why, self.low.loc, "end it with a return", kind=InferenceError)
+        raise refuse(f"returning {describe(e)} is not supported", self.low.loc, kind=InferenceError)
 
-    def array(self, ref: Array) -> Template:
-        param = _param_of(self.low, ref.cell)
-        if param is not None:
-            return ArgumentView(param, ref.view, tuple(map(self.output, ref.operands)))
-        if ref.cell not in self.cells:
-            self.outputs.append(read(self.low, Array(ref.cell)))
-            self.cells[ref.cell] = len(self.outputs) - 1
-        maybe = tuple(k for k, (_, c) in enumerate(self.low.params) if c in ref.cell.shares)
-        return NewArray(self.cells[ref.cell], ref.view, tuple(map(self.output, ref.operands)), maybe)
+    def items(self, held: Content) -> TupleOf | RowsOf:
+        """What a list holds."""
+        if isinstance(held, Tup):
+            return TupleOf(tuple(map(self.part, held.items)), list)
+        parts = held.parts if self.low.called else tuple(contents.part_array(self.low, p) for p in held.parts)
+        return RowsOf(contents.kind_as_skeleton(held.item), tuple(map(self.output, parts)))
+
+    def lists(self) -> tuple[tuple[int, TupleOf | RowsOf], ...]:
+        """The lists of the arguments' that hold something else at the end, and what."""
+        out = []
+        for k, (cell, before) in enumerate(self.low.param_lists.values()):
+            now = self.low.state.store.get(cell)
+            try:
+                if isinstance(now, Unusable):
+                    self.low.report(refuse(now.why, self.low.loc, now.hint).problem)
+                elif isinstance(now, Tup | Rows) and now != before:
+                    out.append((k, self.items(now)))
+            except Refusal as refusal:
+                self.low.report(refusal.problem)
+        return tuple(out)
 
     def choice(self, choice: Array | Either, cell: Cell | None) -> Template:
+        """An array chosen at run time. ``cell`` holds its content, which stands for an array made on some paths only
+        where nothing else returned refers to that."""
         if isinstance(choice, Either):
             sides = self.choice(choice.then, cell), self.choice(choice.orelse, cell)
             return EitherOf(self.output(choice.test), *sides)
-        if cell is None or choice.view or self.seen[choice.cell] > 1 or _param_of(self.low, choice.cell) is not None:
+        if cell is None or choice.view or self.seen[choice.cell] > 1 or param_of(self.low, choice.cell) is not None:
             return self.array(choice)
         return NewArray(self.output(content(self.low, cell)))
 
+    def array(self, ref: Array) -> Template:
+        low, cell = self.low, ref.cell
+        param = param_of(low, cell)
+        held = read(low, Array(cell))
+        if param is not None:
+            return ArgumentView(param, ref.view, tuple(map(self.output, ref.operands)))
+        if cell not in self.cells:
+            self.outputs.append(held)
+            self.cells[cell] = len(self.outputs) - 1
+        maybe = tuple(k for k, (_, c) in enumerate(low.params) if c in cell.shares)
+        return NewArray(self.cells[cell], ref.view, tuple(map(self.output, ref.operands)), maybe)
 
-def _param_of(low: Lowering, cell: Cell) -> int | None:
+    def box(self, box: Box) -> NewBox | ArgumentBox:
+        """A box of the arguments', or a new one and what it holds."""
+        low = self.low
+        for k, (known, initial) in enumerate(low.boxes):
+            if known is box and (self.entry is not Entry.PRIVATE or held(low, box) == initial):
+                return ArgumentBox(k)
+            if known in box.shares:
+                why = f"{box.name!r} may or may not be the argument {known.name!r}"
+                raise refuse(f"{why}, and is returned or kept", low.loc, "make it one or the other on every path")
+        if box in self.made:
+            return NewBox(self.made[box], box.name, None)
+        self.made[box] = len(self.made)
+        return NewBox(self.made[box], box.name, self.content(held(low, box)))
+
+    def content(self, entity: Entity) -> Template:
+        """What a box holds: a variable may be unbound, and one that cannot be read is not, here."""
+        if self.entry is not Entry.NONE and not isinstance(entity, Record):
+            return self.of(entity)
+        match entity:
+            case Unbound() | Unusable():
+                return Fixed(entity)
+            case Maybe(bound=bound, entity=inner):
+                return MaybeOf(self.part(bound), self.content(inner))
+            case Record(cls=cls, names=names, items=items):
+                return RecordOf(cls, names, tuple(map(self.content, items)))
+        return self.of(entity)
+
+    def rebound(self) -> tuple[Rebound, ...]:
+        """What the boxes of the arguments hold at the end, where it is not what they held."""
+        out = []
+        for k, (box, initial) in enumerate(self.low.boxes):
+            now = held(self.low, box)
+            if isinstance(now, Unusable) and now != initial:
+                self.low.report(refuse(now.why, self.low.loc, now.hint).problem)
+            elif now != initial:
+                out.append(Rebound(k, self.changes(now, initial)))
+        return tuple(out)
+
+    def changes(self, now: Entity, initial: Entity) -> Template:
+        """What a box holds, where that is not what it held."""
+        if not (isinstance(now, Record) and isinstance(initial, Record)):
+            return self.content(now)
+        before = dict(zip(initial.names, initial.items, strict=True))
+        items = [
+            Unchanged() if n in before and before[n] == e else self.content(e)
+            for n, e in zip(now.names, now.items, strict=True)
+        ]
+        return RecordOf(now.cls, now.names, tuple(items))
+
+
+def param_of(low: Lowering, cell: Cell) -> int | None:
     return next((k for k, (_, c) in enumerate(low.params) if c is cell), None)
-
-
-@dataclass(slots=True)
-class Returned:
-    """Makes what a call returned from its outputs, the arrays and the lists passed to it."""
-
-    low: Lowering
-    outs: Sequence[Value]
-    refs: Sequence[Array | None]
-    lists: Sequence[Listing]
-    cells: dict[int, Array] = field(default_factory=dict)
-
-    def made(self, template: Template) -> Entity:
-        low, outs = self.low, self.outs
-        match template:
-            case Out(index=k):
-                return Scalar(outs[k])
-            case Fixed(value=Unusable() as failed):  # the problem is reported where it is
-                return failed
-            case Fixed(value=value):
-                return Const(value)
-            case TupleOf(items=items, cls=cls):
-                return Tup(tuple(map(self.made, items)), cls)
-            case Never():
-                raise Dead
-            case FunctionOf(key=key, parts=parts):
-                return key.rebuilt(list(map(self.made, parts)))
-            case OneOf(tag=k, options=options):
-                low.builder.learn(outs[k].type.value, as_dim(len(options) - 1) - outs[k].type.value)
-                return Choice(outs[k], tuple(map(self.made, options)))
-            case ListOf(content=content):
-                return contents.new_list(low, self.content(content))
-            case ArgumentList(position=position):
-                return self.lists[position]
-            case RowsOf():
-                raise InternalError("what a list holds is not a value")
-            case EitherOf(test=test, then=then, orelse=orelse):
-                return self.either(outs[test], [self.made(then), self.made(orelse)])
-            case NewArray(index=k, maybe=maybe):
-                return self.viewed(self.new_array(k, maybe), template)
-            case ArgumentView(param=param):
-                ref = self.refs[param]
-                assert ref is not None
-                return self.viewed(ref, template)
-
-    def content(self, template: TupleOf | RowsOf) -> Content:
-        """What a list holds after the call."""
-        if isinstance(template, RowsOf):
-            return Rows(contents.kind_of_skeleton(template.item), tuple(self.outs[k] for k in template.parts))
-        return Tup(tuple(map(self.made, template.items)), list)
-
-    def new_array(self, k: int, maybe: Sequence[int]) -> Array:
-        if k not in self.cells:
-            self.cells[k] = new_array(self.low, self.outs[k])
-            for ref in (self.refs[position] for position in maybe):
-                assert ref is not None
-                for cell in (ref.cell, *ref.cell.shares):
-                    may_share(self.cells[k].cell, cell)
-        return self.cells[k]
-
-    def viewed(self, ref: Array, template: NewArray | ArgumentView) -> Array:
-        if template.view is None:
-            return ref
-        return select(self.low, ref, template.view, [self.outs[k] for k in template.operands])
-
-    def either(self, test: Value, sides: Sequence[Entity]) -> Array:
-        """A reference to one of two arrays, chosen at run time."""
-        options = [chosen(self.low, ref) for ref in sides if isinstance(ref, Array)]
-        cell = Cell("")
-        cell.choose(Either(test, *options))
-        self.low.state.store[cell] = STALE
-        return Array(cell)

@@ -26,7 +26,9 @@ class Scope:
     local : frozenset of str
         Parameters and assigned names.
     captured : frozenset of str
-        Local names that nested functions read; always live, since a call may come later.
+        Local names that nested functions see; always live, since a call may come later.
+    nonlocals : frozenset of str
+        Names it assigns that are variables of the functions around it.
     after : dict
         By ``id`` of an `if` or loop: the names live after it.
     header : dict
@@ -35,19 +37,18 @@ class Scope:
 
     local: Names = NOTHING
     captured: Names = NOTHING
+    nonlocals: Names = NOTHING
     after: dict[int, Names] = field(default_factory=dict)
     header: dict[int, Names] = field(default_factory=dict)
 
 
 def analyse(function: Any) -> Scope:
     """Compute the scope of a function in tail form, or of a lambda."""
-    params = frozenset(parameter_names(function))
+    body = body_of(function)
+    scope = Scope(local=own_names(function), nonlocals=declared_nonlocal(function))
+    scope.captured = frozenset().union(*(free_names(n) for s in body for n in nested_functions(s))) & scope.local
     if isinstance(function, gast.Lambda):
-        return Scope(local=params)
-    scope = Scope(local=params | assigned(function.body))
-    scope.captured = frozenset().union(*(free_names(n) for s in function.body for n in nested_functions(s))) & (
-        scope.local
-    )
+        return scope
     _Liveness(scope).block(function.body, scope.captured, NOTHING)
     return scope
 
@@ -69,13 +70,42 @@ def nested_functions(node: Any) -> Iterable[Any]:
             stack.extend(gast.iter_child_nodes(current))
 
 
+def body_of(function: Any) -> list[Any]:
+    """The statements of a function, or the expression of a lambda."""
+    return [function.body] if isinstance(function, gast.Lambda) else function.body
+
+
+def declared_nonlocal(function: Any) -> Names:
+    """The names a function declares to be those of the functions around it."""
+    found: set[str] = set()
+    stack = [] if isinstance(function, gast.Lambda) else list(function.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, gast.Nonlocal):
+            found.update(node.names)
+        elif not isinstance(node, gast.FunctionDef | gast.Lambda):
+            stack.extend(gast.iter_child_nodes(node))
+    return frozenset(found)
+
+
+def own_names(function: Any) -> Names:
+    """The local names of a function: its parameters and what it assigns."""
+    params = frozenset(parameter_names(function))
+    if isinstance(function, gast.Lambda):
+        return params
+    return params | (assigned(function.body) - declared_nonlocal(function))
+
+
 def free_names(function: Any) -> Names:
-    """The names a nested function reads from outside."""
-    body = [function.body] if isinstance(function, gast.Lambda) else function.body
-    own = frozenset(parameter_names(function)) | (NOTHING if isinstance(function, gast.Lambda) else assigned(body))
+    """The names a nested function sees of what is around it, once it is called."""
+    inside = frozenset().union(*(reads(s) for s in body_of(function)))
+    return (inside | declared_nonlocal(function)) - own_names(function)
+
+
+def default_reads(function: Any) -> Names:
+    """The names the defaults of a nested function read, where it is defined."""
     defaults = [*function.args.defaults, *(d for d in function.args.kw_defaults if d is not None)]
-    inside = frozenset().union(*(reads(s) for s in body))
-    return (inside - own) | frozenset().union(*(reads(d) for d in defaults))
+    return frozenset().union(*(reads(d) for d in defaults))
 
 
 def assigned(block: Sequence[Any]) -> Names:
@@ -102,7 +132,7 @@ def reads(node: Any) -> Names:
     while stack:
         current = stack.pop()
         if isinstance(current, gast.FunctionDef | gast.Lambda):
-            found |= free_names(current)
+            found |= free_names(current) | default_reads(current)
         elif isinstance(current, COMPREHENSIONS):
             found |= _comprehension_reads(current)
         elif isinstance(current, gast.Name):

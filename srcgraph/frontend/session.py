@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import types
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import gast
@@ -16,8 +17,19 @@ from srcgraph.frontend.entities import Cell, Closure, Const, Entity, Unusable
 from srcgraph.frontend.exits import to_tail_form
 from srcgraph.frontend.fence import check_fence
 from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.parameters import parameter
 from srcgraph.frontend.source import Source, read_source
-from srcgraph.infer.signature import ArrayArg, Leaves, Skeleton, TupleArg, sizes_of, skeleton_of
+from srcgraph.infer.signature import (
+    ArrayArg,
+    BoxArg,
+    Leaves,
+    ObjectArg,
+    RecordArg,
+    Skeleton,
+    TupleArg,
+    sizes_of,
+    skeleton_of,
+)
 from srcgraph.ir.graph import Graph, Value
 
 if TYPE_CHECKING:
@@ -92,6 +104,8 @@ def read_outside(container: Any, name: str) -> Any:
     """What a global or a closure cell holds now."""
     if isinstance(container, types.CellType):
         return container.cell_contents
+    if isinstance(container, type):
+        return inspect.getattr_static(container, name)
     return container[name] if name in container else getattr(builtins, name)
 
 
@@ -128,7 +142,7 @@ class Session:
     summaries : dict
         By callee and skeletons: what a call returns and changes.
     static : frozenset
-        Globals (name, container id) whose numbers are compiled in.
+        Numbers read from outside that are compiled in: (``name``, or a part such as ``name.field``; container id).
     """
 
     lower_callee: Callable[..., Any]
@@ -145,8 +159,6 @@ class Session:
     initial: dict[Cell, Value] = field(default_factory=dict)
     assumed: dict[Any, Assumption] = field(default_factory=dict)
     """By callee and skeletons: what calls of a function that is being lowered are taken to mean."""
-    siblings: dict[Any, Any] = field(default_factory=dict)
-    """Nested functions that are captured, by their syntax tree and defaults."""
     passed: dict[FunctionCode, frozenset[str]] = field(default_factory=dict)
     """Parameters of recursive functions whose literal numbers are passed at run time."""
     options: list[Entity] = field(default_factory=list)
@@ -219,13 +231,13 @@ class Session:
 
     def _outside_entity(self, low: Lowering, name: str, container: Any, value: Any) -> Entity:
         leaves = Leaves()
-        static = (name, id(container)) in self.static
+        static = frozenset(path for path, where in self.static if where == id(container))
         try:
             skeleton = skeleton_of(value, name, leaves, static)
         except ArgumentError as error:
             why = error.problems[0].message.removeprefix(f"argument {name!r}: ")
             return Unusable(f"global {name!r} cannot be used: {why}", "make it a number, an array or a tuple of these")
-        if not leaves.values:
+        if not leaves.values and not leaves.objects:
             self.guards[(name, id(container))] = Guard(name, container, value)
             return Const(value)
         return self._hidden_parameter(low, name, container, skeleton)
@@ -233,7 +245,7 @@ class Session:
     def _hidden_parameter(self, low: Lowering, name: str, container: Any, skeleton: Skeleton) -> Entity:
         sizes = {size: low.builder.unused(f"{name}_{size}") for size in sorted(sizes_of([skeleton]))}
         own = _renamed(skeleton, sizes, 1000 * (len(low.hidden_order) + 1))
-        entity = low.parameter(own, name, ("global", name, id(container)))
+        entity = parameter(low, own, name, ("global", name, id(container)))
         low.hidden_order.append((Hidden(name, container), entity))
         return entity
 
@@ -244,6 +256,9 @@ def _renamed(skeleton: Skeleton, sizes: dict[str, str], offset: int) -> Skeleton
         case ArrayArg():
             shape = tuple(sizes[d] if isinstance(d, str) else d for d in skeleton.shape)
             return ArrayArg(skeleton.dtype, shape, skeleton.cell + offset)
-        case TupleArg():
-            return TupleArg(tuple(_renamed(s, sizes, offset) for s in skeleton.items), skeleton.cls)
+        case TupleArg() | RecordArg():
+            return replace(skeleton, items=tuple(_renamed(s, sizes, offset) for s in skeleton.items))
+        case ObjectArg(box=box):
+            content = None if box.content is None else _renamed(box.content, sizes, offset)
+            return ObjectArg(skeleton.cls, BoxArg(box.cell + offset, content))
     return skeleton

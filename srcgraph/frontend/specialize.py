@@ -12,26 +12,21 @@ from typing import Any
 
 from srcgraph.errors import Loc, raise_all
 from srcgraph.frontend import contents
-from srcgraph.frontend.closures import function_key
+from srcgraph.frontend.boxes import held, rebind
 from srcgraph.frontend.entities import (
-    Array,
+    Box,
     Cell,
-    Choice,
-    Closure,
-    Const,
     Entity,
-    Iteration,
-    Listing,
-    Method,
-    Partial,
-    Rows,
+    Instance,
+    Record,
     Scalar,
     Tup,
     Unusable,
 )
-from srcgraph.frontend.join import describe
 from srcgraph.frontend.lower import Lowering, NeedStatic
-from srcgraph.frontend.memory import read, ref_type, refuse, replaced
+from srcgraph.frontend.memory import Dead, refuse, replaced
+from srcgraph.frontend.parameters import box_parameter, parameter
+from srcgraph.frontend.passing import Arguments, Made
 from srcgraph.frontend.recursion import (
     Passed,
     assumed_summary,
@@ -42,22 +37,20 @@ from srcgraph.frontend.recursion import (
     summarised,
     with_passed,
 )
-from srcgraph.frontend.returns import Describing, Returned
+from srcgraph.frontend.returns import Description, Entry
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden, Session
 from srcgraph.frontend.source import node_loc
-from srcgraph.frontend.template import Never, RowsOf, Template, TupleOf, holds_function
+from srcgraph.frontend.template import (
+    Never,
+    Rebound,
+    RowsOf,
+    Template,
+    TupleOf,
+)
 from srcgraph.infer.signature import (
-    ArrayArg,
-    ChoiceArg,
-    FunctionArg,
-    ItemsArg,
-    IterationArg,
-    RowsArg,
-    ScalarArg,
-    Sizes,
+    BoxArg,
     Skeleton,
-    StaticArg,
-    TupleArg,
+    part_name,
     sizes_of,
 )
 from srcgraph.ir.dims import Dim
@@ -77,6 +70,8 @@ class Summary:
         The arrays it changes.
     lists : tuple of (list number, template)
         The lists it changes, and what they hold afterwards.
+    rebound : tuple of Rebound
+        The boxes it changes, and what they hold afterwards.
     hidden : tuple of Hidden
         Globals it reads, whose leaves follow the arguments'.
     """
@@ -86,6 +81,7 @@ class Summary:
     template: Template
     changed: tuple[tuple[int, int], ...]
     lists: tuple[tuple[int, TupleOf | RowsOf], ...]
+    rebound: tuple[Rebound, ...]
     hidden: tuple[Hidden, ...]
 
 
@@ -128,7 +124,8 @@ def lower_entry(
     key = (code, tuple(args.items()), (), sizes_of(args.values()))
 
     def lower() -> Summary:
-        return _lower(session, code, args, {}, code.name, private, entry=not is_recursive(session, key))
+        entry = Entry.PRIVATE if private else Entry.VISIBLE
+        return _lower(session, code, args, {}, code.name, entry, apart=is_recursive(session, key))
 
     with deep_calls():
         summary = summarised(session, key, code.name, lower)
@@ -144,45 +141,29 @@ def _lower(
     session: Session,
     code: FunctionCode,
     args: dict[str, Skeleton],
-    captured: dict[str, Skeleton],
+    captured: dict[str, BoxArg],
     name: str,
-    private: bool = False,
+    entry: Entry = Entry.NONE,
     place: Loc | None = None,
-    entry: bool = False,
+    apart: bool = False,
 ) -> Summary:
     low = Lowering(session, code, name, called=len(session.active) > 1, place=place)
     low.builder.reserve(sizes_of([*args.values(), *captured.values()]))  # integers come first and must not take them
     with building(low.builder):
         for key, skeleton in args.items():
-            low.assign(key, low.parameter(skeleton, key, ("argument", key), visible=not private))
+            low.assign(key, parameter(low, skeleton, key, ("argument", key), visible=entry is not Entry.PRIVATE))
         for key, skeleton in captured.items():
-            low.outer[key] = low.parameter(skeleton, key, None)
+            low.outer[key] = box_parameter(low, skeleton, key, None, visible=True)
         result = low.body()
         low.loc = place or low.returned_at or node_loc(code.node, code.file)
-        outputs: list[Value] = []
-        describing = Describing(low, outputs, apart=not entry)
-        template = Never() if low.state.dead else describing.whole(result)
-        lists = _changed_lists(low, outputs)
-        changed = _changed(low, outputs)
-        if holds_function(template) and len(session.active) == 1:
-            why = "a function made inside cannot be returned to Python"
-            low.report(refuse(why, low.loc, "return what calling it gives").problem)
-        graph = low.builder.finish(outputs)
-    return Summary(name, graph, template, changed, lists, tuple(h for h, _ in low.hidden_order))
-
-
-def _changed_lists(low: Lowering, outputs: list[Value]) -> tuple[tuple[int, TupleOf | RowsOf], ...]:
-    """The argument lists that hold something else at the end."""
-    out = []
-    for k, (cell, before) in enumerate(low.param_lists.values()):
-        now = low.state.store.get(cell)
-        if isinstance(now, Unusable):
-            low.report(refuse(now.why, low.loc, now.hint).problem)
-        elif isinstance(now, Tup | Rows) and now != before:
-            template = Describing(low, outputs, apart=True).whole_list(now)
-            if isinstance(template, TupleOf | RowsOf):
-                out.append((k, template))
-    return tuple(out)
+        described = Description(low, [], entry, apart or entry is Entry.NONE)
+        template = Never() if low.state.dead else described.of(result)
+        rebound = described.rebound() if entry is not Entry.PRIVATE else ()
+        lists = described.lists()
+        changed = _changed(low, described.outputs)
+        graph = low.builder.finish(described.outputs)
+    hidden = tuple(h for h, _ in low.hidden_order)
+    return Summary(name, graph, template, changed, lists, rebound, hidden)
 
 
 def _changed(low: Lowering, outputs: list[Value]) -> tuple[tuple[int, int], ...]:
@@ -204,87 +185,14 @@ def _changed(low: Lowering, outputs: list[Value]) -> tuple[tuple[int, int], ...]
 # -- calls ----------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Arguments:
-    """Turns a call's entities into skeletons and the values to pass."""
-
-    low: Lowering
-    literal: bool = True
-    values: list[Value] = field(default_factory=list)
-    refs: list[Array | None] = field(default_factory=list)
-    sizes: Sizes = field(default_factory=Sizes)
-    names: dict[Dim, str] = field(default_factory=dict)
-    known: list[Array] = field(default_factory=list)
-    lists: list[Listing] = field(default_factory=list)
-
-    def skeleton(self, entity: Entity) -> Skeleton:
-        match entity:
-            case Const(value=value):
-                return StaticArg(value)
-            case Scalar(value=value):
-                assert isinstance(value.type, ScalarType)
-                self.add(value, None)
-                return ScalarArg(value.type.dtype, value.type.weak)
-            case Array():
-                return self.array(entity)
-            case Tup(items=items, cls=cls):
-                return TupleArg(tuple(map(self.skeleton, items)), cls)
-            case Closure() | Partial() | Method():
-                key, parts = function_key(self.low, entity)
-                return FunctionArg(key, tuple(map(self.skeleton, parts)))
-            case Choice(tag=tag, options=options):
-                self.add(tag, None)
-                return ChoiceArg(tuple(map(self.skeleton, options)))
-            case Listing():
-                return self.list(entity)
-            case Iteration(kind=kind, parts=parts):
-                return IterationArg(kind, tuple(map(self.skeleton, parts)))
-            case Unusable():
-                raise self.low.unusable(entity)
-        raise refuse(f"{describe(entity)} cannot be passed to a function", self.low.loc)
-
-    def add(self, value: Value, ref: Array | None) -> None:
-        self.values.append(value)
-        self.refs.append(ref)
-
-    def array(self, ref: Array) -> ArrayArg:
-        type = ref_type(self.low, ref)
-        if ref not in self.known:
-            self.known.append(ref)
-        self.add(read(self.low, ref), ref)
-        shape = tuple(d.const if d.const is not None else self.size(d) for d in type.shape)
-        return ArrayArg(type.dtype, shape, self.known.index(ref))
-
-    def list(self, entity: Listing) -> Skeleton:
-        if entity not in self.lists:
-            self.lists.append(entity)
-        cell = self.lists.index(entity)
-        held = contents.content(self.low, entity)
-        if isinstance(held, Tup):
-            return ItemsArg(tuple(map(self.skeleton, held.items)), cell)
-        for part in held.parts:
-            self.add(part, None)
-        dim = contents.size_of(held)
-        size = "" if contents.is_growing(held) else dim.const if dim.const is not None else self.size(dim)
-        return RowsArg(contents.kind_as_skeleton(held.item), size, cell)
-
-    def size(self, dim: Dim) -> str:
-        if dim not in self.names:
-            self.names[dim] = self.sizes.new()
-        return self.names[dim]
-
-    def not_one(self) -> frozenset[str]:
-        return frozenset(name for dim, name in self.names.items() if self.low.builder.not_one(dim))
-
-
-def lower_callee(low: Lowering, code: FunctionCode, args: dict[str, Entity], captured: dict[str, Entity]) -> Entity:
+def lower_callee(low: Lowering, code: FunctionCode, args: dict[str, Entity], captured: dict[str, Box]) -> Entity:
     """Call another function of the program, lowering it the first time for these skeletons."""
     session = low.session
     before = session.passed.get(code, frozenset())
     args = with_passed(low, code, args)
-    given = _Arguments(low)
+    given = Arguments(low)
     skeletons = {k: given.skeleton(e) for k, e in args.items()}
-    inner = {k: given.skeleton(e) for k, e in captured.items()}
+    inner = {k: given.box(b) for k, b in captured.items()}
     place = low.place or (low.loc if code.is_library else None)
     key = (code, tuple(skeletons.items()), tuple(inner.items()), given.not_one(), place)
     literal_no_more(low, code, skeletons)
@@ -310,30 +218,39 @@ def lower_callee(low: Lowering, code: FunctionCode, args: dict[str, Entity], cap
     return _call(low, summary, given)
 
 
-def _call(low: Lowering, summary: Summary, given: _Arguments) -> Entity:
+def _call(low: Lowering, summary: Summary, given: Arguments) -> Entity:
     session = low.session
     for hidden in summary.hidden:
+        given.cells.clear()  # what the callee reads from outside it has in boxes of its own
         given.skeleton(session.outside_at(low, hidden.name, hidden.container))
     symbols = {name: dim for dim, name in given.names.items()}
     _bind_symbols(summary.graph, given.values, symbols)
     types = [_at_caller(low, v.type, symbols) for v in summary.graph.results]
     names = ["" if isinstance(v.type, ScalarType) else v.name for v in summary.graph.results]
     outs = low.builder.call_graph(summary.name, given.values, types, names, summary.changed)
+    if isinstance(summary.template, Never):
+        raise Dead
     _refuse_overlap(low, summary, given)
     for position, k in summary.changed:
         ref = given.refs[position]
         assert ref is not None
         replaced(low, ref, outs[k])
+    made = Made(low, outs, given)
     for k, template in summary.lists:
-        contents.put_content(low, given.lists[k], Returned(low, outs, given.refs, given.lists).content(template))
-    return Returned(low, outs, given.refs, given.lists).made(summary.template)
+        contents.put_content(low, given.lists[k], made.content(template))
+    result = made.entity(summary.template)
+    boxes = [(given.boxes[r.position], made.changed(r)) for r in summary.rebound]
+    _refuse_twins(low, summary, given)
+    for box, content in boxes:
+        rebind(low, box, content)
+    return result
 
 
 def _at_call(low: Lowering, need: NeedStatic, args: dict[str, Entity]) -> Exception:
     """A number a callee must know when compiling, as a demand on where the caller has it from."""
-    if need.origin[0] == "global":
-        return need
-    entity = args.get(need.origin[1])
+    if need.origin is None or need.origin[0] == "global":
+        return need if need.origin else need.refusal
+    entity = _at_path(low, args, need.origin[1])
     if isinstance(entity, Scalar) and entity.value in low.static_origin:
         return NeedStatic(low.static_origin[entity.value], need.refusal)
     return need.refusal
@@ -364,7 +281,7 @@ def _at_caller(low: Lowering, type: Type, symbols: dict[str, Dim]) -> Type:
     return type
 
 
-def _refuse_overlap(low: Lowering, summary: Summary, given: _Arguments) -> None:
+def _refuse_overlap(low: Lowering, summary: Summary, given: Arguments) -> None:
     """Different parts of one array passed together, one of them changed."""
     for position, _ in summary.changed:
         ref = given.refs[position]
@@ -377,3 +294,27 @@ def _refuse_overlap(low: Lowering, summary: Summary, given: _Arguments) -> None:
                     low.loc,
                     "pass a copy of one of them",
                 )
+
+
+def _at_path(low: Lowering, args: dict[str, Entity], path: str) -> Entity | None:
+    """The part of an argument that users write as ``path``."""
+    stack = list(args.items())
+    while stack:
+        name, entity = stack.pop()
+        if name == path:
+            return entity
+        if path.startswith(name):
+            content = held(low, entity.box) if isinstance(entity, Instance) else entity
+            if isinstance(content, Tup | Record):
+                keys = content.names if isinstance(content, Record) else range(len(content.items))
+                stack += [(part_name(name, content.cls, k), e) for k, e in zip(keys, content.items, strict=True)]
+    return None
+
+
+def _refuse_twins(low: Lowering, summary: Summary, given: Arguments) -> None:
+    """Two boxes that may be one passed together, one of them changed."""
+    for changed in summary.rebound:
+        box = given.boxes[changed.position]
+        if any(other in box.shares for other in given.boxes):
+            why = f"{summary.name} changes {box.name!r}, which may be the same object as another argument"
+            raise refuse(why, low.loc, "pass one of them only")

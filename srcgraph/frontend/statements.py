@@ -9,7 +9,20 @@ import gast
 import numpy as np
 
 from srcgraph.errors import InferenceError, ShapeError
-from srcgraph.frontend import contents, effects, expressions, indexing, lists, loops, numbers, operators
+from srcgraph.frontend import (
+    attributes,
+    contents,
+    dicts,
+    effects,
+    expressions,
+    indexing,
+    lists,
+    loops,
+    numbers,
+    objects,
+    operators,
+)
+from srcgraph.frontend.closures import captured
 from srcgraph.frontend.entities import (
     NONE,
     UNBOUND,
@@ -17,6 +30,8 @@ from srcgraph.frontend.entities import (
     Closure,
     Const,
     Entity,
+    Instance,
+    Key,
     Listing,
     Scalar,
     State,
@@ -86,7 +101,7 @@ def statement(low: Lowering, node: Any) -> None:
         case gast.With(items=items):
             for item in items:
                 enter(low, item)
-        case gast.Pass() | gast.Continue():
+        case gast.Pass() | gast.Continue() | gast.Nonlocal():
             pass
         case _:
             raise refuse(f"{type(node).__name__} is not supported", low.loc)
@@ -102,7 +117,7 @@ def function_entity(low: Lowering, node: Any) -> Closure:
         if d is not None
     )
     name = node.name if isinstance(node, gast.FunctionDef) else "<lambda>"
-    return Closure(node, name, defaults, kw_defaults, low.code)
+    return Closure(node, name, defaults, kw_defaults, low.code, captured(low, node))
 
 
 def enter(low: Lowering, item: gast.withitem) -> None:
@@ -126,8 +141,8 @@ def assign(low: Lowering, target: Any, entity: Entity) -> None:
             store(low, target, entity)
         case gast.Starred(value=value):
             assign(low, value, entity)
-        case gast.Attribute(attr=attr):
-            raise refuse(f"assigning to the attribute {attr!r} is not supported", low.loc)
+        case gast.Attribute(value=value, attr=attr):
+            objects.set_attribute(low, expressions.lower(low, value), attr, entity)
         case _:
             raise refuse(f"cannot assign to {type(target).__name__}", low.loc)
 
@@ -152,8 +167,8 @@ def unpack(low: Lowering, targets: Sequence[Any], entity: Entity) -> None:
 def store(low: Lowering, target: Any, entity: Entity) -> None:
     """``base[index] = entity``."""
     held = expressions.lower(low, target.value)
-    if isinstance(held, Listing):
-        lists.store(low, held, expressions.lower(low, target.slice), entity)
+    if isinstance(held, Listing | Instance):
+        _store_item(low, held, expressions.lower(low, target.slice), entity)
         return
     base = array_of(low, held, target.value)
     entity = lists.plain(low, entity)
@@ -167,6 +182,16 @@ def store(low: Lowering, target: Any, entity: Entity) -> None:
         write(low, place, value)
     else:
         place.store(low, value)
+
+
+def _store_item(low: Lowering, base: Listing | Instance, index: Entity, entity: Entity) -> None:
+    """``base[index] = entity`` for a list, a dict, or an object with a method for it."""
+    if isinstance(base, Listing):
+        lists.store(low, base, index, entity)
+    elif dicts.is_dict(base):
+        dicts.store(low, base, index, entity)
+    else:
+        objects.special(low, "__setitem__", base, index, entity)
 
 
 def array_of(low: Lowering, entity: Entity, node: Any) -> Array:
@@ -186,8 +211,11 @@ def delete(low: Lowering, target: Any) -> None:
             delete(low, part)
         return
     base = expressions.lower(low, target.value) if isinstance(target, gast.Subscript) else None
+    if isinstance(base, Instance) and dicts.is_dict(base):
+        dicts.delete(low, base, expressions.lower(low, target.slice))
+        return
     if not isinstance(base, Listing):
-        raise refuse("only items of lists can be deleted", low.loc, "names need not be deleted")
+        raise refuse("only items of lists and dicts can be deleted", low.loc, "names need not be deleted")
     lists.delete(low, base, expressions.lower(low, target.slice))
 
 
@@ -204,20 +232,22 @@ def augmented(low: Lowering, node: gast.AugAssign) -> None:
     if isinstance(node.target, gast.Name):
         before = low.lookup(node.target.id)
         operand = expressions.lower(low, node.value)
-        if isinstance(before, Array):
-            in_place(low, before, op, lists.plain(low, operand))
-        elif isinstance(before, Listing):
-            low.assign(node.target.id, lists.augmented(low, op, before, operand))
-        else:
-            low.assign(node.target.id, operators.binary(low, op, before, operand, node.target.id))
+        after = changed(low, op, before, operand, node.target.id)
+        if not isinstance(before, Array):
+            low.assign(node.target.id, after)
         return
-    if not isinstance(node.target, gast.Subscript):
-        raise refuse("this target of an augmented assignment is not supported", low.loc)
     held = expressions.lower(low, node.target.value)
-    if isinstance(held, Listing):
+    if isinstance(node.target, gast.Attribute):
+        name = node.target.attr
+        before = attributes.attribute(low, held, name)
+        after = changed(low, op, before, expressions.lower(low, node.value), name)
+        if not isinstance(held, Array):
+            objects.set_attribute(low, held, name, after)
+        return
+    if isinstance(held, Listing | Instance):
         at = expressions.lower(low, node.target.slice)
-        before = lists.subscript(low, held, at)
-        lists.store(low, held, at, operators.binary(low, op, before, expressions.lower(low, node.value)))
+        before = indexing.item(low, held, at)
+        _store_item(low, held, at, changed(low, op, before, expressions.lower(low, node.value)))
         return
     base = array_of(low, held, node.target.value)
     place = indexing.subscript_place(low, base, node.target.slice)
@@ -232,6 +262,17 @@ def augmented(low: Lowering, node: gast.AugAssign) -> None:
         write(low, place, low.builder.cast(value, ref_type(low, place).dtype, False))
     else:
         in_place(low, place, op, operand)
+
+
+def changed(low: Lowering, op: str, before: Entity, operand: Entity, hint: str = "") -> Entity:
+    """What ``before op= operand`` leaves: an array or a list, changed in place, or a new number."""
+    if isinstance(before, Array):
+        in_place(low, before, op, lists.plain(low, operand))
+        return before
+    if isinstance(before, Listing):
+        return lists.augmented(low, op, before, operand)
+    own = objects.in_place_operator(low, op, before, operand)
+    return operators.binary(low, op, before, operand, hint) if own is None else own
 
 
 def in_place(low: Lowering, ref: Array, op: str, operand: Entity) -> None:
@@ -304,18 +345,19 @@ def merge(
         _merge_check(low, test, then, orelse)
         return
     before = low.state
-    joiner = Joiner(low, test, (then, orelse), before, [*live, *INTERNAL])
+    joiner = Joiner(low, test, (then, orelse), before, [*low.variables(live), *INTERNAL])
     makers = {}
     dead = [s.dead for _, s in (then, orelse)]
     if all(dead):
         low.builder.if_(test, (then[0], ()), (orelse[0], ()))
         low.state.dead = True
         return
-    for name in _changed_names(before, then[1], orelse[1], live):
+    for name in _changed_names(before, then[1], orelse[1], frozenset(low.keys(live))):
         x, y = (s.names.get(name, UNBOUND) for _, s in (then, orelse))
         x, y = _fill_dead(low, (x, y), (then, orelse), dead)
         with low.at(node):
-            makers[name] = joiner.join(x, y, value_name if name == "<value>" else name)
+            joiner.joining = [name]
+            makers[name] = joiner.join(x, y, value_name if name == "<value>" else str(name))
     stores = _changed_cells(low, before, then[1], orelse[1], joiner, dead)
     outs = low.builder.if_(
         test,
@@ -328,20 +370,20 @@ def merge(
             _keep_new_cells(before, state, low.state)
     for cell, make in stores.items():
         low.state.store[cell] = make(outs)
-    for name, make in makers.items():
-        low.state.names[name] = make(outs)
+    for key, make in (*makers.items(), *joiner.contents.items()):
+        low.state.names[key] = make(outs)
 
 
 INTERNAL = frozenset({"<return>", "<stop>", "<value>"})
 """Names of the compiler's own, needed after every branch."""
 
 
-def _changed_names(before: State, then: State, orelse: State, live: frozenset[str]) -> list[str]:
+def _changed_names(before: State, then: State, orelse: State, live: frozenset[Key]) -> list[Key]:
     wanted = live | INTERNAL
     names = [n for n in {**then.names, **orelse.names} if n in wanted]
     absent = object()
 
-    def changed(name: str) -> bool:
+    def changed(name: Key) -> bool:
         old = before.names.get(name, absent)
         return any(not s.dead and s.names.get(name, absent) != old for s in (then, orelse))
 

@@ -64,8 +64,51 @@ class Never:
 
 @dataclass(frozen=True, slots=True)
 class TupleOf:
+    """A tuple or a list."""
+
     items: tuple[Template, ...]
     cls: type = tuple
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOf:
+    """The fields of an object."""
+
+    cls: type
+    names: tuple[Any, ...]
+    items: tuple[Template, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewBox:
+    """A new box; one met again has the same ``number`` and no content."""
+
+    number: int
+    name: str
+    content: Template | None
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentBox:
+    """A box of the arguments', by its position among them."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOf:
+    """An object whose fields are in a box."""
+
+    cls: type
+    box: NewBox | ArgumentBox
+
+
+@dataclass(frozen=True, slots=True)
+class MaybeOf:
+    """Something that may be bound: a flag, and what it is then."""
+
+    bound: Template
+    inner: Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +116,7 @@ class FunctionOf:
     """A function made inside: ``key`` rebuilds it from its defaults, what it captures, its arguments."""
 
     key: Any
-    parts: tuple[Template, ...]
+    parts: tuple[Template | NewBox | ArgumentBox, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +127,17 @@ class OneOf:
     options: tuple[Template, ...]
 
 
-def holds_function(template: Template) -> bool:
-    """Whether it describes something that only compiled code can hold."""
-    match template:
-        case FunctionOf():
-            return True
-        case TupleOf(items=parts) | OneOf(options=parts):
-            return any(map(holds_function, parts))
-    return False
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A field of an argument's object that holds what it held before the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebound:
+    """What a box of the arguments' holds after the call."""
+
+    position: int
+    content: Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +169,35 @@ Template: TypeAlias = (
     | ArgumentView
     | EitherOf
     | Fixed
+    | Unchanged
+    | Never
     | TupleOf
     | RowsOf
     | ListOf
     | ArgumentList
+    | RecordOf
+    | ObjectOf
+    | MaybeOf
     | FunctionOf
     | OneOf
-    | Never
 )
+
+
+def parts_of(template: Template | NewBox | ArgumentBox) -> tuple[Template | NewBox | ArgumentBox, ...]:
+    """The templates one is made of."""
+    match template:
+        case TupleOf(items=items) | RecordOf(items=items):
+            return items
+        case ListOf(content=content):
+            return (content,)
+        case EitherOf(then=then, orelse=orelse):
+            return (then, orelse)
+        case FunctionOf(parts=parts) | OneOf(options=parts):
+            return parts
+        case MaybeOf(bound=bound, inner=inner):
+            return (bound, inner)
+        case ObjectOf(box=box):
+            return (box,)
+        case NewBox(content=content):
+            return () if content is None else (content,)
+    return ()

@@ -7,6 +7,7 @@ array, and whatever is known when compiling (None, strings, functions).
 
 from __future__ import annotations
 
+import enum
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from srcgraph.errors import ArgumentError, Problem
+from srcgraph.infer.objects import fields_of, is_named_tuple, why_opaque
 from srcgraph.ir.dims import Dim, as_dim, symbol
 from srcgraph.ir.types import NAME_OF, WEAK_NAME, ArrayType, ScalarType
 
@@ -109,6 +111,40 @@ class StaticArg:
 
 
 @dataclass(frozen=True, slots=True)
+class MaybeArg:
+    """A variable that may be bound: a flag, and what it is then."""
+
+    bound: Skeleton
+    inner: Skeleton
+
+
+@dataclass(frozen=True, slots=True)
+class RecordArg:
+    """The fields of an object, or the items of a dict."""
+
+    cls: type
+    names: tuple[Any, ...]
+    items: tuple[Skeleton, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoxArg:
+    """A slot that can be changed. One met again has the same ``cell`` and no content."""
+
+    cell: int
+    content: Skeleton | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectArg:
+    """An object; where objects count as distinct, ``twin`` is the cell of the same one met before."""
+
+    cls: type
+    box: BoxArg
+    twin: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionArg:
     """A nested function: its code, and the skeletons of its defaults and of what it captures."""
 
@@ -124,33 +160,57 @@ class ChoiceArg:
 
 
 Skeleton: TypeAlias = (
-    ScalarArg | ArrayArg | TupleArg | RowsArg | ItemsArg | IterationArg | StaticArg | FunctionArg | ChoiceArg
+    ScalarArg
+    | ArrayArg
+    | TupleArg
+    | RowsArg
+    | ItemsArg
+    | IterationArg
+    | StaticArg
+    | FunctionArg
+    | ChoiceArg
+    | MaybeArg
+    | RecordArg
+    | BoxArg
+    | ObjectArg
 )
+
+
+def parts_of(skeleton: Skeleton) -> tuple[Skeleton, ...]:
+    """The skeletons one is made of."""
+    match skeleton:
+        case TupleArg(items=items) | ItemsArg(items=items) | RecordArg(items=items):
+            return items
+        case FunctionArg(parts=parts) | IterationArg(parts=parts) | ChoiceArg(options=parts):
+            return parts
+        case MaybeArg(bound=bound, inner=inner):
+            return (bound, inner)
+        case BoxArg(content=content):
+            return () if content is None else (content,)
+        case ObjectArg(box=box):
+            return (box,)
+    return ()
 
 
 def passed_twice(skeletons: Iterable[Skeleton]) -> bool:
     """Whether some array is more than one of the arguments."""
-    cells = [s.cell for s in _parts(skeletons) if isinstance(s, ArrayArg)]
+    cells = [s.cell for s in all_parts(skeletons) if isinstance(s, ArrayArg)]
     return len(set(cells)) < len(cells)
 
 
 def sizes_of(skeletons: Iterable[Skeleton]) -> frozenset[str]:
     """The names of all sizes."""
-    parts = list(_parts(skeletons))
+    parts = list(all_parts(skeletons))
     found = [d for s in parts if isinstance(s, ArrayArg) for d in s.shape]
     found += [s.size for s in parts if isinstance(s, RowsArg)]
     return frozenset(d for d in found if isinstance(d, str) and d)
 
 
-def _parts(skeletons: Iterable[Skeleton]) -> Iterator[Skeleton]:
+def all_parts(skeletons: Iterable[Skeleton]) -> Iterator[Skeleton]:
+    """Skeletons and what they are made of, in the order of their numbers and arrays."""
     for s in skeletons:
         yield s
-        if isinstance(s, TupleArg | ItemsArg):
-            yield from _parts(s.items)
-        elif isinstance(s, FunctionArg | IterationArg):
-            yield from _parts(s.parts)
-        elif isinstance(s, ChoiceArg):
-            yield from _parts(s.options)
+        yield from all_parts(parts_of(s))
 
 
 class Sizes:
@@ -172,8 +232,12 @@ class Leaves:
     values: list[Any] = field(default_factory=list)
     sizes: Sizes = field(default_factory=Sizes)
     cells: list[tuple[np.ndarray, ArrayArg]] = field(default_factory=list)
+    objects: list[Any] = field(default_factory=list)
+    """The objects, by the number of their box."""
+    around: list[Any] = field(default_factory=list)
+    """The objects that hold what is being described."""
     distinct: bool = False
-    """Whether an array passed twice counts as two arrays."""
+    """Whether an array or object passed twice counts as two."""
 
     def array(self, value: np.ndarray) -> ArrayArg:
         """Describe an array; one with the memory of an earlier one is the same array."""
@@ -186,16 +250,30 @@ class Leaves:
         self.cells.append((value, arg))
         return arg
 
+    def met(self, value: Any) -> int | None:
+        """The number of an object's box, if it has been met."""
+        return next((k for k, known in enumerate(self.objects) if known is value), None)
+
 
 def _same_memory(x: np.ndarray, y: np.ndarray) -> bool:
     x_at, y_at = x.__array_interface__["data"][0], y.__array_interface__["data"][0]
     return (x_at, x.shape, x.strides, x.dtype) == (y_at, y.shape, y.strides, y.dtype) and x.size > 0
 
 
-_STATIC = (str, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type(Ellipsis), slice, np.dtype)
+_STATIC = (
+    str,
+    type,
+    types.ModuleType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    type(Ellipsis),
+    slice,
+    np.dtype,
+    enum.Enum,
+)
 
 
-def skeleton_of(value: Any, name: str, leaves: Leaves, static: bool = False) -> Skeleton:
+def skeleton_of(value: Any, name: str, leaves: Leaves, static: frozenset[str] = frozenset()) -> Skeleton:
     """Describe one argument and append its numbers and arrays to ``leaves``.
 
     Parameters
@@ -206,8 +284,8 @@ def skeleton_of(value: Any, name: str, leaves: Leaves, static: bool = False) -> 
         Its name, for messages.
     leaves : Leaves
         Collects what has to be passed at run time.
-    static : bool
-        Whether numbers are to be known when compiling.
+    static : frozenset of str
+        The numbers that are to be known when compiling: names, and parts such as ``name.field``.
 
     Raises
     ------
@@ -217,21 +295,54 @@ def skeleton_of(value: Any, name: str, leaves: Leaves, static: bool = False) -> 
     if isinstance(value, np.ndarray):
         return _array_arg(value, name, leaves)
     if type(value) in (bool, int, float, complex):
-        if static:
+        if name in static:
             return StaticArg(value)
         if type(value) is int and not -(2**63) <= value < 2**63:
             raise _refuse(name, f"{value} does not fit in 64 bits", "pass a float")
         leaves.values.append(value)
         return ScalarArg(np.dtype(type(value)), weak=True)
     if isinstance(value, np.generic):
-        return _numpy_scalar(value, name, leaves, static)
-    if isinstance(value, tuple) and type(value) is tuple:
-        items = tuple(skeleton_of(v, f"{name}[{k}]", leaves, static) for k, v in enumerate(value))
-        return TupleArg(items)
-    if value is None or isinstance(value, _STATIC) or callable(value):
+        return _numpy_scalar(value, name, leaves, name in static)
+    if type(value) is tuple or (isinstance(value, tuple) and is_named_tuple(type(value))):
+        items = tuple(skeleton_of(v, part_name(name, type(value), k), leaves, static) for k, v in enumerate(value))
+        return TupleArg(items, type(value))
+    if type(value) is dict:
+        return _object_arg(value, value, name, leaves, static)
+    if value is None or isinstance(value, _STATIC):
+        return StaticArg(value)
+    if not (why := why_opaque(type(value))):
+        return _object_arg(value, fields_of(value), name, leaves, static)
+    if callable(value):
         return StaticArg(value)
     hint = "pass np.array(...) of it" if isinstance(value, list) else ""
-    raise _refuse(name, f"a {type(value).__name__} is not supported", hint)
+    reason = f": {why}" if why.startswith("its class") else ""
+    raise _refuse(name, f"a {type(value).__name__} is not supported{reason}", hint)
+
+
+def part_name(name: str, cls: type, key: Any) -> str:
+    """How users write a part of an argument: an item, or a field."""
+    if is_named_tuple(cls):
+        return f"{name}.{cls._fields[key]}"  # type: ignore[attr-defined]
+    return f"{name}[{key!r}]" if cls in (tuple, list, dict) else f"{name}.{key}"
+
+
+def _object_arg(value: Any, fields: dict[Any, Any], name: str, leaves: Leaves, static: frozenset[str]) -> ObjectArg:
+    """Describe an object by its fields; one met before is the same object."""
+    cls = type(value)
+    twin = leaves.met(value)
+    if twin is not None and not leaves.distinct:
+        return ObjectArg(cls, BoxArg(twin, None))
+    if twin is not None and any(value is other for other in leaves.around):
+        raise _refuse(name, "the gradient of something that contains itself is not supported")
+    cell = len(leaves.objects)
+    leaves.objects.append(value)
+    leaves.around.append(value)
+    for key in fields:
+        if not isinstance(key, str | int | float | bool | tuple | None | enum.Enum):
+            raise _refuse(name, f"a dict with a key such as {key!r} is not supported", "use strings or integers")
+    items = tuple(skeleton_of(v, part_name(name, cls, k), leaves, static) for k, v in fields.items())
+    leaves.around.pop()
+    return ObjectArg(cls, BoxArg(cell, RecordArg(cls, tuple(fields), items)), twin)
 
 
 def _numpy_scalar(value: np.generic, name: str, leaves: Leaves, static: bool) -> Skeleton:
@@ -289,3 +400,11 @@ def describe(skeleton: Skeleton) -> str:
             return "function"
         case ChoiceArg(options=options):
             return " or ".join(map(describe, options))
+        case RecordArg(names=names, items=items):
+            return ", ".join(f"{n}: {describe(s)}" for n, s in zip(names, items, strict=True))
+        case BoxArg(content=content):
+            return "..." if content is None else describe(content)
+        case ObjectArg(cls=cls, box=box):
+            return f"{cls.__name__}({describe(box)})"
+        case MaybeArg(inner=inner):
+            return describe(inner)

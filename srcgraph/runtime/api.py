@@ -13,6 +13,8 @@ import numpy as np
 
 from srcgraph.errors import ArgumentError, Problem
 from srcgraph.frontend.session import FunctionCode, prepare
+from srcgraph.infer.objects import why_opaque
+from srcgraph.infer.signature import Leaves
 from srcgraph.ir.graph import Graph
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
@@ -63,10 +65,10 @@ class Compiled:
         known = self.quick.get(key)
         if known is not None and known.ready(leaves):
             return known.run_on(leaves)
-        version, leaves = self.version(args)
+        version, given = self.version(args)
         if key is not None and not version.shared:
             self.quick[key] = version
-        return version.call(leaves)
+        return version.call(given)
 
     def bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments in order, by Python's rules.
@@ -80,8 +82,8 @@ class Compiled:
         given.apply_defaults()
         return tuple(given.arguments.values())
 
-    def version(self, args: Sequence[Any]) -> tuple[Specialization, list[Any]]:
-        """The compiled version for these arguments, and the numbers and arrays to call it with."""
+    def version(self, args: Sequence[Any]) -> tuple[Specialization, Leaves]:
+        """The compiled version for these arguments, and the numbers, arrays and objects to call it with."""
         skeletons, leaves = self.described(args)
         key = tuple(skeletons.values())
         version = next((v for v in self.versions.get(key, ()) if v.valid()), None)
@@ -159,10 +161,18 @@ def as_function(function: Any) -> types.FunctionType:
     return inner
 
 
+def method_of(function: Any) -> types.MethodType | None:
+    """A method of an object, or the call of an object that has one: a function and its first argument."""
+    if isinstance(function, types.MethodType):
+        return function
+    if isinstance(function, Compiled | types.FunctionType | type) or why_opaque(type(function)):
+        return None
+    call = getattr(function, "__call__", None)  # noqa: B004
+    return call if isinstance(call, types.MethodType) else None
+
+
 def _instead(function: Any) -> str:
     """What to compile instead of something callable."""
-    if isinstance(function, types.MethodType):
-        return "write a function that takes the numbers and arrays it uses of its object as arguments"
     if isinstance(function, functools.partial):
         return "write a function that calls it: def g(x): return f(x, option)"
     if callable(function) and not isinstance(function, type) and hasattr(function, "__name__"):
@@ -202,6 +212,8 @@ def compile(function: Callable | None = None, /, *, source: str | None = None) -
         return lambda f: compile(f, source=source)
     if isinstance(function, Compiled):
         return function
+    if (method := method_of(function)) is not None:
+        return types.MethodType(compile(method.__func__, source=source), method.__self__)
     return Compiled(as_function(function), source=source)
 
 
@@ -305,6 +317,10 @@ def _differentiated(
     chosen = _argnums(argnums)
     if function is None:
         return lambda f: again(f, argnums=chosen, has_aux=has_aux, **more)
+    if (method := method_of(function)) is not None:  # the arguments are counted without the object
+        shifted = [k + 1 if k >= 0 else k for k in (chosen if isinstance(chosen, tuple) else (chosen,))]
+        places = tuple(shifted) if isinstance(chosen, tuple) else shifted[0]
+        return types.MethodType(_differentiated(method.__func__, places, order, has_aux, again, more), method.__self__)
     transform = Gradient(chosen, order, has_aux)
     if isinstance(function, Compiled):
         return Compiled(function.py_func, (*function.transforms, transform), function.source)

@@ -7,36 +7,53 @@ a view of it, comes back as that very memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from srcgraph.errors import InternalError
 from srcgraph.frontend.template import (
+    ArgumentBox,
     ArgumentView,
     EitherOf,
     Fixed,
-    FunctionOf,
     ListOf,
     Never,
     NewArray,
+    NewBox,
+    ObjectOf,
     OneOf,
     Out,
+    Rebound,
+    RecordOf,
     RowsOf,
     Template,
     TupleOf,
+    Unchanged,
+    parts_of,
 )
+from srcgraph.infer.objects import build, build_tuple, update
 from srcgraph.infer.signature import ScalarArg, Skeleton, StaticArg, TupleArg
 from srcgraph.ir.graph import Value
 from srcgraph.ir.ops.index import numpy_view
 from srcgraph.ir.types import PYTHON_TYPE, ListType, Type
 from srcgraph.ir.view import View
 
-Make = Callable[[Sequence[Any], Sequence[Any]], Any]
-"""From (outputs, arguments' leaves) to the object returned."""
+
+@dataclass(slots=True)
+class Objects:
+    """The arguments' objects by the number of their box, and the new ones by number."""
+
+    given: Sequence[Any]
+    made: dict[int, Any] = field(default_factory=dict)
 
 
-def outputs_used(template: Template) -> set[int]:
+Make = Callable[[Sequence[Any], Sequence[Any], Objects], Any]
+"""From (outputs, arguments' leaves, objects) to the object returned, or a part of it."""
+
+
+def outputs_used(template: Template | NewBox | ArgumentBox) -> set[int]:
     """The outputs a template needs."""
     match template:
         case Out(index=k):
@@ -45,31 +62,20 @@ def outputs_used(template: Template) -> set[int]:
             return {k, *operands}
         case ArgumentView(operands=operands):
             return set(operands)
-        case TupleOf(items=items):
-            return set().union(*map(outputs_used, items))
         case OneOf(tag=tag, options=options):
             return {tag}.union(*map(outputs_used, options))
         case RowsOf(parts=parts):
             return set(parts)
-        case ListOf(content=content):
-            return outputs_used(content)
-        case EitherOf(test=test, then=then, orelse=orelse):
-            return {test} | outputs_used(then) | outputs_used(orelse)
-    return set()
-
-
-def borrowed(template: Template) -> set[int]:
-    """The outputs that are returned only where they are not an argument's own memory."""
-    match template:
-        case TupleOf(items=items):
-            return set().union(*map(borrowed, items))
-        case OneOf(options=options):
-            return set().union(*map(borrowed, options))
-        case ListOf(content=content):
-            return borrowed(content)
         case EitherOf(test=test):
-            return outputs_used(template) - {test}
-    return set()
+            return {test}.union(*map(outputs_used, parts_of(template)))
+    return set().union(*map(outputs_used, parts_of(template)))
+
+
+def borrowed(template: Template | NewBox | ArgumentBox) -> set[int]:
+    """The outputs that are returned only where they are not an argument's own memory."""
+    if isinstance(template, EitherOf):
+        return outputs_used(template) - {template.test}
+    return set().union(*map(borrowed, parts_of(template)))
 
 
 def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -> Make:
@@ -79,39 +85,39 @@ def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -
     """
     match template:
         case Fixed(value=value):
-            return lambda outs, leaves: value
+            return lambda outs, leaves, objects: value
         case Out(index=k):
             return _number(place[k], results[k].type)
         case NewArray(index=k, view=view, operands=operands):
             at, ints = place[k], [place[o] for o in operands]
             if view is None:
-                return lambda outs, leaves: outs[at]
-            return lambda outs, leaves: _viewed(outs[at], view, [outs[o] for o in ints])
+                return lambda outs, leaves, objects: outs[at]
+            return lambda outs, leaves, objects: _viewed(outs[at], view, [outs[o] for o in ints])
         case ArgumentView(param=param, view=view, operands=operands):
             ints = [place[o] for o in operands]
             if view is None:
-                return lambda outs, leaves: leaves[param]
-            return lambda outs, leaves: _viewed(leaves[param], view, [outs[o] for o in ints])
+                return lambda outs, leaves, objects: leaves[param]
+            return lambda outs, leaves, objects: _viewed(leaves[param], view, [outs[o] for o in ints])
         case EitherOf(test=test):
             at = place[test]
             then, orelse = (maker(t, results, place) for t in (template.then, template.orelse))
-            return lambda outs, leaves: then(outs, leaves) if outs[at] else orelse(outs, leaves)
+            return lambda outs, leaves, objects: (then if outs[at] else orelse)(outs, leaves, objects)
         case TupleOf(items=items, cls=cls):
             makes = [maker(t, results, place) for t in items]
-            return lambda outs, leaves: cls(m(outs, leaves) for m in makes)
+            return lambda outs, leaves, objects: build_tuple(cls, [m(outs, leaves, objects) for m in makes])
+        case ObjectOf(cls=cls, box=box):
+            return _object(cls, box, results, place)
         case ListOf(content=content):
             return maker(content, results, place)
         case RowsOf(item=item, parts=parts):
             columns = [place[k] for k in parts]
-            return lambda outs, leaves: _items(item, iter([outs[k] for k in columns]))
+            return lambda outs, leaves, objects: _items(item, iter([outs[k] for k in columns]))
         case OneOf(tag=tag, options=options):
             at, makes = place[tag], [maker(t, results, place) for t in options]
-            return lambda outs, leaves: makes[outs[at]](outs, leaves)
+            return lambda outs, leaves, objects: makes[outs[at]](outs, leaves, objects)
         case Never():
-            return lambda outs, leaves: None
-        case FunctionOf():
-            raise InternalError("a function made inside reached the caller")
-    raise InternalError(f"{template} cannot be returned")
+            return lambda outs, leaves, objects: None
+    raise InternalError(f"{template} reached the caller")
 
 
 def _items(item: Skeleton, columns: Iterator[np.ndarray]) -> list[Any]:
@@ -124,17 +130,50 @@ def _items(item: Skeleton, columns: Iterator[np.ndarray]) -> list[Any]:
             parts = [_items(s, columns) for s in items]
             count = max((len(p) for p in parts), default=0)
             full = [p * count if isinstance(s, StaticArg) else p for p, s in zip(parts, items, strict=True)]
-            return list(map(cls, zip(*full, strict=True)))
+            return [build_tuple(cls, list(row)) for row in zip(*full, strict=True)]
         case StaticArg(value=value):
             return [value]
     raise InternalError(f"{item} is no item of a list")
+
+
+def _object(cls: type, box: NewBox | ArgumentBox, results: Sequence[Value], place: dict[int, int]) -> Make:
+    """An argument's object, or a new one; one met again is the same."""
+    if isinstance(box, ArgumentBox):
+        at = box.position
+        return lambda outs, leaves, objects: objects.given[at]
+    number, content = box.number, box.content
+    if content is None:
+        return lambda outs, leaves, objects: objects.made[number]
+    assert isinstance(content, RecordOf)
+    names = content.names
+    makes = [maker(t, results, place) for t in content.items]
+
+    def make(outs: Sequence[Any], leaves: Sequence[Any], objects: Objects) -> Any:
+        made = objects.made[number] = build(cls, (), [])
+        update(made, names, {n: m(outs, leaves, objects) for n, m in zip(names, makes, strict=True)})
+        return made
+
+    return make
+
+
+def updater(rebound: Rebound, results: Sequence[Value], place: dict[int, int]) -> Make:
+    """What a call does to an object of the arguments'."""
+    content, at = rebound.content, rebound.position
+    assert isinstance(content, RecordOf)
+    names, pairs = content.names, zip(content.names, content.items, strict=True)
+    makes = {n: maker(t, results, place) for n, t in pairs if not isinstance(t, Unchanged)}
+
+    def apply(outs: Sequence[Any], leaves: Sequence[Any], objects: Objects) -> None:
+        update(objects.given[at], names, {n: m(outs, leaves, objects) for n, m in makes.items()})
+
+    return apply
 
 
 def _number(at: int, type: Type) -> Make:
     """A number as Python would return it; compiled code returns Python's own numbers."""
     assert not isinstance(type, ListType)
     convert = PYTHON_TYPE[type.dtype] if getattr(type, "weak", False) else type.dtype.type
-    return lambda outs, leaves: convert(outs[at])
+    return lambda outs, leaves, objects: convert(outs[at])
 
 
 def _viewed(base: np.ndarray, view: View, operands: Sequence[int]) -> Any:

@@ -25,7 +25,7 @@ from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.load import load
-from srcgraph.runtime.results import Make, borrowed, maker, outputs_used
+from srcgraph.runtime.results import Make, Objects, borrowed, maker, outputs_used, updater
 from srcgraph.runtime.transforms import Transform, Version
 
 MANY = 12
@@ -65,6 +65,8 @@ class Specialization:
     run: Callable[..., Any]
     file: str
     make: Make
+    updates: tuple[Make, ...]
+    """What it does to the arguments' objects."""
     single: bool
     changed: tuple[int, ...]
     private: tuple[int, ...]
@@ -104,15 +106,21 @@ class Specialization:
                     return False
         return all(leaves[p].flags.writeable for p in self.changed)
 
-    def call(self, leaves: list[Any]) -> Any:
-        """Run on the numbers and arrays of a call, checking their memory; globals are read now."""
+    def call(self, given: Leaves) -> Any:
+        """Run on the numbers, arrays and objects of a call, checking their memory; globals are read now."""
+        leaves, objects = list(given.values), list(given.objects)
         for h in self.hidden:
-            leaves += leaves_of(h.read(), h.name)
+            own = Leaves()
+            skeleton_of(h.read(), h.name, own)
+            leaves += own.values
+            objects += own.objects
         if self.changed or self.private:
             self.check_memory(leaves)
-        return self.run_on(leaves)
+        if self.updates:
+            self.check_objects(objects, len(given.objects))
+        return self.run_on(leaves, objects)
 
-    def run_on(self, leaves: Sequence[Any]) -> Any:
+    def run_on(self, leaves: Sequence[Any], objects: Sequence[Any] = ()) -> Any:
         """Run on all numbers and arrays, those of globals last."""
         try:
             outs = self.run(*leaves)
@@ -121,8 +129,20 @@ class Specialization:
         except Exception as error:
             failure = self.explained(error)
         else:
-            return self.make((outs,) if self.single else outs, leaves)
+            outs = (outs,) if self.single else outs
+            known = Objects(objects)
+            result = self.make(outs, leaves, known)
+            for update in self.updates:
+                update(outs, leaves, known)
+            return result
         raise failure
+
+    def check_objects(self, objects: Sequence[Any], count: int) -> None:
+        """An object that is changed must not be one read from outside: of ``objects``, those after ``count``."""
+        for x in objects[:count]:
+            if any(x is y for y in objects[count:]):
+                why = f"{self.name} changes an argument, a {type(x).__name__}, that it also reads from outside"
+                raise OverlapError(Problem(why, hint="pass it as an argument only"))
 
     def check_memory(self, leaves: Sequence[Any]) -> None:
         """Arrays that are changed must be writable, and must not share memory with others in part."""
@@ -177,13 +197,6 @@ def _same_place(x: np.ndarray, y: np.ndarray) -> bool:
     return same and x.shape == y.shape and x.strides == y.strides
 
 
-def leaves_of(value: Any, name: str) -> list[Any]:
-    """The numbers and arrays of an argument or a global."""
-    leaves = Leaves()
-    skeleton_of(value, name, leaves)
-    return leaves.values
-
-
 def describe_hidden(hidden: Sequence[Hidden]) -> tuple[Skeleton, ...]:
     """The types of globals as they are now."""
     return tuple(skeleton_of(h.read(), h.name, Leaves()) for h in hidden)
@@ -222,14 +235,14 @@ def quick_key(args: Sequence[Any], leaves: list[Any]) -> Any:
 
 def describe_arguments(
     names: Sequence[str], args: Sequence[Any], static: frozenset[str], distinct: bool = False
-) -> tuple[dict[str, Skeleton], list[Any]]:
-    """The skeletons of a call's arguments, and their numbers and arrays in order.
+) -> tuple[dict[str, Skeleton], Leaves]:
+    """The skeletons of a call's arguments, and their numbers, arrays and objects in order.
 
     ``distinct`` treats an array passed twice as two arrays.
     """
     leaves = Leaves(distinct=distinct)
-    skeletons = {n: skeleton_of(a, n, leaves, n in static) for n, a in zip(names, args, strict=True)}
-    return skeletons, leaves.values
+    skeletons = {n: skeleton_of(a, n, leaves, static) for n, a in zip(names, args, strict=True)}
+    return skeletons, leaves
 
 
 def lowered(
@@ -252,7 +265,7 @@ def lowered(
         try:
             return lower_entry(code, skeletons, static_globals, private=distinct), skeletons, static
         except NeedStatic as need:
-            kind, *where = _root(need.origin)
+            kind, *where = need.origin
             known = where[0] in static if kind == "argument" else tuple(where) in static_globals
             if known:
                 raise InternalError(str(need)) from need
@@ -261,13 +274,6 @@ def lowered(
             else:
                 static_globals |= {tuple(where)}
     raise InternalError("too many arguments need to be known when compiling")
-
-
-def _root(origin: Any) -> Any:
-    """The argument or global a part of it came from."""
-    while isinstance(origin[0], tuple):
-        origin = origin[0]
-    return origin
 
 
 def specialize(
@@ -296,6 +302,7 @@ def specialize(
         run=run,
         file=file,
         make=maker(version.template, version.graph.results, place),
+        updates=tuple(updater(r, version.graph.results, place) for r in version.rebound),
         single=len(returned) == 1,
         interface=version.interface,
         changed=tuple(version.interface.changed),
@@ -316,12 +323,21 @@ def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton], graphs: 
     summary = found.summary
     callees = {n: (g, _interface(found.callees[n])) for n, g in graphs.items()}
     arguments = dict(_separately(skeletons, found.spread))
-    return Version(summary.name, graph, _interface(summary), summary.template, arguments, callees=callees)
+    return Version(
+        summary.name,
+        graph,
+        _interface(summary),
+        summary.template,
+        arguments,
+        callees=callees,
+        rebound=summary.rebound,
+    )
 
 
 def _interface(summary: Summary) -> Interface:
-    template = summary.template
-    return Interface(dict(summary.changed), sorted(outputs_used(template)), borrowed(template))
+    templates = [summary.template, *(r.content for r in summary.rebound)]
+    used: set[int] = set().union(*map(outputs_used, templates))
+    return Interface(dict(summary.changed), sorted(used), set().union(*map(borrowed, templates)))
 
 
 def _separately(skeletons: dict[str, Skeleton], spread: str) -> Iterator[tuple[str, Skeleton]]:

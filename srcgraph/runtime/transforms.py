@@ -6,14 +6,36 @@ the caller. A transform turns one version into another, so that transforms compo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from srcgraph.codegen.storage import Interface
 from srcgraph.errors import ArgumentError, DerivativeError, Problem
-from srcgraph.frontend.template import ArgumentView, Fixed, NewArray, Out, Template, TupleOf
-from srcgraph.infer.signature import ArrayArg, FunctionArg, ScalarArg, Skeleton, StaticArg, TupleArg
+from srcgraph.frontend.template import (
+    ArgumentBox,
+    ArgumentView,
+    Fixed,
+    NewArray,
+    NewBox,
+    ObjectOf,
+    Out,
+    Rebound,
+    RecordOf,
+    Template,
+    TupleOf,
+)
+from srcgraph.infer.signature import (
+    ArrayArg,
+    BoxArg,
+    ObjectArg,
+    RecordArg,
+    ScalarArg,
+    Skeleton,
+    StaticArg,
+    TupleArg,
+    all_parts,
+)
 from srcgraph.ir.graph import Graph, Program
 from srcgraph.ir.types import is_float
 from srcgraph.opt.ad.residuals import Choice
@@ -48,6 +70,9 @@ class Version:
     private: tuple[int, ...] = ()
     tape: tuple[Choice, ...] = ()
     callees: Mapping[str, tuple[Graph, Interface]] = field(default_factory=dict)
+
+    rebound: tuple[Rebound, ...] = ()
+    """What it does to the arguments' objects."""
 
     @property
     def program(self) -> Program:
@@ -129,7 +154,7 @@ class Gradient:
         first = sum(len(list(leaf_positions(version.arguments[before], 0))) for before in names[:argnum])
         found = list(leaf_positions(skeleton, first))
         floats = [(k, s) for k, s in found if s.dtype.kind == "f"]
-        if not floats or (not isinstance(skeleton, TupleArg) and len(floats) != len(found)):
+        if not floats or (not isinstance(skeleton, TupleArg | ObjectArg) and len(floats) != len(found)):
             raise ArgumentError(
                 Problem(
                     f"argument {name!r} of {version.name} is {describe_argument(skeleton)}: "
@@ -146,6 +171,11 @@ class Gradient:
         match skeleton:
             case TupleArg(items=items, cls=cls):
                 return TupleOf(tuple(self.structured(s, leaves, at) for s in items), cls)
+            case ObjectArg(cls=cls, box=BoxArg(cell=cell, content=RecordArg(names=names, items=items))):
+                fields = tuple(self.structured(s, leaves, at) for s in items)
+                return ObjectOf(cls, NewBox(-1 - cell, cls.__name__, RecordOf(cls, names, fields)))
+            case ObjectArg(cls=cls, box=BoxArg(cell=cell)):
+                return ObjectOf(cls, NewBox(-1 - cell, cls.__name__, None))
             case ScalarArg(dtype=dtype) if dtype.kind == "f":
                 return Out(at[next(leaves)[0]])
             case ArrayArg(dtype=dtype) if dtype.kind == "f":
@@ -185,25 +215,21 @@ class _Kept:
                 return ArgumentView(param, view, ints)
             case TupleOf(items=items, cls=cls):
                 return TupleOf(tuple(map(self.template, items)), cls)
+            case RecordOf(cls=cls, names=names, items=items):
+                return RecordOf(cls, names, tuple(map(self.template, items)))
+            case ObjectOf(cls=cls, box=box):
+                return ObjectOf(cls, self.box(box))
         return template
+
+    def box(self, box: NewBox | ArgumentBox) -> NewBox | ArgumentBox:
+        if isinstance(box, NewBox) and box.content is not None:
+            return replace(box, content=self.template(box.content))
+        return box
 
 
 def leaf_positions(skeleton: Skeleton, first: int) -> Iterator[tuple[int, Any]]:
     """The numbers and arrays of an argument, with their positions among the parameters."""
-    match skeleton:
-        case ScalarArg() | ArrayArg():
-            yield first, skeleton
-        case TupleArg(items=items):
-            yield from _several(items, first)
-        case FunctionArg(parts=parts):
-            yield from _several(parts, first)
-
-
-def _several(items: Sequence[Skeleton], first: int) -> Iterator[tuple[int, Any]]:
-    for item in items:
-        found = list(leaf_positions(item, first))
-        yield from found
-        first += len(found)
+    return enumerate((s for s in all_parts([skeleton]) if isinstance(s, ScalarArg | ArrayArg)), first)
 
 
 def describe_argument(skeleton: Skeleton) -> str:
@@ -212,8 +238,8 @@ def describe_argument(skeleton: Skeleton) -> str:
             return {"i": "an integer", "u": "an integer", "b": "a bool", "c": "complex"}.get(dtype.kind, "a number")
         case ArrayArg(dtype=dtype):
             return f"an array of {dtype}"
-        case TupleArg():
-            return "a tuple without floats"
+        case TupleArg() | ObjectArg():
+            return f"a {skeleton.cls.__name__} without floats"
         case StaticArg(value=value):
             return repr(value)
     return "a function"
@@ -240,6 +266,8 @@ def describe_result(version: Version, template: Template) -> str:
             return "an array"
         case TupleOf(items=items):
             return f"a tuple of {len(items)}"
+        case ObjectOf(cls=cls):
+            return f"a {cls.__name__}"
         case Fixed(value=value):
             return repr(value)
     return "something else"

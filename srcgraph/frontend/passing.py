@@ -1,0 +1,284 @@
+"""A call's arguments as skeletons and values, and what it gave as entities of the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from srcgraph.frontend import contents
+from srcgraph.frontend.boxes import held
+from srcgraph.frontend.closures import function_key
+from srcgraph.frontend.entities import (
+    STALE,
+    Array,
+    Box,
+    Cell,
+    Choice,
+    Closure,
+    Const,
+    Content,
+    Either,
+    Entity,
+    Instance,
+    Iteration,
+    Listing,
+    Maybe,
+    Method,
+    Partial,
+    Record,
+    Rows,
+    Scalar,
+    SliceOf,
+    Tup,
+    Unbound,
+    Unusable,
+    may_share,
+)
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.memory import Dead, chosen, new_array, read, ref_type, refuse, select
+from srcgraph.frontend.template import (
+    ArgumentBox,
+    ArgumentList,
+    ArgumentView,
+    EitherOf,
+    Fixed,
+    FunctionOf,
+    ListOf,
+    MaybeOf,
+    Never,
+    NewArray,
+    NewBox,
+    ObjectOf,
+    OneOf,
+    Out,
+    Rebound,
+    RecordOf,
+    RowsOf,
+    Template,
+    TupleOf,
+    Unchanged,
+)
+from srcgraph.infer.signature import (
+    ArrayArg,
+    BoxArg,
+    ChoiceArg,
+    FunctionArg,
+    ItemsArg,
+    IterationArg,
+    MaybeArg,
+    ObjectArg,
+    RecordArg,
+    RowsArg,
+    ScalarArg,
+    Sizes,
+    Skeleton,
+    StaticArg,
+    TupleArg,
+)
+from srcgraph.ir.dims import Dim, as_dim
+from srcgraph.ir.graph import Value
+from srcgraph.ir.types import ScalarType
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+@dataclass(slots=True)
+class Arguments:
+    """Turns a call's entities into skeletons and the values to pass."""
+
+    low: Lowering
+    values: list[Value] = field(default_factory=list)
+    refs: list[Array | None] = field(default_factory=list)
+    sizes: Sizes = field(default_factory=Sizes)
+    names: dict[Dim, str] = field(default_factory=dict)
+    known: list[Array] = field(default_factory=list)
+    lists: list[Listing] = field(default_factory=list)
+    boxes: list[Box] = field(default_factory=list)
+    """The boxes, in the order of the callee's."""
+    cells: dict[Box, int] = field(default_factory=dict)
+    """The number of each box met so far."""
+
+    def skeleton(self, entity: Entity) -> Skeleton:
+        match entity:
+            case Const(value=value):
+                return StaticArg(value)
+            case Scalar(value=value):
+                assert isinstance(value.type, ScalarType)
+                self.add(value, None)
+                return ScalarArg(value.type.dtype, value.type.weak)
+            case Array():
+                return self.array(entity)
+            case Tup(items=items, cls=cls):
+                return TupleArg(tuple(map(self.skeleton, items)), cls)
+            case Record(cls=cls, names=names, items=items):
+                return RecordArg(cls, names, tuple(map(self.inside, items)))
+            case Instance(box=box, cls=cls):
+                return ObjectArg(cls, self.box(box))
+            case Closure() | Partial() | Method():
+                key, parts = function_key(entity)
+                return FunctionArg(key, tuple(self.box(p) if isinstance(p, Box) else self.skeleton(p) for p in parts))
+            case Choice(tag=tag, options=options):
+                self.add(tag, None)
+                return ChoiceArg(tuple(map(self.skeleton, options)))
+            case Listing():
+                return self.list(entity)
+            case Iteration(kind=kind, parts=parts):
+                return IterationArg(kind, tuple(map(self.skeleton, parts)))
+            case Unusable():
+                raise self.low.unusable(entity)
+        raise refuse(f"{describe(entity)} cannot be passed to a function", self.low.loc)
+
+    def inside(self, entity: Entity) -> Skeleton:
+        """What a box holds: what cannot be passed is refused only where it is read."""
+        match entity:
+            case Unbound() | Unusable():
+                return StaticArg(entity)
+            case Maybe(bound=bound, entity=inner):
+                return MaybeArg(self.skeleton(bound), self.inside(inner))
+            case Array() | Listing() if isinstance(self.low.state.store[entity.cell], Unusable):
+                return StaticArg(self.low.state.store[entity.cell])
+            case SliceOf():
+                return StaticArg(Unusable(f"{describe(entity)} cannot be passed to a function"))
+        return self.skeleton(entity)
+
+    def box(self, box: Box) -> BoxArg:
+        """A box and what it holds; one met before by its number alone."""
+        if box in self.cells:
+            return BoxArg(self.cells[box], None)
+        self.cells[box] = len(self.boxes)
+        self.boxes.append(box)
+        return BoxArg(self.cells[box], self.inside(held(self.low, box)))
+
+    def add(self, value: Value, ref: Array | None) -> None:
+        self.values.append(value)
+        self.refs.append(ref)
+
+    def array(self, ref: Array) -> ArrayArg:
+        type = ref_type(self.low, ref)
+        if ref not in self.known:
+            self.known.append(ref)
+        self.add(read(self.low, ref), ref)
+        shape = tuple(d.const if d.const is not None else self.size(d) for d in type.shape)
+        return ArrayArg(type.dtype, shape, self.known.index(ref))
+
+    def list(self, entity: Listing) -> Skeleton:
+        if entity not in self.lists:
+            self.lists.append(entity)
+        cell = self.lists.index(entity)
+        held = contents.content(self.low, entity)
+        if isinstance(held, Tup):
+            return ItemsArg(tuple(map(self.skeleton, held.items)), cell)
+        for part in held.parts:
+            self.add(part, None)
+        dim = contents.size_of(held)
+        size = "" if contents.is_growing(held) else dim.const if dim.const is not None else self.size(dim)
+        return RowsArg(contents.kind_as_skeleton(held.item), size, cell)
+
+    def size(self, dim: Dim) -> str:
+        if dim not in self.names:
+            self.names[dim] = self.sizes.new()
+        return self.names[dim]
+
+    def not_one(self) -> frozenset[str]:
+        return frozenset(name for dim, name in self.names.items() if self.low.builder.not_one(dim))
+
+
+@dataclass(slots=True)
+class Made:
+    """Entities from templates over a call's outputs."""
+
+    low: Lowering
+    outs: Sequence[Value]
+    given: Arguments
+    cells: dict[int, Array] = field(default_factory=dict)
+    boxes: dict[int, Box] = field(default_factory=dict)
+
+    def entity(self, template: Template) -> Entity:
+        match template:
+            case Out(index=k):
+                return Scalar(self.outs[k])
+            case Fixed(value=Unusable() | Unbound() as failed):  # the problem is reported where it is
+                return failed
+            case Fixed(value=value):
+                return Const(value)
+            case TupleOf(items=items, cls=cls):
+                return Tup(tuple(map(self.entity, items)), cls)
+            case RecordOf(cls=cls, names=names, items=items):
+                return Record(cls, names, tuple(map(self.entity, items)))
+            case ObjectOf(cls=cls, box=box):
+                return Instance(self.box(box), cls)
+            case MaybeOf(bound=bound, inner=inner):
+                return Maybe(self.entity(bound), self.entity(inner))
+            case Never():
+                raise Dead
+            case OneOf(tag=k, options=options):
+                tag = self.outs[k]
+                self.low.builder.learn(tag.type.value, as_dim(len(options) - 1) - tag.type.value)
+                return Choice(tag, tuple(map(self.entity, options)))
+            case FunctionOf(key=key, parts=parts):
+                return key.rebuilt(
+                    [self.box(t) if isinstance(t, NewBox | ArgumentBox) else self.entity(t) for t in parts]
+                )
+            case NewArray() | ArgumentView():
+                return self.array(template)
+            case EitherOf(test=test, then=then, orelse=orelse):
+                return self.either(self.outs[test], [self.entity(then), self.entity(orelse)])
+            case ListOf(content=content):
+                return contents.new_list(self.low, self.content(content))
+            case ArgumentList(position=position):
+                return self.given.lists[position]
+        raise TypeError(template)
+
+    def content(self, template: TupleOf | RowsOf) -> Content:
+        """What a list holds."""
+        if isinstance(template, RowsOf):
+            return Rows(contents.kind_of_skeleton(template.item), tuple(self.outs[k] for k in template.parts))
+        return Tup(tuple(map(self.entity, template.items)), list)
+
+    def part(self, template: Template | NewBox | ArgumentBox) -> Entity | Box:
+        return self.box(template) if isinstance(template, NewBox | ArgumentBox) else self.entity(template)
+
+    def changed(self, rebound: Rebound) -> Entity:
+        """What a box holds after the call."""
+        content, before = rebound.content, held(self.low, self.given.boxes[rebound.position])
+        if not isinstance(content, RecordOf):
+            return self.entity(content)
+        assert isinstance(before, Record)
+        known = dict(zip(before.names, before.items, strict=True))
+        pairs = zip(content.names, content.items, strict=True)
+        items = [known[n] if isinstance(t, Unchanged) else self.entity(t) for n, t in pairs]
+        return Record(content.cls, content.names, tuple(items))
+
+    def array(self, template: NewArray | ArgumentView) -> Array:
+        low, operands = self.low, [self.outs[o] for o in template.operands]
+        if isinstance(template, ArgumentView):
+            ref = self.given.refs[template.param]
+            assert ref is not None
+            return ref if template.view is None else select(low, ref, template.view, operands)
+        k = template.index
+        if k not in self.cells:
+            self.cells[k] = new_array(low, self.outs[k])
+            for ref in (self.given.refs[position] for position in template.maybe):
+                assert ref is not None
+                for cell in (ref.cell, *ref.cell.shares):
+                    may_share(self.cells[k].cell, cell)
+        return self.cells[k] if template.view is None else select(low, self.cells[k], template.view, operands)
+
+    def box(self, template: NewBox | ArgumentBox) -> Box:
+        if isinstance(template, ArgumentBox):
+            return self.given.boxes[template.position]
+        if template.number not in self.boxes:
+            assert template.content is not None
+            box = self.boxes[template.number] = Box(template.name)
+            self.low.state.names[box] = self.entity(template.content)
+        return self.boxes[template.number]
+
+    def either(self, test: Value, sides: Sequence[Entity]) -> Array:
+        """A reference to one of two arrays, chosen at run time."""
+        options = [chosen(self.low, ref) for ref in sides if isinstance(ref, Array)]
+        cell = Cell("")
+        cell.choose(Either(test, *options))
+        self.low.state.store[cell] = STALE
+        return Array(cell)
