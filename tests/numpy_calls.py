@@ -323,7 +323,18 @@ PARTS = [
     lambda x: np.modf(x),
     lambda x: np.array_equiv(x, x[0]),
 ]
+TAKING = [
+    lambda x: np.take(x, [0, -1]),
+    lambda m: np.take(m, np.array([[2, 0], [1, 1]]), axis=1),
+    lambda m: m.take(1, axis=-1),
+    lambda m, k: np.take(m, k),
+    lambda x, y: np.dstack((x, y)),
+    lambda m: np.dstack((m, m)),
+    lambda x, y: np.vecdot(x, y),
+    lambda m: np.vecdot(m, m),
+]
 CALLS = [
+    *TAKING,
     *PARTS,
     *GRIDS,
     *CALCULUS,

@@ -297,6 +297,26 @@ def kron(a: Any, b: Any) -> Value:
 
 
 @composite(
+    "vecdot",
+    python=np.vecdot,
+    static="axis",
+    samples=(sample("f64[3]", "f64[3]"), sample("f64[2, 3]", "f64[3]"), sample("f64[3, 2]", "f64[3, 2]", axis=0)),
+)
+def vecdot(x1: Any, x2: Any, axis: int = -1) -> Value:
+    """Sum of products along an axis."""
+    x, y = numpy_operands(x1, x2)
+    if not x.type.ndim or not y.type.ndim:
+        raise InferenceError("vecdot takes arrays of at least one axis")
+    if axis != -1 and x.type.ndim != y.type.ndim:
+        raise InferenceError("vecdot along another axis takes arrays of as many axes")
+    sizes = [dims_of(v)[normalized(axis, v.type.ndim)[0]] for v in (x, y)]
+    if sizes[0].type != sizes[1].type:
+        message = "vecdot: axes of lengths {x} and {y}"
+        current_builder().call_named("equal_size", *sizes, error="ValueError", message=message)
+    return reduced(reduce.sum_, _times(conjugated(x), y), axis, False)
+
+
+@composite(
     "cross",
     python=np.cross,
     static="axisa axisb axisc axis",

@@ -92,6 +92,13 @@ def hstack(tup: Any) -> Value:
     return joined(parts, 0 if parts[0].type.ndim == 1 else 1)
 
 
+@composite("dstack", python=np.dstack, samples=(sample(("f64[3]", "f64[3]")), sample(("f64[2, 3]", "f64[2, 3]"))))
+def dstack(tup: Any) -> Value:
+    """Arrays joined along the third axis."""
+    parts = [with_new_axes(p, [0, 2]) if p.type.ndim == 1 else p for p in _arrays(tup)]
+    return joined([with_new_axes(p, [2]) if p.type.ndim == 2 else p for p in parts], 2)
+
+
 @composite("vstack", python=np.vstack, samples=(sample(("f64[3]", "f64[3]")), sample(("f64[2, 3]", "f64[1, 3]"))))
 def vstack(tup: Any) -> Value:
     """Arrays joined row-wise."""
@@ -283,21 +290,38 @@ def compress(x: Value, mask: Value) -> Value:
 @composite(
     "take",
     python=np.take,
+    method="take",
     static="axis",
-    samples=(sample("f64[4]", np.array([0, 3, 1, 1])), sample("f64[4, 2]", np.array([2, 0]), axis=0)),
+    samples=(
+        sample("f64[4]", np.array([0, 3, 1, 1])),
+        sample("f64[4, 2]", np.array([2, 0]), axis=0),
+        sample("f64[2, 3]", np.array([[2, 0], [1, -1]]), axis=1),
+        sample("f64[2, 3]", 2, axis=-1),
+    ),
 )
 def take_array(a: Any, indices: Any, axis: Any = None) -> Value:
-    """Elements at indices, of the flattened array or along the first axis."""
+    """Elements at indices, of the flattened array or along an axis."""
     b = current_builder()
     x, index = b.value(a), b.value(indices)
-    if axis is None:
-        x = flat(x)
-    elif normalized(axis, x.type.ndim) != (0,):
-        raise InferenceError("take: only axis 0 is supported; transpose first")
+    x = flat(x) if axis is None else x
+    if index.type.dtype.kind not in "iu":
+        raise InferenceError(f"take: indices must be integers, not {index.type}")
+    (at,) = normalized(0 if axis is None else axis, x.type.ndim)
+    n = dims_of(x)[at]
     if not index.type.ndim:
-        at = check_index(b.cast(index, INT, weak=True), dims_of(x)[0], axis=0)
-        return item(x, 0, at)
-    return take(x, index)
+        return item(x, at, check_index(b.cast(index, INT, weak=True), n, axis=at))
+    if at == 0:
+        return take(x, index)
+    before, after, shape = dims_of(x)[:at], dims_of(x)[at + 1 :], dims_of(index)
+    places = flat(index)
+    (count,) = dims_of(places)
+
+    def step(i: Value, out: Value) -> Sequence[Value]:
+        k = check_index(b.cast(item(places, 0, i), INT, weak=True), n, axis=at)
+        return (with_item(out, at, i, item(x, at, k)),)
+
+    (out,) = counted(count, [empty(*before, count, *after, dtype=x.type.dtype)], step)
+    return out if len(shape) == 1 else reshape(out, *before, *shape, *after)
 
 
 @composite("broadcast", python=np.broadcast_to, samples=(sample("f64[3]", (2, 3)), sample("f64", (2,))))
