@@ -30,6 +30,7 @@ from srcgraph.codegen.storage import Interface
 from srcgraph.frontend.session import prepare
 from srcgraph.frontend.template import (
     ArgumentView,
+    EitherOf,
     ListOf,
     NewArray,
     NewBox,
@@ -382,7 +383,7 @@ def differentiable_results(version: Version) -> dict[int, float]:
             case RowsOf(parts=parts):
                 for k in parts:
                     walk(Out(k))
-            case ArgumentView():
+            case ArgumentView() | EitherOf():  # an array that may be the argument's counts where that is changed
                 pass
             case _:
                 for t in parts_of(template):
