@@ -513,6 +513,7 @@ def f(a):
 RATES = [1.0, 2.0]
 
 def f(a):
+    RATES.append(a)
     return RATES[0] * a
 """,
     "a global dict": """
@@ -739,7 +740,6 @@ ARGUMENTS: dict[str, Callable[[], Any]] = {
     "object array": lambda: np.array([1.0, None], dtype=object),
     "text array": lambda: np.array(["a", "b"]),
     "none": lambda: None,
-    "list": lambda: [1.0, 2.0],
     "dict": lambda: {"a": 1.0},
     "set": lambda: {1.0},
     "structured array": lambda: np.zeros(2, dtype=[("a", float), ("b", int)]),
@@ -757,7 +757,6 @@ ARGUMENTS: dict[str, Callable[[], Any]] = {
     "function": lambda: abs,
     "class": lambda: float,
     "object": Thing,
-    "tuple with a list": lambda: (1.0, [2.0]),
     "tuple": lambda: (1.0, 2.0),
 }
 """What cannot be used where a number is needed: passed as `x` to `x * 2.0 + 1.0`."""

@@ -105,6 +105,9 @@ INPUTS: dict[str, Callable[[int], Any]] = {
     "pid": lambda size: records.Pid(2.0, 0.5),
     "fit": lambda size: records.Fit(1.5),
     "weights": lambda size: {"a": 0.3, "b": 0.2},
+    "items": lambda size: np.random.default_rng(50).uniform(0.2, 1.5, size).tolist(),
+    "counts": lambda size: np.random.default_rng(51).integers(0, 9, size).tolist(),
+    "points": lambda size: [(k, 0.5 * k) for k in range(size)],
 }  # fmt: skip
 TRIPS = (0, 1, 2, 5)
 
@@ -139,7 +142,7 @@ class Outcome:
 def calls(function: Callable) -> Iterator[tuple[Any, ...]]:
     """The argument lists a program is tried on: several sizes, and each number of trips."""
     names = list(inspect.signature(function).parameters)
-    uses_size = any(isinstance(INPUTS[n](SIZE), np.ndarray) for n in names if n in INPUTS)
+    uses_size = any(isinstance(INPUTS[n](SIZE), np.ndarray | list) for n in names if n in INPUTS)
     sizes = (SIZE, 1, 2, 0) if uses_size else (SIZE,)
     trips = TRIPS if "n" in names else (None,)
     for size, n in itertools.product(sizes, trips):
@@ -315,6 +318,11 @@ def leaves_of(args: tuple[Any, ...], hidden: Any) -> list[Any]:
             if not any(value is o for o in met):
                 met.append(value)
                 walk(tuple(fields(value).values()))
+        elif isinstance(value, list) and value and all(isinstance(v, float | int | np.generic) for v in value):
+            out.append(np.array(value))
+        elif isinstance(value, list) and value and all(isinstance(v, tuple) for v in value):
+            for column in zip(*value, strict=True):
+                walk(list(column))
         elif isinstance(value, tuple | list):
             for v in value:
                 walk(v)
@@ -392,6 +400,8 @@ def differentiable_results(version: Version) -> dict[int, float]:
     walk(version.template)
     for rebound in version.rebound:
         walk(rebound.content)
+    for _, template in version.lists:
+        walk(template)
     for k in version.interface.changed.values():
         if is_float(version.graph.results[k].type):
             found.setdefault(k, 0.5 + 0.37 * len(found))
@@ -436,6 +446,8 @@ def projection(outcome_: Outcome, version: Version) -> complex:
     for position, k in version.interface.changed.items():
         if position < len(leaves):
             add(leaves[position], k)
+    for number, template in version.lists:
+        walk([a for a in outcome_.args if isinstance(a, list)][number], template)
     return total
 
 
@@ -511,6 +523,8 @@ def replaced(value: Any, place: int, leaf: Any) -> Any:
             return build(type(v), tuple(fields(v)), [walk(x) for x in fields(v).values()])
         if isinstance(v, tuple):
             return build_tuple(type(v), [walk(x) for x in v])
+        if isinstance(v, list) and v:  # of numbers: one leaf
+            return np.asarray(leaf).tolist() if next(places) == place else list(v)
         if not isinstance(v, np.ndarray | np.generic | float | int | complex):
             return v
         return leaf if next(places) == place else duplicate(v)
@@ -573,8 +587,11 @@ def interpreted(versions: Versions, args: tuple[Any, ...]) -> Outcome:
     place = {k: k for k in range(len(results))}
     for position, k in version.interface.changed.items():
         leaves[position][...] = results[k]
-    known = Objects(objects_of(own))
+    known = Objects(objects_of(own), describe_arguments(versions.names, own, versions.static)[1].lists)
     value = maker(version.template, version.graph.results, place)(results, leaves, known)
+    makes = [(k, maker(t, version.graph.results, place)) for k, t in version.lists]
+    for items, new in [(known.lists[k], make(results, leaves, known)) for k, make in makes]:
+        items[:] = new
     for rebound in version.rebound:
         updater(rebound, version.graph.results, place)(results, leaves, known)
     return Outcome(value, None, own, printed.getvalue())
@@ -638,7 +655,9 @@ def differentiable_calls(program: Callable) -> Iterator[tuple[Any, ...]]:
     names = list(inspect.signature(program).parameters)
     for args in calls(program):
         done = outcome(program, args)
-        if done.error is not None or any(np.size(x) == 0 for x in leaves_of(args, [])):
+        if done.error is not None or [] in [a for a in args if isinstance(a, list)]:
+            continue
+        if any(np.size(x) == 0 for x in leaves_of(args, [])):
             continue
         inputs = [leaves_of((a,), []) for a, n in zip(args, names, strict=True) if n != "tol"]
         changed = [x for x, y in zip(leaves_of(done.args, []), leaves_of(args, []), strict=True) if not _equal(x, y)]
@@ -663,7 +682,7 @@ def _is_float(x: Any) -> bool:
 
 
 def _equal(x: Any, y: Any) -> bool:
-    return bool(np.all(np.asarray(x) == np.asarray(y)))
+    return np.shape(x) == np.shape(y) and bool(np.all(np.asarray(x) == np.asarray(y)))
 
 
 @lru_cache(maxsize=8)

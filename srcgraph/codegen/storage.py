@@ -68,11 +68,14 @@ class Interface:
         Positions among the results that are handed to the caller.
     borrowed : set
         Those of them that the caller drops where they are an argument's memory.
+    owned : frozenset
+        Parameters made for the call, which may be changed although nobody sees it.
     """
 
     changed: dict[int, int] = field(default_factory=dict)
     returned: list[int] = field(default_factory=list)
     borrowed: set[int] = field(default_factory=set)
+    owned: frozenset[int] = frozenset()
 
 
 def assign_storage(
@@ -81,7 +84,9 @@ def assign_storage(
     """Insert the copies; return the (parameter, value) pairs to be stored at the end, and the copies made."""
     work = _Storage(block, consumed)
     for position, param in enumerate(params):
-        work.buffers[param] = frozenset({Buffer(param.name, owned=position in interface.changed)})
+        work.buffers[param] = frozenset(
+            {Buffer(param.name, owned=position in interface.changed or position in interface.owned)}
+        )
     work.block(block)
     stores = work.changed(block, params, interface)
     work.returned(block, params, interface)
@@ -318,7 +323,7 @@ class _Storage:
 
     def returned(self, block: Block, params: Sequence[Value], interface: Interface) -> None:
         """Arrays handed to the caller are in memory of their own."""
-        given: Buffers = frozenset(b for p in params for b in self.of(p))
+        given: Buffers = frozenset(b for k, p in enumerate(params) if k not in interface.owned for b in self.of(p))
         seen = given
         for k in interface.returned:
             value = block.values[k]

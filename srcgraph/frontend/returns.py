@@ -37,6 +37,7 @@ from srcgraph.frontend.entities import (
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Refusal, chosen, content, read, refuse
+from srcgraph.frontend.session import GLOBALS
 from srcgraph.frontend.template import (
     ArgumentBox,
     ArgumentList,
@@ -62,6 +63,13 @@ from srcgraph.ir.graph import Value
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
+
+
+def refuse_global(low: Lowering, cell: Cell, number: int, what: str) -> None:
+    """Global lists are read only, so far."""
+    if number >= GLOBALS and not low.called:
+        hint = "pass it as an argument, or take a copy"
+        raise refuse(f"the global list {cell.name!r} is {what} here, which is not supported", low.loc, hint)
 
 
 class Entry(Enum):
@@ -125,9 +133,10 @@ class Description:
             case Array():
                 return self.array(e)
             case Listing(cell=cell):
-                known = [c for c, _ in self.low.param_lists.values()]
+                known = {c: number for number, (c, _) in self.low.param_lists.items()}
                 if cell in known:
-                    return ArgumentList(known.index(cell))
+                    refuse_global(self.low, cell, known[cell], "returned")
+                    return ArgumentList(known[cell])
                 number = self.numbers.setdefault(cell, len(self.numbers))
                 return ListOf(self.items(contents.content(self.low, e)), number)
             case Unusable(why=why):
@@ -149,12 +158,13 @@ class Description:
     def lists(self) -> tuple[tuple[int, TupleOf | RowsOf], ...]:
         """The lists of the arguments' that hold something else at the end, and what."""
         out = []
-        for k, (cell, before) in enumerate(self.low.param_lists.values()):
+        for k, (cell, before) in self.low.param_lists.items():
             now = self.low.state.store.get(cell)
             try:
                 if isinstance(now, Unusable):
                     self.low.report(refuse(now.why, self.low.loc, now.hint).problem)
                 elif isinstance(now, Tup | Rows) and now != before:
+                    refuse_global(self.low, cell, k, "changed")
                     out.append((k, self.items(now)))
             except Refusal as refusal:
                 self.low.report(refusal.problem)

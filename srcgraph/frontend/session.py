@@ -22,9 +22,11 @@ from srcgraph.frontend.source import Source, read_source
 from srcgraph.infer.signature import (
     ArrayArg,
     BoxArg,
+    ItemsArg,
     Leaves,
     ObjectArg,
     RecordArg,
+    RowsArg,
     Skeleton,
     TupleArg,
     sizes_of,
@@ -244,10 +246,14 @@ class Session:
 
     def _hidden_parameter(self, low: Lowering, name: str, container: Any, skeleton: Skeleton) -> Entity:
         sizes = {size: low.builder.unused(f"{name}_{size}") for size in sorted(sizes_of([skeleton]))}
-        own = _renamed(skeleton, sizes, 1000 * (len(low.hidden_order) + 1))
+        own = _renamed(skeleton, sizes, GLOBALS * (len(low.hidden_order) + 1))
         entity = parameter(low, own, name, ("global", name, id(container)))
         low.hidden_order.append((Hidden(name, container), entity))
         return entity
+
+
+GLOBALS = 1000
+"""Arrays and lists with larger numbers are those of globals."""
 
 
 def _renamed(skeleton: Skeleton, sizes: dict[str, str], offset: int) -> Skeleton:
@@ -261,4 +267,8 @@ def _renamed(skeleton: Skeleton, sizes: dict[str, str], offset: int) -> Skeleton
         case ObjectArg(box=box):
             content = None if box.content is None else _renamed(box.content, sizes, offset)
             return ObjectArg(skeleton.cls, BoxArg(box.cell + offset, content))
+        case RowsArg(item=item, size=size, cell=cell):
+            return RowsArg(item, sizes[size] if isinstance(size, str) else size, cell + offset)
+        case ItemsArg(items=items, cell=cell):
+            return ItemsArg(tuple(_renamed(s, sizes, offset) for s in items), cell + offset)
     return skeleton

@@ -159,6 +159,9 @@ def unpack(low: Lowering, targets: Sequence[Any], entity: Entity) -> None:
     if len(items) != len(targets):
         problem = "not enough" if len(items) < len(targets) else "too many"
         why = f"{problem} values to unpack: {len(items)} for {len(targets)} names"
+        if isinstance(entity, Listing):
+            low.builder.call_named("check_that", False, error="ValueError", message=why)
+            raise Dead
         raise refuse(why, low.loc, kind=ShapeError)
     for target, item in zip(targets, items, strict=True):
         assign(low, target, item)

@@ -225,6 +225,22 @@ class Sizes:
         return LETTERS[k] if k < len(LETTERS) else f"n{k - len(LETTERS) + 1}"
 
 
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One number of every item of a list, passed as an array."""
+
+    source: list[Any]
+    path: tuple[int, ...]
+    dtype: np.dtype
+
+    def array(self) -> np.ndarray:
+        """The numbers as they are now."""
+        numbers = self.source
+        for k in self.path:
+            numbers = [item[k] for item in numbers]
+        return np.array(numbers, self.dtype)
+
+
 @dataclass(slots=True)
 class Leaves:
     """The arrays and numbers of a call in order, and what has been seen of them."""
@@ -234,6 +250,8 @@ class Leaves:
     cells: list[tuple[np.ndarray, ArrayArg]] = field(default_factory=list)
     objects: list[Any] = field(default_factory=list)
     """The objects, by the number of their box."""
+    lists: list[list[Any]] = field(default_factory=list)
+    """The lists, by the number of their cell."""
     around: list[Any] = field(default_factory=list)
     """The objects that hold what is being described."""
     distinct: bool = False
@@ -253,6 +271,46 @@ class Leaves:
     def met(self, value: Any) -> int | None:
         """The number of an object's box, if it has been met."""
         return next((k for k, known in enumerate(self.objects) if known is value), None)
+
+
+def _list_arg(value: list[Any], name: str, leaves: Leaves, static: frozenset[str]) -> Skeleton:
+    """Describe a list: of items of one kind made of numbers, or item by item."""
+    known = leaves.lists
+    cell = next((k for k, other in enumerate(known) if other is value), len(known))
+    if cell == len(known):
+        known.append(value)
+    item = _item_kind(value)
+    if item is None or any(n == name or n.startswith(f"{name}[") for n in static):
+        return ItemsArg(tuple(skeleton_of(v, f"{name}[{k}]", leaves, static) for k, v in enumerate(value)), cell)
+    leaves.values += [Column(value, path, dtype) for path, dtype in columns(item)]
+    return RowsArg(item, 1 if len(value) == 1 else leaves.sizes.new(), cell)
+
+
+def _item_kind(value: list[Any]) -> Skeleton | None:
+    """What every item of a list is, if all are of one kind that is made of numbers."""
+    kinds = {_number_kind(v) for v in value}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _number_kind(value: Any) -> Skeleton | None:
+    kind = type(value)
+    if kind in (bool, float, complex) or (kind is int and -(2**63) <= value < 2**63):
+        return ScalarArg(np.dtype(kind), weak=True)
+    if isinstance(value, np.generic) and value.dtype in NAME_OF:
+        return ScalarArg(value.dtype, weak=False)
+    if isinstance(value, tuple) and kind is tuple and value:
+        items = [k for k in map(_number_kind, value) if k is not None]
+        return TupleArg(tuple(items)) if len(items) == len(value) else None
+    return None
+
+
+def columns(item: Skeleton, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], np.dtype]]:
+    """Where each number of an item is, and its dtype."""
+    if isinstance(item, ScalarArg):
+        yield path, item.dtype
+    elif isinstance(item, TupleArg):
+        for k, part in enumerate(item.items):
+            yield from columns(part, (*path, k))
 
 
 def _same_memory(x: np.ndarray, y: np.ndarray) -> bool:
@@ -306,6 +364,8 @@ def skeleton_of(value: Any, name: str, leaves: Leaves, static: frozenset[str] = 
     if type(value) is tuple or (isinstance(value, tuple) and is_named_tuple(type(value))):
         items = tuple(skeleton_of(v, part_name(name, type(value), k), leaves, static) for k, v in enumerate(value))
         return TupleArg(items, type(value))
+    if type(value) is list:
+        return _list_arg(value, name, leaves, static)
     if type(value) is dict:
         return _object_arg(value, value, name, leaves, static)
     if value is None or isinstance(value, _STATIC):
@@ -314,9 +374,8 @@ def skeleton_of(value: Any, name: str, leaves: Leaves, static: frozenset[str] = 
         return _object_arg(value, fields_of(value), name, leaves, static)
     if callable(value):
         return StaticArg(value)
-    hint = "pass np.array(...) of it" if isinstance(value, list) else ""
     reason = f": {why}" if why.startswith("its class") else ""
-    raise _refuse(name, f"a {type(value).__name__} is not supported{reason}", hint)
+    raise _refuse(name, f"a {type(value).__name__} is not supported{reason}")
 
 
 def part_name(name: str, cls: type, key: Any) -> str:

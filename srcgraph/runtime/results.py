@@ -15,6 +15,7 @@ import numpy as np
 from srcgraph.errors import InternalError
 from srcgraph.frontend.template import (
     ArgumentBox,
+    ArgumentList,
     ArgumentView,
     EitherOf,
     Fixed,
@@ -43,9 +44,10 @@ from srcgraph.ir.view import View
 
 @dataclass(slots=True)
 class Objects:
-    """The arguments' objects by the number of their box, and the new ones by number."""
+    """The arguments' objects by the number of their box, their lists, and the new objects by number."""
 
     given: Sequence[Any]
+    lists: Sequence[list[Any]] = ()
     made: dict[int, Any] = field(default_factory=dict)
 
 
@@ -109,6 +111,8 @@ def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -
             return _object(cls, box, results, place)
         case ListOf(content=content):
             return maker(content, results, place)
+        case ArgumentList(position=position):
+            return lambda outs, leaves, objects: objects.lists[position]
         case RowsOf(item=item, parts=parts):
             columns = [place[k] for k in parts]
             return lambda outs, leaves, objects: _items(item, iter([outs[k] for k in columns]))

@@ -15,7 +15,7 @@ from srcgraph.errors import InternalError, Loc, OverlapError, Problem, excerpt
 from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden
 from srcgraph.frontend.specialize import Lowered, Summary, lower_entry
-from srcgraph.infer.signature import Leaves, Skeleton, TupleArg, passed_twice, skeleton_of
+from srcgraph.infer.signature import Column, Leaves, Skeleton, TupleArg, passed_twice, skeleton_of
 from srcgraph.ir.graph import Graph
 from srcgraph.ir.types import NAME_OF
 from srcgraph.opt.ad.residuals import Choice
@@ -26,7 +26,7 @@ from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.load import load
 from srcgraph.runtime.results import Make, Objects, borrowed, maker, outputs_used, updater
-from srcgraph.runtime.transforms import Transform, Version
+from srcgraph.runtime.transforms import ColumnArg, Transform, Version, leaf_positions
 
 MANY = 12
 """How often a signature is tried again with one more number known when compiling."""
@@ -77,6 +77,8 @@ class Specialization:
     guards: tuple[Guard, ...]
     static: frozenset[str]
     shared: bool
+    lists: tuple[tuple[int, Make], ...] = ()
+    """For each list among the arguments that it changes: its number, and what it holds afterwards."""
     tape: tuple[Choice, ...] = ()
     report: Report = field(default_factory=Report)
 
@@ -118,9 +120,9 @@ class Specialization:
             self.check_memory(leaves)
         if self.updates:
             self.check_objects(objects, len(given.objects))
-        return self.run_on(leaves, objects)
+        return self.run_on([v.array() if type(v) is Column else v for v in leaves], objects, given.lists)
 
-    def run_on(self, leaves: Sequence[Any], objects: Sequence[Any] = ()) -> Any:
+    def run_on(self, leaves: Sequence[Any], objects: Sequence[Any] = (), lists: Sequence[list[Any]] = ()) -> Any:
         """Run on all numbers and arrays, those of globals last."""
         try:
             outs = self.run(*leaves)
@@ -130,8 +132,11 @@ class Specialization:
             failure = self.explained(error)
         else:
             outs = (outs,) if self.single else outs
-            known = Objects(objects)
+            known = Objects(objects, lists)
             result = self.make(outs, leaves, known)
+            contents = [(lists[number], make(outs, leaves, known)) for number, make in self.lists]
+            for items, new in contents:
+                items[:] = new
             for update in self.updates:
                 update(outs, leaves, known)
             return result
@@ -313,6 +318,7 @@ def specialize(
         guards=found.guards,
         static=static,
         shared=passed_twice(skeletons.values()),
+        lists=tuple((k, maker(t, version.graph.results, place)) for k, t in version.lists),
         tape=version.tape,
         report=report,
     )
@@ -326,18 +332,30 @@ def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton], graphs: 
     return Version(
         summary.name,
         graph,
-        _interface(summary),
+        replace(_interface(summary), owned=_columns_of_lists(skeletons)),
         summary.template,
         arguments,
         callees=callees,
         rebound=summary.rebound,
+        lists=summary.lists,
     )
 
 
 def _interface(summary: Summary) -> Interface:
-    templates = [summary.template, *(r.content for r in summary.rebound)]
+    templates = [summary.template, *(r.content for r in summary.rebound), *(t for _, t in summary.lists)]
     used: set[int] = set().union(*map(outputs_used, templates))
     return Interface(dict(summary.changed), sorted(used), set().union(*map(borrowed, templates)))
+
+
+def _columns_of_lists(skeletons: dict[str, Skeleton]) -> frozenset[int]:
+    """The parameters that are arrays made of lists."""
+    found: list[int] = []
+    first = 0
+    for skeleton in skeletons.values():
+        leaves = list(leaf_positions(skeleton, first))
+        found += [at for at, s in leaves if isinstance(s, ColumnArg)]
+        first += len(leaves)
+    return frozenset(found)
 
 
 def _separately(skeletons: dict[str, Skeleton], spread: str) -> Iterator[tuple[str, Skeleton]]:

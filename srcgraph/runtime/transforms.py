@@ -14,27 +14,33 @@ from srcgraph.codegen.storage import Interface
 from srcgraph.errors import ArgumentError, DerivativeError, Problem
 from srcgraph.frontend.template import (
     ArgumentBox,
+    ArgumentList,
     ArgumentView,
     Fixed,
+    ListOf,
     NewArray,
     NewBox,
     ObjectOf,
     Out,
     Rebound,
     RecordOf,
+    RowsOf,
     Template,
     TupleOf,
 )
 from srcgraph.infer.signature import (
     ArrayArg,
     BoxArg,
+    ItemsArg,
     ObjectArg,
     RecordArg,
+    RowsArg,
     ScalarArg,
     Skeleton,
     StaticArg,
     TupleArg,
     all_parts,
+    columns,
 )
 from srcgraph.ir.graph import Graph, Program
 from srcgraph.ir.types import is_float
@@ -60,6 +66,8 @@ class Version:
         What its loops save.
     callees : mapping
         The recursive functions it calls, by name.
+    lists : tuple of (number of a list, template)
+        What the lists that are arguments hold afterwards, where that is something else.
     """
 
     name: str
@@ -70,6 +78,7 @@ class Version:
     private: tuple[int, ...] = ()
     tape: tuple[Choice, ...] = ()
     callees: Mapping[str, tuple[Graph, Interface]] = field(default_factory=dict)
+    lists: tuple[tuple[int, Template], ...] = ()
 
     rebound: tuple[Rebound, ...] = ()
     """What it does to the arguments' objects."""
@@ -79,6 +88,12 @@ class Version:
         """The graph with those it calls."""
         called = {name: graph for name, (graph, _) in self.callees.items()}
         return Program({**called, self.graph.name: self.graph}, self.graph.name)
+
+
+class ColumnArg(ArrayArg):
+    """The array that holds a number of every item of a list."""
+
+    __slots__ = ()
 
 
 Transform: TypeAlias = Callable[[Version], Version]
@@ -116,7 +131,7 @@ class Gradient:
         grads = [self.structured(skeleton, iter(leaves), at) for skeleton, leaves in chosen]
         grad = TupleOf(tuple(grads)) if isinstance(self.argnums, tuple) else grads[0]
         template = self.arranged(value, grad, rest)
-        interface = Interface({}, list(range(len(derived.graph.results))))
+        interface = Interface({}, list(range(len(derived.graph.results))), owned=version.interface.owned)
         private = tuple({*version.private, *version.interface.changed})
         name = f"{version.name}_grad"
         arguments, callees = version.arguments, version.callees
@@ -154,7 +169,8 @@ class Gradient:
         first = sum(len(list(leaf_positions(version.arguments[before], 0))) for before in names[:argnum])
         found = list(leaf_positions(skeleton, first))
         floats = [(k, s) for k, s in found if s.dtype.kind == "f"]
-        if not floats or (not isinstance(skeleton, TupleArg | ObjectArg) and len(floats) != len(found)):
+        structured = isinstance(skeleton, TupleArg | ObjectArg | ItemsArg | RowsArg)
+        if not floats or (not structured and len(floats) != len(found)):
             raise ArgumentError(
                 Problem(
                     f"argument {name!r} of {version.name} is {describe_argument(skeleton)}: "
@@ -176,6 +192,11 @@ class Gradient:
                 return ObjectOf(cls, NewBox(-1 - cell, cls.__name__, RecordOf(cls, names, fields)))
             case ObjectArg(cls=cls, box=BoxArg(cell=cell)):
                 return ObjectOf(cls, NewBox(-1 - cell, cls.__name__, None))
+            case ItemsArg(items=items, cell=cell):
+                return ListOf(TupleOf(tuple(self.structured(s, leaves, at) for s in items), list), cell)
+            case RowsArg(item=item, cell=cell):
+                parts = tuple(at[next(leaves)[0]] for _, dtype in columns(item) if dtype.kind == "f")
+                return ListOf(RowsOf(_float_items(item), parts), cell)
             case ScalarArg(dtype=dtype) if dtype.kind == "f":
                 return Out(at[next(leaves)[0]])
             case ArrayArg(dtype=dtype) if dtype.kind == "f":
@@ -219,6 +240,15 @@ class _Kept:
                 return RecordOf(cls, names, tuple(map(self.template, items)))
             case ObjectOf(cls=cls, box=box):
                 return ObjectOf(cls, self.box(box))
+            case ListOf(content=content, cell=cell):
+                held = self.template(content)
+                assert isinstance(held, TupleOf | RowsOf)
+                return ListOf(held, cell)
+            case RowsOf(item=item, parts=parts):
+                return RowsOf(item, tuple(map(self.at, parts)))
+            case ArgumentList(position=position):
+                changed = dict(self.version.lists)
+                return self.template(ListOf(changed[position], position)) if position in changed else template  # type: ignore[arg-type]
         return template
 
     def box(self, box: NewBox | ArgumentBox) -> NewBox | ArgumentBox:
@@ -229,7 +259,23 @@ class _Kept:
 
 def leaf_positions(skeleton: Skeleton, first: int) -> Iterator[tuple[int, Any]]:
     """The numbers and arrays of an argument, with their positions among the parameters."""
-    return enumerate((s for s in all_parts([skeleton]) if isinstance(s, ScalarArg | ArrayArg)), first)
+    parts: list[Skeleton] = []
+    for s in all_parts([skeleton]):
+        if isinstance(s, ScalarArg | ArrayArg):
+            parts.append(s)
+        elif isinstance(s, RowsArg):
+            parts += [ColumnArg(dtype, (s.size,), s.cell) for _, dtype in columns(s.item)]
+    return enumerate(parts, first)
+
+
+def _float_items(item: Skeleton) -> Skeleton:
+    """An item's gradient: None in place of what is no float."""
+    match item:
+        case ScalarArg(dtype=dtype) if dtype.kind == "f":
+            return item
+        case TupleArg(items=items, cls=cls):
+            return TupleArg(tuple(map(_float_items, items)), cls)
+    return StaticArg(None)
 
 
 def describe_argument(skeleton: Skeleton) -> str:
@@ -238,6 +284,8 @@ def describe_argument(skeleton: Skeleton) -> str:
             return {"i": "an integer", "u": "an integer", "b": "a bool", "c": "complex"}.get(dtype.kind, "a number")
         case ArrayArg(dtype=dtype):
             return f"an array of {dtype}"
+        case RowsArg() | ItemsArg():
+            return "a list without floats"
         case TupleArg() | ObjectArg():
             return f"a {skeleton.cls.__name__} without floats"
         case StaticArg(value=value):
@@ -264,6 +312,8 @@ def describe_result(version: Version, template: Template) -> str:
             return {"i": "an integer", "u": "an integer", "b": "a bool"}.get(type.dtype.kind, f"a {type.dtype}")
         case NewArray() | ArgumentView():
             return "an array"
+        case ListOf() | ArgumentList():
+            return "a list"
         case TupleOf(items=items):
             return f"a tuple of {len(items)}"
         case ObjectOf(cls=cls):

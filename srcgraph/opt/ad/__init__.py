@@ -8,6 +8,7 @@ vjp        the order of work
 prepare    loops count their trips and say why they stopped
 activity   which values depend on the inputs and influence the result
 reverse    the reverse sweep, written as if every forward value could be read; `accumulate`
+lists      the adjoints of lists: pushes become pops, and the other way round
 residuals  what to save and what to recompute: a minimum cut in bytes
 tape       both sweeps put together; arrays, blocks and lists of saved values
 explain    the tape table, in the user's words

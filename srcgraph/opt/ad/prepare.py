@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import OPS, building
 from srcgraph.ir.rebuild import Extra, Rebuild
-from srcgraph.ir.types import PY_BOOL, PY_INT, ArrayType
+from srcgraph.ir.types import PY_BOOL, PY_INT, ArrayType, ListType
 
 Recall = Callable[[Value, Value], Value]
 """From (a trip is the last one, the condition's last value) to the condition in that trip."""
@@ -45,6 +45,8 @@ class Prepared:
 
     graph: Graph
     loops: dict[str, LoopFacts]
+    lengths: dict[Value, Value] = field(default_factory=dict)
+    """Of lists of floats, how long each is."""
 
 
 def prepare(graph: Graph) -> Prepared:
@@ -54,7 +56,7 @@ def prepare(graph: Graph) -> Prepared:
         work.params(graph.params)
         work.nodes(graph.nodes)
         opened = work.builder.open_graph(work.values(graph.results))
-    return Prepared(opened, work.facts)
+    return Prepared(opened, work.facts, work.lengths)
 
 
 class _Prepare(Rebuild):
@@ -62,6 +64,7 @@ class _Prepare(Rebuild):
         super().__init__(name)
         self.facts: dict[str, LoopFacts] = {}
         self.finished: list[LoopFacts] = []
+        self.lengths: dict[Value, Value] = {}
         self.count = 0
 
     def new_name(self, kind: str) -> str:
@@ -74,6 +77,8 @@ class _Prepare(Rebuild):
 
     def sizes(self, value: Value) -> None:
         """Let each size that only this array knows be a number of its own, so that it can be kept."""
+        if isinstance(value.type, ListType) and value.type.item.dtype.kind == "f":
+            self.lengths[value] = OPS["list_len"](value)  # before the list changes
         if not isinstance(value.type, ArrayType) or len(self.builder.regions) == 1:
             return
         for axis, size in enumerate(value.type.shape):

@@ -25,8 +25,9 @@ from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import OPS, NoDerivative
 from srcgraph.ir.ops.shape import sum_to, zeros_of
 from srcgraph.ir.straight import Region
-from srcgraph.ir.types import ArrayType, ScalarType, Type
+from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type
 from srcgraph.ir.view import whole
+from srcgraph.opt.ad import lists
 from srcgraph.opt.ad.activity import loop_params
 from srcgraph.opt.ad.prepare import LoopFacts, name_graphs
 
@@ -44,12 +45,21 @@ class Reverse:
         Values that have a cotangent.
     loops : dict
         Facts about the forward loops, by the name of their body.
+    lengths : dict
+        The lengths of the forward sweep's lists.
     """
 
-    def __init__(self, builder: Builder, active: frozenset[Value], loops: dict[str, LoopFacts]):
+    def __init__(
+        self,
+        builder: Builder,
+        active: frozenset[Value],
+        loops: dict[str, LoopFacts],
+        lengths: dict[Value, Value] | None = None,
+    ):
         self.builder = builder
         self.active = active
         self.loops = loops
+        self.lengths = lengths or {}
         self.frames: list[Frame] = [{}]
         self.owned: set[Value] = set()
         """Arrays that hold a running cotangent: contributions are added to them in place."""
@@ -68,6 +78,8 @@ class Reverse:
         found = self.ct(value)
         if found is not None:
             return found
+        if isinstance(value.type, ListType):
+            return lists.zeros(self, value)
         zeros = zeros_of(value)
         self.builder.suggest(zeros, d_name(value))
         return self.own(zeros)
@@ -80,9 +92,15 @@ class Reverse:
         running = self.ct(value)
         self.frames[-1][value] = ct if running is None else self.add(running, ct)
 
+    def replace(self, value: Value, ct: Value) -> None:
+        """Let ``ct``, made of it, stand for a value's running cotangent."""
+        self.frames[-1][value] = ct
+
     def add(self, running: Value, ct: Value) -> Value:
         """``running + ct``: into the array where there is one, else as part of an expression."""
         b = self.builder
+        if isinstance(running.type, ListType):
+            return lists.add(self, running, ct)
         if running not in self.owned:
             return b.call_named("add", running, ct)
         view = whole(running.type.ndim)
@@ -96,6 +114,8 @@ class Reverse:
     def fitted(self, ct: Value, value: Value) -> Value:
         """A contribution summed over broadcast axes and converted to the value's type."""
         b = self.builder
+        if isinstance(value.type, ListType):
+            return ct
         if ct.type.ndim == value.type.ndim == 0:
             pass
         elif isinstance(value.type, ScalarType):
@@ -131,6 +151,9 @@ class Reverse:
         ct, out = cts[0], node.outputs[0]
         if node.op.kind == "check":
             self.accumulate(node.inputs[0], ct)
+            return
+        if node.op.name in lists.ADJOINTS:
+            lists.reverse(self, node)
             return
         if node.op.vjp_into is not None:
             self.into(node, ct, out)

@@ -14,7 +14,7 @@ from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Apply, Call, Graph, Value, node_graphs
 from srcgraph.ir.op import building
 from srcgraph.ir.ops.shape import zeros_of
-from srcgraph.ir.types import ListType, ScalarType, type_symbols
+from srcgraph.ir.types import ArrayType, ListType, ScalarType, type_symbols
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.activity import active_values, is_complex
 from srcgraph.opt.ad.explain import explain
@@ -70,7 +70,7 @@ def _both_sweeps(prepared: Prepared, output: int, inputs: Sequence[int], kept: S
     _refuse_unsupported(forward, active)
     builder = continued(forward)
     with building(builder):
-        reverse = Reverse(builder, active, prepared.loops)
+        reverse = Reverse(builder, active, prepared.loops, prepared.lengths)
         assert isinstance(result.type, ScalarType)
         one = result.type.dtype.type(1)
         reverse.accumulate(result, builder.const(one.item() if result.type.weak else one))
@@ -80,7 +80,7 @@ def _both_sweeps(prepared: Prepared, output: int, inputs: Sequence[int], kept: S
 
 
 def _refuse_unsupported(graph: Graph, active: frozenset[Value]) -> None:
-    """Derivatives through recursion, complex numbers and lists are not there yet, and must not come out as zero."""
+    """What has no derivative yet must not come out as zero: recursion, complex numbers, lists of arrays."""
     for node in all_nodes(graph):
         if isinstance(node, Call) and not active.isdisjoint(node.outputs):
             problem = Problem(
@@ -89,11 +89,18 @@ def _refuse_unsupported(graph: Graph, active: frozenset[Value]) -> None:
                 hint="write the recursion as a loop",
             )
             raise DerivativeError(problem)
-        if any(isinstance(v.type, ListType) and v in active for v in node.outputs):
+        if any(
+            isinstance(v.type, ListType) and v in active and isinstance(v.type.item, ArrayType) for v in node.outputs
+        ):
+            tape = node.origin.by != ""
             problem = Problem(
-                "the second derivative of this loop is not supported: its first keeps values on a list",
+                "the second derivative of this loop is not supported: its first keeps arrays on a list"
+                if tape
+                else "the derivative through a list of arrays is not supported",
                 node.origin.loc,
-                hint="a loop over range(n) whose values are numbers keeps them in an array, which is supported",
+                hint="a loop over range(n) whose values are numbers keeps them in an array, which is supported"
+                if tape
+                else "store the arrays as rows of one array",
             )
             raise DerivativeError(problem)
         if any(is_complex(v.type) and v in active for v in node.outputs):

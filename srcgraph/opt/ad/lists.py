@@ -1,0 +1,151 @@
+"""The adjoints of lists: what the forward sweep pushes, the reverse one pops, and the other way round.
+
+The cotangent of a list is a list of the same length, changed in place as the list was. No list of the
+forward sweep is read: only indices, and lengths where a cotangent starts as zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from srcgraph.errors import DerivativeError, InternalError, Problem
+from srcgraph.ir.graph import Apply, Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.types import ListType, ScalarType
+from srcgraph.ir.view import element
+
+if TYPE_CHECKING:
+    from srcgraph.opt.ad.reverse import Reverse
+
+
+def reverse(work: Reverse, node: Apply) -> None:
+    """Hand the cotangents of a list op's outputs on to its inputs."""
+    ADJOINTS[node.op.name](work, node)
+
+
+def zeros(work: Reverse, xs: Value) -> Value:
+    """A cotangent that is zero, as long as ``xs``."""
+    item = xs.type.item
+    if not isinstance(item, ScalarType):
+        raise DerivativeError(Problem("the derivative through a list of arrays is not supported", None))
+    if xs not in work.lengths:
+        raise InternalError(f"the length of {xs} is not known in the reverse sweep")
+    return work.builder.call(OPS["list_full"], (work.lengths[xs], zero(work, item)), {}, name=f"d_{xs.name or 'list'}")
+
+
+def zero(work: Reverse, item: ScalarType) -> Value:
+    number = item.dtype.type(0)
+    return work.builder.const(number.item() if item.weak else number)
+
+
+def add(work: Reverse, running: Value, ct: Value) -> Value:
+    """``running`` with the numbers of another list, or of an array, added to its own."""
+    b = work.builder
+    is_list = isinstance(ct.type, ListType)
+    count = OPS["list_len"](ct) if is_list else b.dim_value(ct.type.shape[0])
+    bounds = (b.const(0), count, b.const(1))
+    region, k = b.for_region(bounds, "k")
+    with b.inside(region):
+        now = b.fresh(running.name, running.type)
+        b.enter_params(region, (k, now))
+        more = b.apply(OPS["list_get"], (ct, k), {}) if is_list else b.apply(
+            OPS["getitem"], (ct, k), {"view": element(1)})  # fmt: skip
+        result = _added(work, now, k, more)
+    return b.for_(bounds, [running], region, [result], None, [running.name])[0]
+
+
+def _added(work: Reverse, xs: Value, at: Value, ct: Value) -> Value:
+    b = work.builder
+    total = b.call_named("add", b.apply(OPS["list_get"], (xs, at), {}), ct)
+    return b.apply(OPS["list_set"], (xs, at, _as_item(work, total, xs)), {}, name=xs.name)
+
+
+def _as_item(work: Reverse, number: Value, xs: Value) -> Value:
+    item = xs.type.item
+    return work.builder.cast(number, item.dtype, item.weak) if isinstance(item, ScalarType) else number
+
+
+def _push(work: Reverse, node: Apply) -> None:
+    ct = work.ct(node.outputs[0])
+    if ct is None:
+        return
+    xs, x = node.inputs
+    rest, item = work.builder.apply(OPS["list_pop"], (ct,), {}, name="")
+    work.builder.suggest(rest, ct.name)
+    work.accumulate(xs, rest)
+    work.accumulate(x, item)
+
+
+def _pop(work: Reverse, node: Apply) -> None:
+    rest, item = (work.ct(v) for v in node.outputs)
+    (xs,) = node.inputs
+    if (rest is None and item is None) or xs not in work.active:
+        return
+    running = zeros(work, node.outputs[0]) if rest is None else rest
+    ct = zero(work, xs.type.item) if item is None else item
+    pushed = work.builder.apply(OPS["list_push"], (running, _as_item(work, ct, running)), {}, name=running.name)
+    work.accumulate(xs, pushed)
+
+
+def _set(work: Reverse, node: Apply) -> None:
+    ct = work.ct(node.outputs[0])
+    if ct is None:
+        return
+    b = work.builder
+    xs, at, x = node.inputs
+    work.accumulate(x, b.apply(OPS["list_get"], (ct, at), {}))
+    cleared = b.apply(OPS["list_set"], (ct, at, zero(work, ct.type.item)), {}, name=ct.name)
+    work.accumulate(xs, cleared)
+
+
+def _get(work: Reverse, node: Apply) -> None:
+    ct = work.ct(node.outputs[0])
+    xs, at = node.inputs
+    if ct is not None and xs in work.active:
+        work.replace(xs, _added(work, work.ct_or_zero(xs), at, ct))
+
+
+def _new(work: Reverse, node: Apply) -> None:
+    ct = work.ct(node.outputs[0])
+    if ct is not None:
+        for k, x in enumerate(node.inputs):
+            work.accumulate(x, work.builder.apply(OPS["list_get"], (ct, work.builder.const(k)), {}))
+
+
+def _full(work: Reverse, node: Apply) -> None:
+    ct = work.ct(node.outputs[0])
+    if ct is not None and node.inputs[1] in work.active:
+        work.accumulate(node.inputs[1], OPS["sum"](as_array(work, ct, node.inputs[0]), axes=(0,)))
+
+
+def _of(work: Reverse, node: Apply) -> None:
+    ct = work.ct(node.outputs[0])
+    if ct is not None and node.inputs[0] in work.active:
+        size = work.builder.dim_value(node.inputs[0].type.shape[0])
+        work.accumulate(node.inputs[0], as_array(work, ct, size))
+
+
+def as_array(work: Reverse, ct: Value, size: Value) -> Value:
+    attrs = {"dtype": ct.type.item.dtype}
+    return work.builder.apply(OPS["list_array"], (ct, size), attrs, name=ct.name)
+
+
+def _array(work: Reverse, node: Apply) -> None:
+    ct = work.ct(node.outputs[0])
+    xs = node.inputs[0]
+    if ct is not None and xs in work.active:
+        work.replace(xs, add(work, work.ct_or_zero(xs), ct))
+
+
+ADJOINTS: dict[str, Callable[[Reverse, Apply], None]] = {
+    "list_push": _push,
+    "list_pop": _pop,
+    "list_set": _set,
+    "list_get": _get,
+    "list_new": _new,
+    "list_full": _full,
+    "list_of": _of,
+    "list_array": _array,
+    "list_len": lambda work, node: None,
+}

@@ -1,0 +1,337 @@
+"""Lists that grow, shrink and change; comprehensions."""
+
+import numpy as np
+
+
+def trajectory(a, n, h):
+    """Points recorded one by one."""
+    points = [a]
+    for _ in range(n):
+        points.append(points[-1] - h * points[-1] ** 2)
+    return np.array(points)
+
+
+def newton_history(a, tol):
+    history = [a]
+    while abs(history[-1] ** 2 - 2.0) > tol:
+        history.append(0.5 * (history[-1] + 2.0 / history[-1]))
+    return history, len(history)
+
+
+def postorder(n):
+    """A stack of integers."""
+    stack = [n]
+    total = 0
+    while stack:
+        k = stack.pop()
+        total += k
+        if k > 1:
+            stack.append(k - 1)
+            stack.append(k - 2)
+    return total
+
+
+def sieve(n):
+    prime = [True] * (n * 9 + 2)
+    prime[0] = prime[1] = False
+    i = 2
+    while i * i < len(prime):
+        if prime[i]:
+            for j in range(i * i, len(prime), i):
+                prime[j] = False
+        i += 1
+    found = []
+    for i in range(len(prime)):
+        if prime[i]:
+            found.append(i)
+    return found
+
+
+def prime_factors(n):
+    n = 360 * n + 1
+    factors = []
+    d = 2
+    while n > 1:
+        while n % d == 0:
+            factors.append(d)
+            n //= d
+        d += 1
+    return factors
+
+
+def breadth_first(n):
+    """A list that is a new one on each trip."""
+    frontier = [0]
+    order = []
+    while frontier:
+        following = []
+        for u in frontier:
+            order.append(u)
+            if 2 * u + 1 < n * 3:
+                following.append(2 * u + 1)
+            if 2 * u + 2 < n * 3:
+                following.append(2 * u + 2)
+        frontier = following
+    return order
+
+
+def same_list_twice(x):
+    xs = [v for v in x]
+    ys = xs
+    ys.append(3.0)
+    xs.insert(1, 2.5)
+    return len(xs), len(ys), ys is xs, ys[1]
+
+
+def changed_in_a_callee(a, n):
+    def record(log, value):
+        log.append(value)
+        log[0] = value
+
+    log = [a]
+    for k in range(n):
+        record(log, a * k)
+    return log
+
+
+def every_method(n):
+    xs = [3, 1, 2] * n + [5]
+    xs.extend([7, 8])
+    xs += [9]
+    xs.insert(-1, 4)
+    xs.reverse()
+    xs.sort()
+    first = xs.pop(0)
+    xs.remove(8)
+    ys = xs.copy()
+    ys.clear()
+    del xs[-1]
+    return xs, ys, first, xs.index(5), xs.count(3), 7 in xs, 6 not in xs, xs == ys, xs != [1]
+
+
+def slices(n):
+    xs = list(range(n + 3))
+    xs[1:3] = [7, 8, 9]
+    ys = xs[::-1]
+    del ys[0:2]
+    return xs, ys, xs[-3:], xs[:2] + ys, xs * 2, xs[n]
+
+
+def known_items(a, b):
+    xs = [a, 1.0, b]
+    xs[0] = b
+    xs[-1] *= 2.0
+    xs.append(3.0)
+    first, *rest = xs
+    return xs, first, rest, sum(xs), max(xs)
+
+
+def pop_of_an_empty_list(n):
+    xs = [1.0]
+    for _ in range(n):
+        xs.pop()
+    return xs
+
+
+def item_outside(x, k):
+    xs = list(x)
+    return xs[k]
+
+
+def store_outside(x, k):
+    xs = list(x)
+    xs[-k] = 1.0
+    return sum(xs)
+
+
+def missing_value(x):
+    xs = list(x)
+    xs.remove(99.0)
+    return xs
+
+
+def joined_lengths(x, a):
+    xs = [a]
+    if np.sum(x) > 2.0:
+        xs.append(2.0 * a)
+    xs.append(a)
+    return xs, len(xs)
+
+
+def pairs(x):
+    """Items that are tuples of numbers."""
+    found = []
+    for k, v in enumerate(x):
+        if v > 0.5:
+            found.append((k, v))
+    total = 0.0
+    for k, v in found:
+        total += k * v
+    return found, total, len(found)
+
+
+def run_lengths(n):
+    """Run-length encoding."""
+    data = [k * k % 3 for k in range(n * 3)]
+    runs = []
+    k = 0
+    while k < len(data):
+        j = k
+        while j < len(data) and data[j] == data[k]:
+            j += 1
+        runs.append((data[k], j - k))
+        k = j
+    return runs
+
+
+def squares(x):
+    return [v * v for v in x], np.array([2.0 * v for v in x])
+
+
+def filtered(n):
+    return [i * j for i in range(n) for j in range(i) if (i + j) % 2]
+
+
+def over_generators(x):
+    return any(v > 1.0 for v in x), all(v > 0 for v in x), sum((v * v for v in x), 0.0), sorted(-v for v in x)
+
+
+def own_targets(x):
+    v = 3.0
+    xs = [v for v in x]
+    return v, len(xs), [k for k in range(3)], sum((a * b for a, b in zip(x, xs, strict=False)), start=0.0)
+
+
+def unpacked_comprehension(a, b):
+    p, q, r = [2.0 * v for v in (a, b, 1)]
+    return p + q * r, tuple(i * a for i in range(4))
+
+
+def extremes_by_key(x, c):
+    xs = [v + c for v in x]
+    return min(xs, key=lambda v: abs(v - 0.3)), sorted(xs, key=lambda v: -v), max([3, 1, 2]), max(xs)
+
+
+def moving_window(x, k):
+    window = []
+    means = []
+    for v in x:
+        window.append(v)
+        if len(window) > k:
+            window.pop(0)
+        means.append(sum(window) / len(window))
+    return np.array(means)
+
+
+def horner(a):
+    coefficients = [1.0, -2.0, 0.5, 3.0]
+    value = 0.0
+    for i in range(len(coefficients)):
+        value = value * a + coefficients[len(coefficients) - 1 - i]
+    return value
+
+
+def merge_sort(x):
+    def merged(left, right):
+        out = []
+        i = j = 0
+        while i < len(left) and j < len(right):
+            if left[i] <= right[j]:
+                out.append(left[i])
+                i += 1
+            else:
+                out.append(right[j])
+                j += 1
+        return out + left[i:] + right[j:]
+
+    runs = sorted(x)
+    return merged([v for v in x], [v + 0.1 for v in runs])
+
+
+def bisect(x, a):
+    xs = sorted(x)
+    low, high = 0, len(xs)
+    while low < high:
+        middle = (low + high) // 2
+        if xs[middle] < a:
+            low = middle + 1
+        else:
+            high = middle
+    xs.insert(low, a)
+    return xs, low
+
+
+def stack_of_numbers(a, n):
+    """What is pushed is popped again in the reverse sweep, and the other way round."""
+    stack = [a, 2.0 * a]
+    total = 0.0
+    for _ in range(n):
+        x = stack.pop()
+        total += x * x
+        stack.append(x * a)
+        stack.append(a)
+        stack[0] = stack[0] * x
+    return total + sum(stack)
+
+
+def sorted_weights(x, a):
+    xs = [v * a for v in x if v > 0.5]
+    xs.sort()
+    y = np.array(xs)
+    return np.sum(y * np.arange(len(y))), xs
+
+
+def iterates(a, tol):
+    steps = []
+    while a > tol:
+        steps.append(a)
+        a = 0.5 * a * a
+    return sum(v * v for v in steps)
+
+
+def list_statistics(items):
+    return sum(items) + 1.0, len(items), np.sum(np.array(items)), [2.0 * v for v in items]
+
+
+def changed_argument(items, a):
+    items.append(a)
+    items[0] = 2.0 * items[-1]
+    return len(items)
+
+
+def returned_argument(items, a):
+    items.insert(0, a)
+    return items
+
+
+def unpacked_argument(items, a):
+    p, q, r, s, t = items
+    return (p * a + q) * a + r - s * t
+
+
+def sorted_argument(counts):
+    counts.sort()
+    for k in range(len(counts)):
+        counts[k] *= 2
+    return counts[::2]
+
+
+def points_on_a_line(points, a):
+    total = 0.0
+    for k, v in points:
+        total += k * v * a
+    points.append((len(points), a))
+    return total
+
+
+def recorded(x):
+    def record(v, log=None):
+        if log is None:
+            log = []
+        log.append(v * v)
+        return log
+
+    log = []
+    for v in x:
+        record(v, log)
+    return log, record(2.0)
