@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import gast
+
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import contents, dicts, expressions, indexing, lists, statements
 from srcgraph.frontend.entities import (
@@ -66,6 +68,8 @@ class Plan:
     bounds: Bounds
     item: Callable[[Value], Entity]
     name: str = "i"
+    lists: list[Cell] = field(default_factory=list)
+    """The lists that are looped over."""
 
 
 @dataclass(slots=True)
@@ -107,7 +111,56 @@ def for_(low: Lowering, node: Any) -> None:
         return
     hint = node.target.id if hasattr(node.target, "id") else "i"
     plan = plan_of(low, over, hint)
-    run(low, node, plan)
+    plan.lists = [c for c in cells_of(over) if isinstance(low.state.store.get(c), Tup | Rows)]
+    try:
+        run(low, node, plan)
+    except _LengthChanges as change:
+        if not isinstance(over, Listing):
+            hint = "loop over a copy, or over range(len(...))"
+            why = f"{change.cell.name!r} changes its length while it is looped over, which is not supported here"
+            raise refuse(why, low.loc, hint) from None
+        _by_index(low, node, over)
+
+
+class _LengthChanges(Exception):
+    """A list that is looped over becomes longer or shorter in the loop's body."""
+
+    def __init__(self, cell: Cell):
+        super().__init__(cell.name)
+        self.cell = cell
+
+
+def _by_index(low: Lowering, node: Any, over: Listing) -> None:
+    """``for x in xs`` where the body changes the length of ``xs``: by index, as Python does it."""
+    names = [_unused(low, f"_{kind}") for kind in ("k", "over")]
+    loop = getattr(node, "by_index", None)
+    if loop is None:
+        loop = node.by_index = _index_loop(node, *names)
+    low.scope.local |= frozenset(names)
+    low.scope.header[id(loop)] = low.scope.header[id(node)] | frozenset(names)
+    low.scope.after[id(loop)] = low.scope.after[id(node)]
+    low.state.names.update(zip(names, (Const(0), over), strict=True))
+    run(low, loop, None)
+    for name in names:
+        low.state.names.pop(name, None)
+
+
+def _unused(low: Lowering, name: str) -> str:
+    while name in low.scope.local or name in low.outer:
+        name += "_"
+    return name
+
+
+def _index_loop(node: Any, k: str, xs: str) -> Any:
+    """``while k < len(xs)``, the target assigned and ``k`` moved on first."""
+    text = f"while {k} < __len__({xs}):\n    __item__ = {xs}[{k}]\n    {k} += 1\n"
+    loop = gast.parse(text).body[0]
+    for inner in gast.walk(loop):
+        gast.copy_location(inner, node.iter)
+    loop.test.comparators[0].func = gast.copy_location(gast.Constant(len, None), node.iter)
+    loop.body[0].targets = [node.target]
+    loop.body += node.body
+    return gast.copy_location(loop, node)
 
 
 def _few(over: Entity) -> range | None:
@@ -274,7 +327,32 @@ def _run(low: Lowering, node: Any, plan: Plan | None) -> None:
         del low.session.problems[kept:]
     else:
         raise refuse("the types of this loop's variables do not settle", low.loc)
+    for cell in plan.lists if plan is not None else ():
+        if _changes_length(low, header, walk, cell):
+            low.builder._symbols = dict(symbols)
+            del low.session.problems[kept:]
+            raise _LengthChanges(cell)
     append(low, node, plan, header, walk)
+
+
+def _changes_length(low: Lowering, header: Header, walk: Walk, cell: Cell) -> bool:
+    """Whether a list may be longer or shorter after an iteration; storing into its items does not count."""
+    if cell in header.spoiled:
+        return True
+    shape = header.cells.get(cell)
+    if not isinstance(shape, contents.Table) or walk.end.dead:
+        return isinstance(shape, contents.Items)
+    end = walk.end.store.get(cell)
+    if not isinstance(end, Rows) or contents.is_growing(end) != shape.growing:
+        return True
+    if not shape.growing:
+        begun = contents.content_in(walk.begun, cell)
+        return not isinstance(begun, Rows) or contents.size_of(end) != contents.size_of(begun)
+    part = end.parts[0]
+    while (made := low.builder.definition(part)) is not None and made.op.name == "list_set":
+        part = made.inputs[0]
+    begun = contents.content_in(walk.begun, cell)
+    return not isinstance(begun, Rows) or part is not begun.parts[0]
 
 
 def first_guess(low: Lowering, node: Any) -> Header:

@@ -335,3 +335,34 @@ def recorded(x):
     for v in x:
         record(v, log)
     return log, record(2.0)
+
+
+def grows_while_looped_over(x):
+    xs = [v for v in x]
+    for v in xs:
+        if len(xs) < 9:
+            xs.append(v + 1.0)
+    return xs
+
+
+def shrinks_while_looped_over(n):
+    xs = list(range(n))
+    total = 0
+    for v in xs:
+        total += v
+        if v % 2:
+            xs.remove(v)
+        if v > 3:
+            break
+    return xs, total
+
+
+def changes_items_while_looped_over(x):
+    xs = []
+    for v in x:
+        xs.append(v)
+    for k, v in enumerate(xs):
+        xs[k] = 2.0 * v
+    for v in xs:
+        xs[0] += v
+    return xs
