@@ -30,6 +30,7 @@ from srcgraph.frontend import (
     views,
 )
 from srcgraph.frontend.entities import (
+    Array,
     Box,
     Choice,
     Closure,
@@ -42,9 +43,11 @@ from srcgraph.frontend.entities import (
     SliceOf,
     Tup,
     Unusable,
+    cells_of,
+    may_share,
 )
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.memory import ref_type, refuse
 from srcgraph.frontend.pythonic import BUILTINS
 from srcgraph.frontend.resolve import MATH, record_of
 from srcgraph.frontend.session import FunctionCode
@@ -210,7 +213,10 @@ def call_record(
     """Use an op or a composite on entities."""
     if isinstance(record, Composite):
         given = _bind_composite(low, record, args, kwargs, numpy_flavour)
-        return low.entity(record.expand(*given.args, **given.kwargs), hint)
+        made = low.entity(record.expand(*given.args, **given.kwargs), hint)
+        if args and isinstance(args[0], Array) and record.views(ref_type(low, args[0]).ndim):
+            _relate(made, args)
+        return made
     if kwargs:
         raise refuse(f"{name_of(record)}: keyword {next(iter(kwargs))!r} is not supported", low.loc)
     values = [operand(low, a, name_of(record)) for a in args]
@@ -220,6 +226,13 @@ def call_record(
     if numpy_flavour:
         values = as_numpy(low, values)
     return low.entity(low.builder.call(record, values, {}, name=hint), hint)
+
+
+def _relate(made: Entity, args: Sequence[Entity]) -> None:
+    """Record that what was made may be memory of the arguments."""
+    for cell in cells_of(made):
+        for other in {s for arg in args for c in cells_of(arg) for s in (c, *c.shares)}:
+            may_share(cell, other)
 
 
 def operand(low: Lowering, entity: Entity, what: str) -> Value:

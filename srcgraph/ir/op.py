@@ -180,6 +180,9 @@ class Composite:
         known when compiling (axes, flags, dtypes).
     method : str
         The array method that means the same, or ''.
+    views : callable
+        From the number of axes of its first argument to whether NumPy gives a view of its arguments
+        where this gives a new array: a change of either is then refused while the other is needed.
     """
 
     name: str
@@ -190,6 +193,7 @@ class Composite:
     method: str = ""
     static: frozenset[str] = frozenset()
     samples: tuple[Sample, ...] = ()
+    views: Callable[[int], bool] = lambda ndim: False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.expand(*args, **kwargs)

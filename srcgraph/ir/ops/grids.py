@@ -90,7 +90,12 @@ def ix_(*args: Any) -> tuple[Value, ...]:
     return tuple(out)
 
 
-@composite("broadcast_arrays", python=np.broadcast_arrays, samples=(sample("f64[3]", "f64[2, 1]"),))
+@composite(
+    "broadcast_arrays",
+    python=np.broadcast_arrays,
+    samples=(sample("f64[3]", "f64[2, 1]"),),
+    views=lambda ndim: True,
+)
 def broadcast_arrays(*args: Any) -> tuple[Value, ...]:
     """Arrays repeated to their common shape (new arrays here, read-only views in NumPy)."""
     b = current_builder()

@@ -324,7 +324,12 @@ def take_array(a: Any, indices: Any, axis: Any = None) -> Value:
     return out if len(shape) == 1 else reshape(out, *before, *shape, *after)
 
 
-@composite("broadcast", python=np.broadcast_to, samples=(sample("f64[3]", (2, 3)), sample("f64", (2,))))
+@composite(
+    "broadcast",
+    python=np.broadcast_to,
+    samples=(sample("f64[3]", (2, 3)), sample("f64", (2,))),
+    views=lambda ndim: True,
+)
 def broadcast(array: Any, shape: Any) -> Value:
     """``array`` repeated to a shape (a new array here, a read-only view in NumPy)."""
     b = current_builder()
