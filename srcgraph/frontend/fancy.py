@@ -59,12 +59,12 @@ class MaskPlace:
         current = read(low, self.base)
         write(low, self.base, OPS["where"](self.mask, value, current))
 
-    def update(self, low: Lowering, op: str, operand: Entity) -> None:
-        current = read(low, self.base)
+    def update(self, low: Lowering, op: str, held: Value, operand: Entity, changed: bool) -> None:
         value = low.value(operand)
-        if value.type.ndim:
-            by_indices(low, self.base, [self.mask]).update(low, op, operand)
+        if value.type.ndim or changed:
+            by_indices(low, self.base, [self.mask]).update(low, op, held, operand, changed)
             return
+        current = read(low, self.base)
         new = low.builder.call_named(op, current, value)
         write(low, self.base, OPS["where"](self.mask, low.builder.cast(new, current.type.dtype), current))
 
@@ -159,9 +159,9 @@ class IndexPlace:
         (out,) = counted(self._count(low), [held], step)
         put(low, base.cell, out)
 
-    def update(self, low: Lowering, op: str, operand: Entity) -> None:
-        """``x[index] op= operand``: read, changed, stored."""
-        new = low.value(operators.binary(low, op, low.entity(self.read(low)), operand))
+    def update(self, low: Lowering, op: str, held: Value, operand: Entity, changed: bool) -> None:
+        """``x[index] op= operand``, where ``held`` was read before the operand, which may have ``changed`` x."""
+        new = low.value(operators.binary(low, op, low.entity(held), operand))
         dtype = ref_type(low, self.base).dtype
         if not np.can_cast(new.type.dtype, dtype, "same_kind"):
             raise refuse(

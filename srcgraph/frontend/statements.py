@@ -255,7 +255,9 @@ def augmented(low: Lowering, node: gast.AugAssign) -> None:
     base = array_of(low, held, node.target.value)
     place = indexing.subscript_place(low, base, node.target.slice)
     if not isinstance(place, Array):
-        place.update(low, op, expressions.lower(low, node.value))
+        before, held = content(low, base.cell), place.read(low)
+        operand = expressions.lower(low, node.value)
+        place.update(low, op, held, operand, content(low, base.cell) is not before)
         return
     before = content(low, place.cell)
     number = low.value(place) if not ref_type(low, place).ndim else None
