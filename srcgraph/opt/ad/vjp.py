@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.builder import Builder
-from srcgraph.ir.graph import Apply, Call, Graph, Value, node_graphs
+from srcgraph.ir.graph import Apply, Call, Graph, Value, While, node_graphs
 from srcgraph.ir.op import building
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, type_symbols
@@ -131,9 +131,12 @@ def continued(graph: Graph) -> Builder:
 
 
 def _note_inner(builder: Builder, graph: Graph) -> None:
-    """Make integers and definitions of inner regions known, as values that may be read later."""
+    """Make integers and definitions of inner regions known, as values that may be read later.
+
+    A `while`'s test is left out: the reverse sweep replays the body, and sizes of the carry have one symbol in both.
+    """
     for node in all_nodes(graph):
-        for inner in node_graphs(node):
+        for inner in (node.body,) if isinstance(node, While) else node_graphs(node):
             for value in inner.params:
                 _note_integer(builder, value)
             for n in inner.nodes:
