@@ -240,7 +240,11 @@ def checked_index(low: Lowering, index: Value, size: Dim, axis: int) -> Value:
     b = low.builder
     if index.type.dtype != INT or not index.type.weak:
         index = b.cast(index, INT, weak=True)
-    return b.call_named("check_index", index, b.dim_value(size), axis=axis)
+    found = b.call_named("check_index", index, b.dim_value(size), axis=axis)
+    known = index.type.value.const if index.type.value is not None else None
+    if known is not None and size.const is not None and not -size.const <= known < size.const:
+        raise Dead  # it raises, whatever the numbers
+    return found
 
 
 def slice_operands(low: Lowering, start: Value | None, stop: Value | None, step: int, size: Dim) -> tuple[Value, Value]:

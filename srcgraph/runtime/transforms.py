@@ -18,6 +18,7 @@ from srcgraph.frontend.template import (
     ArgumentView,
     Fixed,
     ListOf,
+    Never,
     NewArray,
     NewBox,
     ObjectOf,
@@ -118,6 +119,9 @@ class Gradient:
     has_aux: bool = False
 
     def __call__(self, version: Version) -> Version:
+        if isinstance(version.template, Never):  # it raises before there is anything to differentiate
+            private = tuple({*version.private, *version.interface.changed})
+            return replace(version, interface=Interface({}, []), private=private)
         main, aux = self.parts(version)
         asked = self.argnums if isinstance(self.argnums, tuple) else (self.argnums,)
         chosen = [self.leaves(version, k) for k in asked]

@@ -52,3 +52,22 @@ def search_in_small_integers(xb, n):
         if xb[k] > 1 - n:
             best = xb[k]
     return s, best
+
+
+def resized_in_a_while(x, y, n):
+    y = y * 1.0
+    y[:1] -= 0.5 * np.sum(y * x)
+    i = 0
+    while i < n:
+        if n < 3:
+            for k in range(2):
+                x[:1] += 0.1 * k * y[0]
+        y = np.full(len(x) + i, 0.5)
+        i += 1
+    return np.sum(x) + np.sum(y)
+
+
+def second_of_one(x, a):
+    if a > 0.0:
+        a = a * x[-2]
+    return a * x[0]
