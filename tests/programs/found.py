@@ -55,7 +55,7 @@ def search_in_small_integers(xb, n):
 
 
 def resized_in_a_while(x, y, n):
-    y = y * 1.0
+    y = y * 0.5
     y[:1] -= 0.5 * np.sum(y * x)
     i = 0
     while i < n:
