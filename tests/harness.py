@@ -25,7 +25,7 @@ import programs
 from programs import records
 
 import srcgraph as sg
-from srcgraph.codegen.cpu import generate
+from srcgraph.codegen.cpu import Generated, generate
 from srcgraph.codegen.storage import Interface
 from srcgraph.frontend.session import prepare
 from srcgraph.frontend.template import (
@@ -269,7 +269,7 @@ class Versions:
         self.names = list(inspect.signature(function).parameters)
         self.static: frozenset[str] = frozenset()
         self.known: dict[Any, tuple[Version, list[Any]]] = {}
-        self.gradients: dict[Any, tuple[Version, str]] = {}
+        self.gradients: dict[Any, tuple[Version, Generated]] = {}
 
     def key(self, args: tuple[Any, ...]) -> Any:
         return tuple(describe_arguments(self.names, args, self.static, self.distinct)[0].values())
@@ -292,12 +292,13 @@ class Versions:
             self.known[self.key(args)] = as_is(found, graph, skeletons, graphs), list(found.summary.hidden)
         return self.known[self.key(args)]
 
-    def gradient(self, args: tuple[Any, ...], argnums: tuple[int, ...]) -> tuple[Version, str]:
-        """The gradient of the projected version for a call, and its generated text."""
+    def gradient(self, args: tuple[Any, ...], argnums: tuple[int, ...]) -> tuple[Version, Generated]:
+        """The gradient of the projected version for a call, and what is generated for it."""
         key = (self.key(args), argnums)
         if key not in self.gradients:
             found = derived(self.of(args)[0], argnums)
-            self.gradients[key] = found, generate(found.graph, found.interface, name="gradient").text.text
+            made = generate(found.graph, found.interface, name="gradient", callees=found.callees)
+            self.gradients[key] = found, made
         return self.gradients[key]
 
 
@@ -701,9 +702,12 @@ def plain_text(text: str, name: str) -> Callable:
 def check_gradient_at(versions: Versions, args: tuple[Any, ...], argnums: tuple[int, ...]) -> None:
     """One call's gradients: compiled, interpreted and by differences; the caller's arrays stay as they were."""
     version, hidden = versions.of(args)
-    gradient, text = versions.gradient(args, argnums)
+    gradient, made = versions.gradient(args, argnums)
+    text = made.text.text
     leaves = leaves_of(args, hidden)
     run = (compiled_text if is_full_size(args) else plain_text)(text, "gradient")
+    if made.frame:
+        run = with_depth(run, made.frame)
     before = duplicate(tuple(leaves))
     with redirect_stdout(StringIO()) as printed, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

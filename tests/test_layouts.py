@@ -97,11 +97,11 @@ def test_gradients(program: Callable) -> None:
     versions = Versions(program, distinct=True)
     plain = arguments(program)
     argnums = tuple(float_arguments(versions.of(plain)[0]))
-    run = compiled_text(versions.gradient(plain, argnums)[1], "gradient")
+    run = compiled_text(versions.gradient(plain, argnums)[1].text.text, "gradient")
     want = run(*leaves_of(duplicate(plain), []))
     for arrange in LAYOUTS:
         args = arguments(program, arrange)
-        assert versions.gradient(args, argnums)[1] == versions.gradient(plain, argnums)[1]
+        assert versions.gradient(args, argnums)[1].text.text == versions.gradient(plain, argnums)[1].text.text
         got = run(*leaves_of(args, []))
         compare(Outcome(got, None, args), Outcome(want, None, arguments(program)), arrange.__name__)
         for x in leaves_of((got,), []):

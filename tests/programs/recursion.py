@@ -365,3 +365,17 @@ def nested_passed_on_by_itself(n):
         return 1 + _twice(lambda v: v, down(k // 2))
 
     return _twice(down, n) + down(4 * n)
+
+
+def scaled_at_the_step(x, a):
+    def go(low, high):
+        if high - low <= 1:
+            return low
+        middle = (low + high) // 2
+        if x[middle] > a:
+            return go(low, middle)
+        return go(middle, high)
+
+    if len(x) == 0:
+        return a
+    return x[go(0, len(x))] * a

@@ -12,7 +12,7 @@ from functools import reduce
 
 from srcgraph.errors import Loc
 from srcgraph.ir.dims import UNKNOWN, Dim, floordiv, product, symbol
-from srcgraph.ir.graph import Apply, For, If, Node, Value, While
+from srcgraph.ir.graph import Apply, Call, For, If, Node, Value, While
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, is_float, is_integer, type_symbols
 from srcgraph.opt.ad.residuals import Choice, Residuals, recomputable
 from srcgraph.opt.ad.tape import Tape
@@ -83,6 +83,8 @@ class _Explain:
                 return "whether the inner loop stopped early is not known otherwise"
             case For() | While():
                 return "running the inner loop that gives it again would cost more"
+            case Call(callee=callee):
+                return f"{callee} is not called again"
             case Apply() if node.op.name in ("getitem", "dim") and self.inside(node.inputs[0]):
                 base = self.label(node.inputs[0]) or "the array"
                 return f"{base} changes in the loop; this part of it is all that is needed"
