@@ -43,7 +43,7 @@ from srcgraph.frontend.template import (
 )
 from srcgraph.infer.objects import build, build_tuple, fields_of, update, why_opaque
 from srcgraph.infer.signature import ObjectArg, TupleArg
-from srcgraph.ir.graph import Graph, Program
+from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.interp import interpret
 from srcgraph.ir.op import OPS, building
 from srcgraph.ir.parser import parse_graph
@@ -354,7 +354,7 @@ def objects_of(args: tuple[Any, ...]) -> list[Any]:
 class Projected(Rebuild):
     """A version whose result is one float: all float results and changed arrays, weighted and summed."""
 
-    def __init__(self, version: Version, weights: dict[int, float]):
+    def __init__(self, version: Version, weights: dict[int | EitherOf, float]):
         super().__init__(version.graph.name)
         self.version = version
         self.weights = weights
@@ -368,21 +368,46 @@ class Projected(Rebuild):
         self.params(graph.params)
         self.nodes(graph.nodes)
         total = self.builder.const(0.0)
-        for k, weight in self.weights.items():
-            value = self.value(graph.results[k])
-            if isinstance(value.type, ArrayType):
-                value = OPS["sum"](
-                    OPS["mul"](OPS["cos"](value), np.float64(weight)), axes=tuple(range(value.type.ndim))
-                )
-            else:
-                value = OPS["mul"](OPS["cos"](value), weight)
-            total = OPS["add"](total, self.builder.cast(value, np.dtype(float), True))
+        for result, weight in self.weights.items():
+            total = OPS["add"](total, self._term(result, weight))
         return self.builder.finish([total])
 
+    def _term(self, result: int | EitherOf, weight: float) -> Value:
+        """The number a result adds; an array chosen at run time adds that of the one chosen."""
+        if isinstance(result, EitherOf):
+            then, orelse = self.builder.new_region(), self.builder.new_region()
+            with self.builder.inside(then):
+                x = self._term(_chosen(result.then), weight)
+            with self.builder.inside(orelse):
+                y = self._term(_chosen(result.orelse), weight)
+            test = self.value(self.version.graph.results[result.test])
+            return self.builder.if_(test, (then, [x]), (orelse, [y]))[0]
+        value = self.value(self.version.graph.results[result])
+        if isinstance(value.type, ArrayType):
+            value = OPS["sum"](OPS["mul"](OPS["cos"](value), np.float64(weight)), axes=tuple(range(value.type.ndim)))
+        else:
+            value = OPS["mul"](OPS["cos"](value), weight)
+        return self.builder.cast(value, np.dtype(float), True)
 
-def differentiable_results(version: Version) -> dict[int, float]:
+
+def _chosen(template: Any) -> int | EitherOf:
+    return template if isinstance(template, EitherOf) else template.index
+
+
+def _first(template: Any) -> int:
+    return _first(template.then) if isinstance(template, EitherOf) else template.index
+
+
+def _new_arrays(template: Any) -> bool:
+    """Whether an array chosen at run time is a new one either way."""
+    if isinstance(template, EitherOf):
+        return _new_arrays(template.then) and _new_arrays(template.orelse)
+    return isinstance(template, NewArray) and template.view is None
+
+
+def differentiable_results(version: Version) -> dict[int | EitherOf, float]:
     """The float results, with weights."""
-    found: dict[int, float] = {}
+    found: dict[int | EitherOf, float] = {}
 
     def walk(template: Any) -> None:
         match template:
@@ -392,6 +417,9 @@ def differentiable_results(version: Version) -> dict[int, float]:
             case RowsOf(parts=parts):
                 for k in parts:
                     walk(Out(k))
+            case EitherOf() if _new_arrays(template):
+                if is_float(version.graph.results[_first(template)].type):
+                    found.setdefault(template, 0.5 + 0.37 * len(found))
             case ArgumentView() | EitherOf():  # an array that may be the argument's counts where that is changed
                 pass
             case _:
@@ -413,9 +441,9 @@ def projection(outcome_: Outcome, version: Version) -> complex:
     """The projected number from what Python returned; complex numbers are kept."""
     total: Any = 0.0
     weights = differentiable_results(version)
-    seen: set[int] = set()
+    seen: set[int | EitherOf] = set()
 
-    def add(value: Any, k: int) -> None:
+    def add(value: Any, k: int | EitherOf) -> None:
         nonlocal total
         if k in weights and k not in seen:
             seen.add(k)
@@ -425,6 +453,8 @@ def projection(outcome_: Outcome, version: Version) -> complex:
         match template:
             case Out(index=k) | NewArray(index=k, view=None):
                 add(value, k)
+            case EitherOf():
+                add(value, template)
             case TupleOf(items=items):
                 for v, t in zip(value, items, strict=True):
                     walk(v, t)

@@ -28,7 +28,7 @@ from srcgraph.codegen.items import (
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import Reduction
-from srcgraph.ir.types import FLOAT, ArrayType, ScalarType
+from srcgraph.ir.types import FLOAT, INT, ArrayType, ScalarType
 from srcgraph.ir.view import split_operands, view_shape
 
 if TYPE_CHECKING:
@@ -274,9 +274,11 @@ def _rule(node: Apply) -> Reduction:
 
 
 def _start(node: Apply) -> tuple[ast.expr, np.dtype]:
-    """The first value of the accumulator, and its dtype: float32 adds up in float64."""
+    """The first value of the accumulator, and its dtype: float32 adds up in float64, int8 in int64."""
     dtype = node.outputs[0].type.dtype
-    wide = FLOAT if node.op.name in ("sum", "prod") and dtype == np.float32 else dtype
+    wide = dtype
+    if node.op.name in ("sum", "prod"):
+        wide = FLOAT if dtype == np.float32 else INT if dtype.kind in "iu" and dtype.itemsize < 8 else dtype
     return literal(_rule(node).identity(wide)), wide
 
 

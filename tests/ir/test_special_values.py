@@ -24,11 +24,10 @@ with np.errstate(over="ignore"):
         "uint8": np.array([0, 1, 2, 3, 7, 128, 255], np.uint8),
         "bool": np.array([True, False]),
     }
-UFUNCS = sorted(
-    {f.__name__: f for table in (OPS, COMPOSITES) for r in table.values() for f in r.python if isinstance(f, np.ufunc)}
-)
-UNARY = [f"np.{n}(x)" for n in UFUNCS if getattr(np, n, None) is not None and getattr(np, n).nin == 1]
-BINARY = [f"np.{n}(x, y)" for n in UFUNCS if getattr(np, n, None) is not None and getattr(np, n).nin == 2]
+KNOWN = {f for table in (OPS, COMPOSITES) for r in table.values() for f in r.python if isinstance(f, np.ufunc)}
+UFUNCS = sorted((f.__name__, f.nin) for f in KNOWN if getattr(np, f.__name__, None) is f)
+UNARY = [f"np.{n}(x)" for n, nin in UFUNCS if nin == 1]
+BINARY = [f"np.{n}(x, y)" for n, nin in UFUNCS if nin == 2]
 UNARY += ["-x", "~x", "abs(x)", "x**2", "x**3", "x**-1", "x**-2", "x**0.5", "x**0", "2**x", "2.0**x"]
 UNARY += ["x / 2", "x // 2", "x % 3", "1 / x", "1 // x", "x // 2.0", "x * 0.5", "x + True", "x == 1.5", "x < 0.5"]
 UNARY += ["x.astype(np.float64) * x.astype(np.float64)", "np.where(x > 0, 1.5, x)", "np.cumsum(x)", "np.cumprod(x)"]

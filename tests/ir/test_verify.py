@@ -219,7 +219,6 @@ BAD: dict[str, tuple[Callable[[], Graph], str]] = {
         "While.*what cond is given: 2 values for 1",
     ),
     "capture with another fact": (lambda: _captured_size(), r"captures .*f64\[n\].*as.*f64\[m\]"),
-    "unknown callee": (lambda: _with_call("g", ("x",)), "Call.*there is no graph named 'g'"),
 }  # fmt: skip
 
 
@@ -268,12 +267,6 @@ def f(flag: bool, u: f64[n]) -> f64[n]:
 """)
 
 
-def _with_call(callee: str, args: tuple[str, ...]) -> Graph:
-    graph = parse_graph(STRAIGHT)
-    call = Call(callee, tuple(find(graph, a) for a in args), (Value("called", PY_FLOAT),))
-    return replace(graph, nodes=(*graph.nodes, call))
-
-
 @pytest.mark.parametrize("name", BAD)
 def test_malformed_graphs_are_refused(name: str) -> None:
     """The message names the graph, the node and its outputs, says what is wrong, and shows the graph."""
@@ -301,6 +294,8 @@ def test_calls_fit_their_callee(inputs: tuple[str, ...], results: int, message: 
     program = Program({"g": callee, "f": replace(graph, nodes=(*graph.nodes, call))}, "f")
     with pytest.raises(InternalError, match=f"Call.*{message}"):
         verify(program)
+    with pytest.raises(InternalError, match=r"Call.*there is no graph named 'g'"):
+        verify(Program({"f": program.graphs["f"]}, "f"))
 
 
 def test_a_good_call_is_accepted() -> None:

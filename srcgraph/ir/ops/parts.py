@@ -13,11 +13,11 @@ from srcgraph.ir.op import composite, current_builder, sample
 from srcgraph.ir.ops._rules import binary
 from srcgraph.ir.ops.compare import equal, less, where
 from srcgraph.ir.ops.complex import numpy_number
-from srcgraph.ir.ops.elementwise import copysign, exp, floordiv, mod, trunc
+from srcgraph.ir.ops.elementwise import absolute, copysign, exp, floordiv, mod, trunc
 from srcgraph.ir.ops.numerics import numpy_operands
 from srcgraph.ir.ops.reductions import as_operand
 from srcgraph.ir.ops.vector import cast, mul, sub
-from srcgraph.ir.types import BOOL
+from srcgraph.ir.types import BOOL, FLOAT
 
 logaddexp2 = binary(
     np.logaddexp2,
@@ -38,36 +38,60 @@ gcd = binary(
     np.gcd, None, "np.gcd(x, y)", doc="Greatest common divisor.", commutative=True,
     samples=(sample("i64[5]", "i64[5]", domain=(-9, 30)), sample("i32[3]", "i32[3]", domain=(0, 30))),
 )  # fmt: skip
-lcm = binary(
-    np.lcm, None, "np.lcm(x, y)", doc="Least common multiple.", commutative=True,
-    samples=(sample("i64[5]", "i64[5]", domain=(-9, 30)), sample("i32[3]", "i32[3]", domain=(0, 30))),
+
+
+@composite(
+    "lcm",
+    python=np.lcm,
+    samples=(
+        sample("i64[5]", "i64[5]", domain=(-9, 30)), sample("i32[3]", "i32[3]", domain=(0, 30)),
+        sample(np.array([2**62, -5, 0]), np.array([3, 10, 0])),
+    ),
 )  # fmt: skip
+def lcm(x1: Any, x2: Any) -> Value:
+    """Least common multiple; where it does not fit, NumPy's wrapped product."""
+    x, y = numpy_operands(x1, x2)
+    divisor = gcd(x, y)
+    one = divisor.type.dtype.type(1)
+    return mul(floordiv(absolute(x), where(equal(divisor, 0), one, divisor)), absolute(y))
 
 
-def _float_of(x: Any, what: str) -> Value:
+def _float_of(x: Any, ufunc: np.ufunc) -> Value:
+    """An operand as the float NumPy's function takes it as."""
     value = numpy_number(x)
-    if value.type.dtype.kind != "f":
-        raise InferenceError(f"{what} takes floats here, not {value.type.dtype}")
-    return value
+    dtype = ufunc.resolve_dtypes((value.type.dtype, *[None] * ufunc.nout))[0]
+    if dtype == np.float16:
+        raise InferenceError(f"{ufunc.__name__} of {value.type.dtype} gives half precision, which is not supported")
+    if dtype.kind != "f":
+        raise InferenceError(f"{ufunc.__name__} takes floats here, not {value.type.dtype}")
+    return cast(value, dtype=dtype, weak=False)
+
+
+def _signed(x: Any, what: str) -> Value:
+    """An operand as a float with its sign and infinities."""
+    value = numpy_number(x)
+    if value.type.dtype.kind == "c":
+        raise InferenceError(f"{what} takes real numbers, not {value.type.dtype}")
+    return value if value.type.dtype.kind == "f" else cast(value, dtype=FLOAT, weak=False)
 
 
 @composite("signbit", python=np.signbit, samples=(sample("f64[3]"), sample(np.array([0.0, -0.0, np.inf]))))
 def signbit(x: Any) -> Value:
     """Whether the sign is negative, also of zero."""
-    return less(copysign(1.0, _float_of(x, "signbit")), 0.0)
+    return less(copysign(1.0, _signed(x, "signbit")), 0.0)
 
 
 @composite("isposinf", python=np.isposinf, samples=(sample(np.array([np.inf, -np.inf, 1.0])),))
 def isposinf(x: Any) -> Value:
     """Which elements are positive infinity."""
-    value = _float_of(x, "isposinf")
+    value = _signed(x, "isposinf")
     return equal(value, value.type.dtype.type(np.inf))
 
 
 @composite("isneginf", python=np.isneginf, samples=(sample(np.array([np.inf, -np.inf, 1.0])),))
 def isneginf(x: Any) -> Value:
     """Which elements are negative infinity."""
-    value = _float_of(x, "isneginf")
+    value = _signed(x, "isneginf")
     return equal(value, value.type.dtype.type(-np.inf))
 
 
@@ -85,7 +109,7 @@ def divmod_array(x1: Any, x2: Any) -> tuple[Value, Value]:
 @composite("modf", python=np.modf, samples=(sample("f64[4]"), sample("f64")))
 def modf(x: Any) -> tuple[Value, Value]:
     """Fraction and whole part, both with the sign of ``x``."""
-    value = _float_of(x, "modf")
+    value = _float_of(x, np.modf)
     whole = trunc(value)
     infinite = current_builder().call_named("isinf", value)
     fraction = where(infinite, value.type.dtype.type(0), sub(value, where(infinite, value.type.dtype.type(0), whole)))
