@@ -80,13 +80,15 @@ def run(case: Case, plainly: bool = False, limit: int = 300) -> Result:
         Seconds after which it counts as a defect.
     """
     result = Result(case.name, case.group)
-    result.forward = _limited(limit, lambda: judge_values(case, plainly))
+    result.forward = limited(limit, lambda: judge_values(case, plainly))
     if case.differentiate:
-        result.gradient = _limited(limit, lambda: judge_gradients(case, plainly))
+        result.gradient = limited(limit, lambda: judge_gradients(case, plainly))
     return result
 
 
-def _limited(limit: int, work: Callable[[], Verdict]) -> Verdict:
+def limited(limit: int, work: Callable[[], Verdict]) -> Verdict:
+    """The verdict, or a defect where it takes more seconds than the limit."""
+
     def stop(*_: Any) -> None:
         raise Slow(f"longer than {limit} seconds")
 
@@ -104,8 +106,14 @@ def _limited(limit: int, work: Callable[[], Verdict]) -> Verdict:
 # -- values -----------------------------------------------------------------------------------------
 
 
-def judge_values(case: Case, plainly: bool = False) -> Verdict:
-    """Value, types and changed arguments of every call, or the type of the exception."""
+def judge_values(case: Case, plainly: bool = False, hasty: bool = False) -> Verdict:
+    """Value, types and changed arguments of every call, or the type of the exception.
+
+    Parameters
+    ----------
+    hasty : bool
+        Whether the first refusal is the verdict; the other calls are refused too, most often.
+    """
     out = Verdict()
     try:
         compiled = sg.compile(case.function)
@@ -121,6 +129,8 @@ def judge_values(case: Case, plainly: bool = False) -> Verdict:
         if verdict.kind == "wrong" and chaotic(case.function, args):
             verdict = Verdict("not applicable", "rounding decides what Python returns")
         out = out.worse(verdict)
+        if hasty and verdict.kind == "refused":
+            break
     return out
 
 

@@ -18,5 +18,6 @@ body       items to statements
 tidy       flags back to `break` and `return`
 outline    a large function as a short driver over named kernels
 source     statements to text, line map, comments with the user's lines
+statements the statements and names in a piece of a syntax tree
 cpu        all of these in order: one numba function
 """

@@ -31,6 +31,7 @@ from srcgraph.codegen.items import (
 )
 from srcgraph.codegen.names import Names, is_users
 from srcgraph.codegen.source import Places
+from srcgraph.codegen.statements import statements_in
 from srcgraph.codegen.tidy import PureCall
 from srcgraph.ir.graph import Origin, Value
 
@@ -64,10 +65,9 @@ class Body:
     def placed(self, statements: list[ast.stmt], origin: Origin) -> list[ast.stmt]:
         """Stamp statements that have no place yet with the user's."""
         number = self.places.number(origin.loc)
-        for statement in statements:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.stmt) and not getattr(node, "lineno", 0):
-                    node.lineno = number
+        for node in statements_in(statements):
+            if not getattr(node, "lineno", 0):
+                node.lineno = number
         return statements
 
     # -- blocks -----------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from srcgraph.codegen.names import Names
 from srcgraph.codegen.outline import outlined
 from srcgraph.codegen.schedule import Scheduler
 from srcgraph.codegen.source import Places, Text, emit
+from srcgraph.codegen.statements import names_in
 from srcgraph.codegen.storage import Copied, Interface, assign_storage
 from srcgraph.codegen.tidy import calls_nested, tidy
 from srcgraph.ir.closure import free_values, open_
@@ -144,7 +145,7 @@ def _depth_left(graphs: Iterable[Graph]) -> str:
 
 def _frame(function: ast.FunctionDef) -> int:
     """The bytes of stack a call of a function may need: eight words for each variable, and some."""
-    names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    names = {n.id for n in names_in(function)}
     return 512 + 64 * (len(names) + len(function.args.args))
 
 
@@ -223,7 +224,7 @@ def _texts(op: Op) -> list[str]:
 
 def _helpers_used(block: Block) -> dict[str, str]:
     """The helpers a function calls, and the module each is in."""
-    found = {n.id for e in all_exprs(block) for n in ast.walk(e) if isinstance(n, ast.Name)}
+    found = {n.id for n in names_in(*all_exprs(block))}
     raised = {i.error for inner in all_blocks(block) for i in inner.items if isinstance(i, Raise)}
     own = {"Raised": "effects"} if "Raised" in raised else {}
     return own | {name: module for name, module in _helpers().items() if name in found}
@@ -242,7 +243,7 @@ def _function(name: str, params: Sequence[str], body: list[ast.stmt], options: s
 
 
 def _imports(functions: Sequence[ast.FunctionDef], helpers: Mapping[str, str]) -> list[ast.stmt]:
-    used = {n.id for f in functions for n in ast.walk(f) if isinstance(n, ast.Name)}
+    used = {n.id for n in names_in(*functions)}
     lines = []
     if "math" in used:
         lines.append("import math")

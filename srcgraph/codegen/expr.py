@@ -7,7 +7,6 @@ accesses are to the same place when their indices are equal.
 from __future__ import annotations
 
 import ast
-import copy
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -351,11 +350,16 @@ def filled(text: str, operands: Sequence[ast.expr], attrs: Mapping[str, Any]) ->
         if isinstance(value, int | float):
             names[key] = literal(value)
 
-    class Fill(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.expr:
-            return names.get(node.id, node)
+    def copied(node: Any) -> Any:
+        if isinstance(node, ast.Name) and node.id in names:
+            return names[node.id]
+        if isinstance(node, list):
+            return [copied(n) for n in node]
+        if isinstance(node, ast.AST):
+            return type(node)(**{key: copied(part) for key, part in ast.iter_fields(node)})
+        return node
 
-    return Fill().visit(copy.deepcopy(_parsed(text)))
+    return copied(_parsed(text))
 
 
 def repeats_operand(text: str) -> frozenset[str]:

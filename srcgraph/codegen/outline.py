@@ -11,6 +11,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from srcgraph.codegen.statements import names_in, statements_in
+
 Names = frozenset[str]
 NOTHING: Names = frozenset()
 
@@ -39,7 +41,7 @@ def outlined(function: ast.FunctionDef, lines: Mapping[int, int]) -> list[ast.Fu
 
 def size(block: Sequence[ast.stmt]) -> int:
     """How many statements a block has, inner ones included."""
-    return sum(isinstance(n, ast.stmt) for s in block for n in ast.walk(s))
+    return sum(1 for _ in statements_in(block))
 
 
 @dataclass(slots=True)
@@ -118,12 +120,7 @@ class _Outline:
 
     def name(self, inside: Sequence[ast.stmt]) -> str:
         """``f_lines_12_18``: the user's lines; ``_again`` where they come a second time."""
-        found = [
-            self.lines[n.lineno]
-            for s in inside
-            for n in ast.walk(s)
-            if isinstance(n, ast.stmt) and n.lineno in self.lines
-        ]
+        found = [self.lines[n.lineno] for n in statements_in(inside) if n.lineno in self.lines]
         base = f"{self.function.name}_lines_{min(found)}_{max(found)}" if found else f"{self.function.name}_part"
         taken = {k.name for k in self.kernels}
         name, k = base, 1
@@ -143,13 +140,11 @@ def _several(names: Sequence[str], context: ast.expr_context) -> ast.expr:
 
 
 def loaded(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return {n.id for n in names_in(node) if isinstance(n.ctx, ast.Load)}
 
 
 def assigned_names(block: Sequence[ast.AST]) -> Names:
-    return frozenset(
-        n.id for s in block for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    )
+    return frozenset(n.id for n in names_in(*block) if isinstance(n.ctx, ast.Store))
 
 
 def _target(node: ast.stmt) -> list[ast.AST]:
@@ -211,7 +206,7 @@ def live_before(block: Sequence[ast.stmt], after: Names, on_break: Names, on_con
             case ast.Assign(targets=targets, value=value):
                 live = (live - _whole_names(targets)) | loaded(value) | _read_by_targets(targets)
             case ast.AugAssign(target=target, value=value):
-                live = live | loaded(value) | {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+                live = live | loaded(value) | {n.id for n in names_in(target)}
             case ast.If():
                 sides = (live_before(b, live, on_break, on_continue) for b in (node.body, node.orelse))
                 live = NOTHING.union(*sides, loaded(node.test))
@@ -250,9 +245,7 @@ def _whole_names(targets: Sequence[ast.expr]) -> Names:
 
 def _read_by_targets(targets: Sequence[ast.expr]) -> set[str]:
     """``x`` and ``i`` of ``x[i] = v``."""
-    return {
-        n.id for t in targets if not isinstance(t, ast.Name | ast.Tuple) for n in ast.walk(t) if isinstance(n, ast.Name)
-    }
+    return {n.id for t in targets if not isinstance(t, ast.Name | ast.Tuple) for n in names_in(t)}
 
 
 # -- lists --------------------------------------------------------------------------------------------
@@ -267,7 +260,7 @@ def lists_beside_their_use(block: list[ast.stmt]) -> list[ast.stmt]:
         if name:
             waiting[name] = node
             continue
-        used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        used = {n.id for n in names_in(node)}
         out += [waiting.pop(n) for n in list(waiting) if n in used]
         out.append(node)
     return [*out, *waiting.values()]
@@ -281,7 +274,7 @@ def _new_list(node: ast.stmt) -> str:
 
 def _grows_outer_list(block: Sequence[ast.stmt]) -> bool:
     """Whether a block appends to a list made outside it, or makes one that it does not append to."""
-    made = {_new_list(n) for s in block for n in ast.walk(s) if isinstance(n, ast.stmt)} - {""}
+    made = {_new_list(n) for n in statements_in(block)} - {""}
     return set(_appended(block)) != made
 
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from srcgraph.codegen.expr import negated
+from srcgraph.codegen.statements import names_in
 
 Statements = list[ast.stmt]
 
@@ -100,14 +101,14 @@ def merged_tests(body: Statements) -> Statements:
 
 def _steady(test: ast.expr, node: ast.If) -> bool:
     """Whether ``test`` is a variable, or not of one, that the branches do not change."""
-    names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
+    names = {n.id for n in names_in(test)}
     plain = all(isinstance(n, ast.Name | ast.UnaryOp | ast.Not | ast.Load) for n in ast.walk(test))
     return plain and names.isdisjoint(assigned(node))
 
 
 def assigned(node: ast.AST) -> set[str]:
     """The names a statement binds anywhere inside."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return {n.id for n in names_in(node) if isinstance(n.ctx, ast.Store)}
 
 
 def sunk_break(body: Statements) -> Statements:
@@ -128,9 +129,7 @@ def sunk_break(body: Statements) -> Statements:
 
 
 def _reads(body: Sequence[ast.stmt], name: str) -> bool:
-    return any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for s in body for n in ast.walk(s)
-    )
+    return any(n.id == name and isinstance(n.ctx, ast.Load) for n in names_in(*body))
 
 
 def _sets(body: Sequence[ast.stmt], name: str) -> bool:
@@ -179,7 +178,7 @@ def returned_by_branch(body: Statements) -> Statements:
     if len(body) < 2 or not isinstance(body[-1], ast.Return) or not isinstance(body[-2], ast.If):
         return body
     leave, choice = body[-1], body[-2]
-    names = {n.id for n in ast.walk(leave) if isinstance(n, ast.Name)}
+    names = {n.id for n in names_in(leave)}
     sides = [choice.body, choice.orelse]
     if names.isdisjoint(assigned(choice)) or not any(_sets_literally(side, names) for side in sides):
         return body
@@ -219,7 +218,7 @@ def returned_directly(body: Statements) -> Statements:
 
 
 def _count(node: ast.AST, name: str) -> int:
-    return sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+    return sum(n.id == name for n in names_in(node))
 
 
 def _is_plain(value: ast.expr) -> bool:
@@ -314,7 +313,7 @@ def direct_tests(body: Statements) -> Statements:
     """``c = x > 0; if c:`` with no other use of ``c`` tests ``x > 0`` directly."""
     reads: dict[str, int] = {}
     writes: dict[str, int] = {}
-    for node in (n for s in body for n in ast.walk(s) if isinstance(n, ast.Name)):
+    for node in names_in(*body):
         table = reads if isinstance(node.ctx, ast.Load) else writes
         table[node.id] = table.get(node.id, 0) + 1
 
@@ -347,7 +346,7 @@ def _assigns(node: ast.stmt | None, name: str) -> bool:
 
 def without_dead_flags(body: Statements) -> Statements:
     """Drop assignments of literals to names that nothing reads any more."""
-    read = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    read = {n.id for n in names_in(*body) if isinstance(n.ctx, ast.Load)}
 
     def kept(block: Statements) -> Statements:
         out = []
@@ -378,7 +377,7 @@ class PureCall(ast.Assign):
 
 def calls_nested(body: Statements) -> Statements:
     """``t = f(n - 1)`` before ``return n * t`` is ``return n * f(n - 1)``, where nothing else reads ``t``."""
-    reads = Counter(n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    reads = Counter(n.id for n in names_in(*body) if isinstance(n.ctx, ast.Load))
     return _nested(body, reads)
 
 
@@ -406,7 +405,7 @@ def _reads_once(expr: ast.expr | None, name: str) -> bool:
     """Whether an expression reads a name once, and always: not in a part that may be skipped."""
     if expr is None or any(isinstance(n, ast.IfExp | ast.BoolOp) for n in ast.walk(expr)):
         return False
-    return sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(expr)) == 1
+    return sum(n.id == name for n in names_in(expr)) == 1
 
 
 class _Put(ast.NodeTransformer):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from harness import calls
-from judging import Case, Verdict, run
+from judging import Case, Verdict, judge_gradients, judge_values, limited
 
 LIMIT = 60
 BAD = ("wrong", "defect")
@@ -58,12 +58,11 @@ def check(text: str, plainly: bool = True, gradient: bool = True, sizes: tuple[i
     """Judge a program on the calls of these sizes that its parameters' names stand for."""
     f = load(text)
     arguments = [args for args in calls(f) if _size(args) in (None, *sizes)]
-    result = run(Case("program", f, arguments, differentiate=False, joined=True), plainly, LIMIT)
-    if not gradient or result.forward.kind in (*BAD, "refused"):
-        return Fate(result.forward, Verdict())
+    forward = limited(LIMIT, lambda: judge_values(Case("program", f, arguments, joined=True), plainly, hasty=True))
+    if not gradient or forward.kind in (*BAD, "refused"):
+        return Fate(forward, Verdict())
     few = [a for a in arguments if 0 not in map(np.size, a)][1:3]
-    slopes = run(Case("program", f, few, joined=True), plainly, LIMIT).gradient
-    return Fate(result.forward, slopes)
+    return Fate(forward, limited(LIMIT, lambda: judge_gradients(Case("program", f, few), plainly)))
 
 
 def _size(args: tuple[Any, ...]) -> int | None:

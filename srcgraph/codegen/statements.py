@@ -1,0 +1,32 @@
+"""The statements and the names in a piece of a syntax tree; `ast.walk` visits all else too, which takes its time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+
+def statements_in(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Every statement of a block, and those inside it, in no particular order."""
+    todo = list(block)
+    while todo:
+        node = todo.pop()
+        yield node
+        if isinstance(node, ast.If | ast.For | ast.While):
+            todo += node.body
+            todo += node.orelse
+
+
+def names_in(*trees: ast.AST) -> Iterator[ast.Name]:
+    """Every use of a name in these trees, in no particular order."""
+    todo: list[ast.AST] = list(trees)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Name):
+            yield node
+            continue
+        for value in vars(node).values():
+            if isinstance(value, list):
+                todo += [v for v in value if isinstance(v, ast.AST)]
+            elif isinstance(value, ast.AST):
+                todo.append(value)
