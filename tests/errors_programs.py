@@ -539,6 +539,46 @@ def f(x):
 def f(a):
     raise a
 """,
+    "a float or a float32": """
+def f(x, a):
+    v = x.astype(np.float32)
+    if a > v[0]:
+        start = a
+    else:
+        start = v[0]
+    return start * start
+""",
+    "a literal that is no float32": """
+def f(x):
+    total = 0.1
+    for v in x.astype(np.float32):
+        total += v
+    return total
+""",
+    "a float32 or a float64": """
+def f(x):
+    v = x.astype(np.float32)
+    return x[0] if x[0] > 0.5 else v[0]
+""",
+    "integers of two widths": """
+def f(x, a):
+    k = x.astype(np.int8)
+    best = k[0]
+    for i in range(len(x)):
+        best = i if x[i] > a else best
+    return best
+""",
+    "the larger of a float and a float32": """
+def f(x, a):
+    return max(a, x.astype(np.float32)[0])
+""",
+    "a list of a float and float32s": """
+def f(x, a):
+    kept = [a]
+    for v in x.astype(np.float32):
+        kept.append(v)
+    return len(kept)
+""",
 }
 
 SHAPES: dict[str, str] = {

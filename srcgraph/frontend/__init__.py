@@ -21,6 +21,7 @@ lower        the abstract interpreter: its state, names, and the walk over state
 statements   assignment, stores, branches
 loops        what a loop runs over, and the `For` or `While` it becomes
 headers      what a loop carries: the body walked until the state at its header stops changing
+kinds        what numbers of different kinds become where paths join
 join         what two paths made of names and memory, as outputs of one `If`
 expressions  every expression, by its kind; unpacking
 operators    + - * / ** and the like, with Python's own meaning

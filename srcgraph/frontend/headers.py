@@ -45,10 +45,12 @@ from srcgraph.frontend.entities import (
     within,
 )
 from srcgraph.frontend.exchange import Exchanged, homes
-from srcgraph.frontend.join import SAME_WIDTH, as_joined, cannot_be, describe, join_type
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.kinds import SAME_WIDTH, as_joined, join_type, loses
 from srcgraph.frontend.memory import chosen, new_array, read, ref_type
 from srcgraph.ir.dims import UNKNOWN, as_dim
 from srcgraph.ir.graph import Value
+from srcgraph.ir.promote import in_words
 from srcgraph.ir.straight import Region
 from srcgraph.ir.types import BOOL, PY_BOOL, PY_INT, ArrayType, ScalarType, TensorType, Type, same_kind
 from srcgraph.ir.view import View
@@ -211,8 +213,9 @@ def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> S
     if _is_number(entry) and _is_number(end):
         before, after = _known_type(entry), _known_type(end)
         type = join_type(before, after)
-        if not isinstance(type, ScalarType) or cannot_be(before, after):
-            return Broken(f"{name!r} is {before} before the loop and {after} after an iteration", SAME_WIDTH)
+        if type is None or any(loses(low, e, type) for e in (entry, end)):
+            kinds = in_words(before), in_words(after)
+            return Broken(f"{name!r} is {kinds[0]} before the loop and {kinds[1]} after an iteration", SAME_WIDTH)
         return Number(type)
     if isinstance(entry, Array) and isinstance(end, Array):
         return _widen_arrays(low, entry, end, ends, name)
@@ -346,7 +349,9 @@ def join_shapes(x: Shape, y: Shape) -> Shape:
             return x
         case (Number(type=a), Number(type=b)):
             joined = join_type(a, b)
-            return Number(joined) if isinstance(joined, ScalarType) else Broken("its type does not settle")
+            return (
+                Number(joined) if joined is not None else Broken(f"it is {in_words(a)} and {in_words(b)}", SAME_WIDTH)
+            )
         case (Exchanged(), _):
             return x
         case (Buffer(type=a), Buffer(type=b)):

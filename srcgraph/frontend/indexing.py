@@ -10,12 +10,13 @@ import gast
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import choices, dicts, expressions, fancy, lists, objects
 from srcgraph.frontend.entities import Array, Const, Entity, Instance, Listing, Scalar, SliceOf, Tup
-from srcgraph.frontend.join import SAME_WIDTH, as_joined, cannot_be, describe, join_type
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.kinds import joined
 from srcgraph.frontend.memory import as_index, checked_index, read, ref_type, refuse, select, slice_operands
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.vector import literal
-from srcgraph.ir.types import BOOL, ScalarType
+from srcgraph.ir.types import BOOL
 from srcgraph.ir.view import View
 
 if TYPE_CHECKING:
@@ -73,13 +74,7 @@ def tuple_item(low: Lowering, base: Entity, index: Entity) -> Entity:
 def _number_at(low: Lowering, items: Sequence[Entity], index: Value) -> Entity:
     """One of a few numbers; of one type, as where paths join."""
     choice = choices.picked(low, items, index, "tuple")
-    values = [low.value(e) for e in items]
-    common: Any = values[0].type
-    for value in values[1:]:
-        wrong, common = cannot_be(common, value.type), join_type(common, value.type)
-        if wrong or not isinstance(common, ScalarType):
-            raise refuse("the tuple holds numbers of different kinds", low.loc, SAME_WIDTH, kind=InferenceError)
-    parts = [as_joined(low, v, common) for v in values]
+    parts = joined(low, [low.value(e) for e in items])
     out = parts[-1]
     for k in reversed(range(len(parts) - 1)):
         out = OPS["where"](OPS["equal"](choice.tag, k), parts[k], out)

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable
 from inspect import ismodule
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from srcgraph.frontend import choices, contents
 from srcgraph.frontend.boxes import held_in
 from srcgraph.frontend.entities import (
@@ -48,53 +46,17 @@ from srcgraph.frontend.entities import (
     sources_of,
     within,
 )
+from srcgraph.frontend.kinds import SAME_WIDTH, as_joined, join_type, loses
 from srcgraph.frontend.memory import chosen, content, read, ref_type
 from srcgraph.ir.graph import Value
-from srcgraph.ir.promote import common_dtype
+from srcgraph.ir.promote import in_words
 from srcgraph.ir.straight import Region
-from srcgraph.ir.types import BOOL, INT, ScalarType, Type, same_kind, without_value
+from srcgraph.ir.types import ScalarType, same_kind
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
 Make = Callable[[tuple[Value, ...]], Entity]
-
-SAME_WIDTH = "make it one kind of number on every path, with int(...) or np.int64(...)"
-
-
-def join_type(x: Type, y: Type) -> Type | None:
-    """The type both scalars are converted to, or None if they have nothing in common.
-
-    Python's own number joined with NumPy's gives NumPy's, which it has to fit, see `cannot_be`; integers joined with
-    floats give floats.
-    """
-    x, y = without_value(x), without_value(y)
-    if x == y:
-        return x
-    if isinstance(x, ScalarType) and isinstance(y, ScalarType):
-        weak = x.weak and y.weak
-        if weak and BOOL in (x.dtype, y.dtype) and INT in (x.dtype, y.dtype):
-            return ScalarType(INT, weak=True)
-        return ScalarType(common_dtype([x, y]), weak)
-    return None
-
-
-def cannot_be(x: Type, y: Type) -> bool:
-    """Whether one is a Python integer known not to fit the other's dtype; those not known are checked at run time."""
-    return any(map(_does_not_fit, (x, y), (y, x)))
-
-
-def _does_not_fit(x: Type, y: Type) -> bool:
-    if not (isinstance(x, ScalarType) and isinstance(y, ScalarType) and x.weak and x.dtype == INT and not y.weak):
-        return False
-    known = x.value.const if x.value is not None else None
-    return y.dtype.kind in "iu" and known is not None and not np.iinfo(y.dtype).min <= known <= np.iinfo(y.dtype).max
-
-
-def as_joined(low: Lowering, value: Value, type: ScalarType) -> Value:
-    """A number as what it is joined to; a Python integer that does not fit raises."""
-    b = low.builder
-    return b.cast(value, type.dtype, True) if type.weak else b.stored(value, type.dtype)
 
 
 class Joiner:
@@ -202,8 +164,8 @@ class Joiner:
     def _scalars(self, x: Entity, y: Entity, name: str) -> Make:
         a, b = self.side_value(0, x), self.side_value(1, y)
         type = join_type(a.type, b.type)
-        if not isinstance(type, ScalarType) or cannot_be(a.type, b.type):
-            why = f"{shown(name)} is {a.type} on one path and {b.type} on the other"
+        if type is None or any(loses(self.low, v, type) for k, v in enumerate((a, b)) if not self.dead[k]):
+            why = f"{shown(name)} is {in_words(a.type)} on one path and {in_words(b.type)} on the other"
             return lambda outs: Unusable(why, SAME_WIDTH, self.low.loc)
         k = self.output(self.converted(0, a, type), self.converted(1, b, type), name)
         return lambda outs: Scalar(outs[k])
@@ -214,6 +176,8 @@ class Joiner:
 
     def converted(self, side: int, value: Value, type: ScalarType) -> Value:
         region, state = self.sides[side]
+        if self.dead[side]:  # it is not read
+            return self.low.inside(region, state, lambda: self.low.builder.cast(value, type.dtype, type.weak))
         return self.low.inside(region, state, lambda: as_joined(self.low, value, type))
 
     def _arrays(self, x: Array, y: Array, name: str) -> Make:

@@ -51,6 +51,7 @@ from srcgraph.frontend.scope import assigned
 from srcgraph.frontend.sharing import Sharing
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
+from srcgraph.ir.promote import is_weak
 from srcgraph.ir.straight import Region
 from srcgraph.ir.types import BOOL, Type, type_symbols
 
@@ -319,10 +320,13 @@ def _run(low: Lowering, node: Any, plan: Plan | None) -> None:
     header = first_guess(low, node)
     symbols = dict(low.builder._symbols)
     kept = len(low.session.problems)
+    strict = False
     for _ in range(ATTEMPTS):
-        walk = walked(low, node, plan, header)
+        walk = walked(low, node, plan, header, strict)
         if not grow(low, node, header, walk):
-            break
+            if low.trusted.isdisjoint(v.value for v in walk.entities.values() if isinstance(v, Scalar)):
+                break
+            strict = True
         low.builder._symbols = dict(symbols)
         del low.session.problems[kept:]
     else:
@@ -378,7 +382,11 @@ def header_types(low: Lowering, header: Header) -> list[tuple[str, Type]]:
     return out
 
 
-def walked(low: Lowering, node: Any, plan: Plan | None, header: Header) -> Walk:
+def walked(low: Lowering, node: Any, plan: Plan | None, header: Header, strict: bool = False) -> Walk:
+    """Walk the body; unless ``strict``, Python's numbers at its start are trusted to be what they are before the loop.
+
+    Where such a number is joined with one of NumPy's that has fewer digits, the next walk mostly carries NumPy's.
+    """
     types = header_types(low, header)
     b = low.builder
     before = low.state
@@ -405,6 +413,8 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header) -> Walk:
     state, entities = header_state(low, header, params, body)
     share(before, entities, state, before)
     Sharing(before, entities, state).with_entry(low.variables(low.scope.header[id(node)]))
+    if not strict:
+        begins(low, before, entities)
     state.names["<stop>"] = Const(False)
     begun = state.copy()
 
@@ -417,6 +427,14 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header) -> Walk:
     low.inside(body, state, lower_body)
     low.state = before
     return Walk(regions, params, entities, begun, state, test)
+
+
+def begins(low: Lowering, before: State, entities: dict[Key, Entity]) -> None:
+    """Record the literals that Python's numbers at the start of an iteration are before the loop."""
+    for name, entity in entities.items():
+        entry = before.names.get(name)
+        if isinstance(entity, Scalar) and is_weak(entity.value.type) and isinstance(entry, Const):
+            low.begins[entity.value] = entry.value
 
 
 def _test(low: Lowering, node: Any) -> Value:

@@ -116,6 +116,10 @@ class Lowering:
         self.param_lists: dict[int, tuple[Cell, Content]] = {}
         """The lists that are arguments, and what they held at first."""
         self.static_origin: dict[Value, Any] = {}
+        self.begins: dict[Value, Any] = {}
+        """The literals that numbers at the start of an iteration are before the loop."""
+        self.trusted: set[Value] = set()
+        """Those of them that were taken to be literals in later iterations too."""
 
     # -- where we are ---------------------------------------------------------------------------
 

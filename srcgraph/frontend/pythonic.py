@@ -27,6 +27,7 @@ from srcgraph.frontend.entities import (
     Tup,
 )
 from srcgraph.frontend.join import describe
+from srcgraph.frontend.kinds import joined
 from srcgraph.frontend.memory import as_index, ref_type, refuse
 from srcgraph.frontend.resolve import to_integer
 from srcgraph.ir.graph import Value
@@ -171,7 +172,9 @@ def _pick(low: Lowering, x: Entity, y: Entity, op: str) -> Entity:
     a, b = low.value(x), low.value(y)
     if a.type.ndim or b.type.ndim:
         low.truth(low.entity(OPS[op](b, a)))  # ambiguous, as in Python
-    return low.entity(OPS["where"](OPS[op](b, a), b, a))
+    test = OPS[op](b, a)
+    a, b = joined(low, (a, b))
+    return low.entity(OPS["where"](test, b, a))
 
 
 def _extreme(op: str, function: Any) -> None:

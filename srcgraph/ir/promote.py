@@ -63,12 +63,14 @@ _SYMBOL = {
 }  # fmt: skip
 
 
-def _in_words(type: TensorType) -> str:
-    """``a float``, ``an int``; arrays and NumPy's numbers by their type."""
-    if isinstance(type, ScalarType) and type.weak:
-        name = {"b": "bool", "i": "int", "f": "float", "c": "complex number"}[type.dtype.kind]
-        return f"an {name}" if name == "int" else f"a {name}"
-    return str(type)
+def in_words(type: Type) -> str:
+    """``a float``, ``an int``, ``an np.float32``; what is no number by its type."""
+    if not isinstance(type, ScalarType):
+        return str(type)
+    if not type.weak:
+        return f"an np.{type.dtype}"
+    name = {"b": "bool", "i": "int", "f": "float", "c": "complex number"}[type.dtype.kind]
+    return f"an {name}" if name == "int" else f"a {name}"
 
 
 def resolve(function: np.ufunc, types: Sequence[TensorType]) -> Loop:
@@ -87,7 +89,7 @@ def resolve(function: np.ufunc, types: Sequence[TensorType]) -> Loop:
     try:
         found = function.resolve_dtypes((*asked, *[None] * function.nout))
     except TypeError:
-        shown = " and ".join(map(_in_words, types))
+        shown = " and ".join(map(in_words, types))
         raise InferenceError(f"{_SYMBOL.get(function, function.__name__)} is not defined for {shown}") from None
     if any(t not in NAME_OF for t in found):
         raise InferenceError(

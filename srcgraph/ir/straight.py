@@ -169,6 +169,12 @@ class StraightBuilder:
         """Whether ``dim >= 0`` is known to hold in the current region."""
         return prove_nonnegative(dim, [k for r in self.regions for k in r.known])
 
+    def proves_below(self, dim: Dim, bound: int) -> bool:
+        """Whether ``-bound < dim < bound`` is known; every size is below ``bound``, which memory does not hold."""
+        sizes = [bound - symbol(name) for r in self.regions for name in r.sizes]
+        known = [*sizes, *(k for r in self.regions for k in r.known)]
+        return prove_nonnegative(bound - 1 - dim, known) and prove_nonnegative(dim + bound - 1, known)
+
     def learn(self, *dims: Dim) -> None:
         """Record that each of ``dims`` is nonnegative from here on in this region."""
         self.region.known.extend(dims)

@@ -434,3 +434,41 @@ def bools(mask, x):
 
 def integer_powers(k):
     return k**2, k**0, 2**k, k**-1, (-k) ** 3
+
+
+def starts_as_a_python_number(xf, xb, xi, flag):
+    """Literals that NumPy's narrow numbers hold exactly."""
+    total, count, least, biggest = 0.0, 0, np.inf, -1e9
+    for v in xf:
+        total += v * 0.1
+        if v < least:
+            least = v
+        biggest = max(biggest, v)
+    for v in xb:
+        if v > 0:
+            count = count + v
+    clipped = max(0.0, min(total, 1.0))
+    first = 7 if flag else xi[0]
+    return total, count, least, biggest, clipped, first
+
+
+def narrow_running_values(xf, n):
+    """Reset to a literal on some trips, inside nested loops."""
+    run, best = 0.0, 0.0
+    for _ in range(n):
+        for v in xf:
+            if v > 0.9:
+                run = 0.0
+            else:
+                run += v
+            best = max(best, run)
+    return run, best
+
+
+def integers_that_become_floats(k, xi, n):
+    """Up to 53 bits they are the same number."""
+    a = k
+    for i in range(n):
+        a = i if i % 2 else a / 2
+    b = xi[0] if n > 1 else 0.5
+    return a * 0.5, b * 2.0
