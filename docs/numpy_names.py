@@ -18,13 +18,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from op_checks import Case
 
-from srcgraph.frontend import views
+from srcgraph.frontend import generators, views
 from srcgraph.frontend.attributes import ATTRIBUTES
 from srcgraph.frontend.numpy_calls import UFUNC_KEYWORDS, own_parameters, signature_of
 from srcgraph.frontend.resolve import methods, record_of
+from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Apply, Graph
-from srcgraph.ir.op import ZERO, Composite, NoDerivative, Op
-from srcgraph.ir.types import NAME_OF, is_float
+from srcgraph.ir.op import COMPOSITES, ZERO, Composite, NoDerivative, Op, building
+from srcgraph.ir.types import NAME_OF, PY_FLOAT, PY_INT, is_float
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.activity import active_values
 
@@ -68,8 +69,28 @@ def derivative_of(record: Op | Composite) -> str:
         if isinstance(rule, NoDerivative) and record.vjp_into is None:
             return "zero, or none: the result is not a float" if rule is ZERO else rule.why
         return "yes"
+    if record in COMPOSITES.values() and record.name.startswith("rng_"):
+        return derivative_of_sample(drawing(record))
     found = [derivative_of_sample(Case(record, s).graph) for s in record.samples]
     return next((f for f in found if f == "yes"), found[0] if found else "none: the elements have no meaning yet")
+
+
+def drawing(record: Composite) -> Graph:
+    """A graph that draws one number, by parameters that are numbers."""
+    builder = Builder(record.name)
+    whole = record.name in ("rng_integers", "rng_binomial", "rng_choice", "rng_permutation")
+    with building(builder):
+        args = [builder.param("rng", PY_INT)]
+        for name in own_parameters(record)[1:]:
+            if name in ("size", "dtype", "replace"):
+                break
+            args.append(builder.param(name, PY_INT if whole and name != "p" else PY_FLOAT))
+        return builder.finish([record(*args)])
+
+
+def drawn(node: Any) -> bool:
+    """Whether a node draws random numbers, which is a constant unless a parameter is active."""
+    return isinstance(node, Apply) and node.op.kind == "draw"
 
 
 def derivative_of_sample(graph: Graph) -> str:
@@ -77,11 +98,11 @@ def derivative_of_sample(graph: Graph) -> str:
     if not any(is_float(v.type) for v in graph.results):
         return "none: the result is not a float"
     floats = [v for v in graph.params if is_float(v.type)]
+    active = active_values(graph, floats, graph.results)
     for node in all_nodes(graph):
         rule = node.op.vjp if isinstance(node, Apply) else ZERO
-        if isinstance(rule, NoDerivative) and rule.why:
+        if isinstance(rule, NoDerivative) and rule.why and (not drawn(node) or not active.isdisjoint(node.outputs)):
             return rule.why
-    active = active_values(graph, floats, graph.results)
     return "yes" if active.intersection(floats) else "zero" if floats else "none: no argument is a float"
 
 
@@ -118,6 +139,8 @@ def row(space: Any, name: str, value: Any) -> Row:
         return row_of_record(name, value, record)
     if isinstance(value, type):
         return Row(name, value in {t.type for t in NAME_OF})
+    if space is np.random.Generator and name in generators.METHODS:
+        return row_of_lowering(name, value, generators.METHODS[name])
     if callable(value):
         lower = views.FUNCTIONS.get(value)
         return Row(name, False) if lower is None else row_of_lowering(name, value, lower)

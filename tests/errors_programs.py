@@ -11,6 +11,29 @@ from typing import Any
 import numpy as np
 
 REFUSED: dict[str, str] = {
+    "method of a generator": """
+def f(rng, x):
+    return rng.multivariate_normal(x, np.eye(5))
+""",
+    "list shuffled": """
+def f(rng):
+    cards = [1, 2, 3]
+    rng.shuffle(cards)
+    return cards
+""",
+    "generator returned": """
+def f(rng, a):
+    return rng.normal(a), rng
+""",
+    "legacy random numbers": """
+def f(x):
+    return x + np.random.normal(size=len(x))
+""",
+    "generator made inside": """
+def f(x):
+    rng = np.random.default_rng(0)
+    return x + rng.random()
+""",
     "walrus in a comprehension": """
 def f(x):
     squares = [s := v * v for v in x]
@@ -278,6 +301,18 @@ def f(a):
 }
 
 TYPES: dict[str, str] = {
+    "arithmetic with a generator": """
+def f(rng, a):
+    return a + rng
+""",
+    "chances without replacement": """
+def f(rng, x):
+    return rng.choice(5, 2, replace=False, p=x / np.sum(x))
+""",
+    "random integers of another dtype": """
+def f(rng):
+    return rng.integers(0, 10, size=3, dtype=np.uint8)
+""",
     "comb of floats": """
 def f(a):
     return math.comb(a, 2)
@@ -775,6 +810,7 @@ class Thing:
 
 
 ARGUMENTS: dict[str, Callable[[], Any]] = {
+    "legacy generator": lambda: np.random.RandomState(0),
     "text": lambda: "one",
     "bytes": lambda: b"one",
     "object array": lambda: np.array([1.0, None], dtype=object),
@@ -802,6 +838,14 @@ ARGUMENTS: dict[str, Callable[[], Any]] = {
 """What cannot be used where a number is needed: passed as `x` to `x * 2.0 + 1.0`."""
 
 GRADIENTS: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "shape of a distribution": ("""
+def f(x, rng):
+    return 2.0 * rng.gamma(x)
+""", (2.0, np.random.default_rng(0))),
+    "generator": ("""
+def f(x, a=1.0):
+    return a * x.random()
+""", (np.random.default_rng(0),)),
     "integer": ("""
 def f(x):
     return x * x
@@ -883,4 +927,5 @@ INPUTS: dict[str, Callable[[], Any]] = {
     "a": lambda: 0.7,
     "x": lambda: np.linspace(0.2, 1.0, 5),
     "m": lambda: np.ones((5, 3)),
+    "rng": lambda: np.random.default_rng(0),
 }

@@ -15,6 +15,7 @@ import pkgutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from io import StringIO
@@ -43,6 +44,7 @@ from srcgraph.frontend.template import (
 )
 from srcgraph.infer.objects import build, build_tuple, fields_of, update, why_opaque
 from srcgraph.infer.signature import ObjectArg, TupleArg
+from srcgraph.ir.bitgen import address
 from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.interp import interpret
 from srcgraph.ir.op import OPS, building
@@ -108,6 +110,7 @@ INPUTS: dict[str, Callable[[int], Any]] = {
     "items": lambda size: np.random.default_rng(50).uniform(0.2, 1.5, size).tolist(),
     "counts": lambda size: np.random.default_rng(51).integers(0, 9, size).tolist(),
     "points": lambda size: [(k, 0.5 * k) for k in range(size)],
+    "rng": lambda size: np.random.default_rng(60),
 }  # fmt: skip
 TRIPS = (0, 1, 2, 5)
 
@@ -162,6 +165,8 @@ def duplicate(value: Any, known: dict[int, Any] | None = None) -> Any:
     if is_object(value) and id(value) not in known:
         own = known[id(value)] = build(type(value), (), [])
         update(own, tuple(fields(value)), {k: duplicate(v, known) for k, v in fields(value).items()})
+    if isinstance(value, np.random.Generator):
+        return known.setdefault(id(value), deepcopy(value))
     if not is_object(value) and not isinstance(value, np.ndarray):
         return value
     if id(value) not in known:
@@ -219,6 +224,9 @@ def assert_same(got: Any, want: Any, what: str, rtol: float = 1e-12) -> None:
         assert type(got) is type(want) and len(got) == len(want), f"{what}: {got!r} for {want!r}"
         for k, (x, y) in enumerate(zip(got, want, strict=True)):
             assert_same(x, y, f"{what}[{k}]", rtol)
+        return
+    if isinstance(want, np.random.Generator):
+        assert got.bit_generator.state == want.bit_generator.state, f"{what}: another number of draws"
         return
     joined = isinstance(got, np.generic) and isinstance(got, _NUMPY_KIND.get(type(want), ()))
     assert type(got) is type(want) or joined, f"{what}: {got!r} ({type(got)}) for {want!r} ({type(want)})"
@@ -329,6 +337,8 @@ def leaves_of(args: tuple[Any, ...], hidden: Any) -> list[Any]:
                 walk(v)
         elif isinstance(value, np.ndarray | np.generic | float | int | complex):
             out.append(value)
+        elif isinstance(value, np.random.Generator):
+            out.append(address(value))
 
     for value in (*args, *(h.read() for h in hidden)):
         walk(value)
@@ -734,7 +744,8 @@ def check_gradient_at(versions: Versions, args: tuple[Any, ...], argnums: tuple[
     version, hidden = versions.of(args)
     gradient, made = versions.gradient(args, argnums)
     text = made.text.text
-    leaves = leaves_of(args, hidden)
+    first, second, third = (duplicate(args) for _ in range(3))  # generators move on with each run
+    leaves = leaves_of(first, hidden)
     run = (compiled_text if is_full_size(args) else plain_text)(text, "gradient")
     if made.frame:
         run = with_depth(run, made.frame)
@@ -742,9 +753,13 @@ def check_gradient_at(versions: Versions, args: tuple[Any, ...], argnums: tuple[
     with redirect_stdout(StringIO()) as printed, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         got = _as_list(run(*leaves), len(gradient.interface.returned))
-    assert printed.getvalue() == outcome(versions.function, args).printed, "the gradient prints what the function does"
-    again = _as_list(run(*leaves), len(gradient.interface.returned))
-    reference = interpret(gradient.program, leaves)
+    done = outcome(versions.function, args)
+    assert printed.getvalue() == done.printed, "the gradient prints what the function does"
+    for x, y in zip(first, done.args, strict=True):
+        if isinstance(x, np.random.Generator):
+            assert_same(x, y, "the gradient draws what the function does")
+    again = _as_list(run(*leaves_of(second, hidden)), len(gradient.interface.returned))
+    reference = interpret(gradient.program, leaves_of(third, hidden))
     np.testing.assert_equal(tuple(leaves), before, err_msg="the gradient changed its arguments")
     want = [pair for k in argnums for pair in numeric_gradient(versions.function, args, k, version)]
     single = uses_single_precision(version.graph)

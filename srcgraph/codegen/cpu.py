@@ -209,13 +209,15 @@ def _helpers() -> dict[str, str]:
     for op in OPS.values():
         for text in _texts(op):
             for node in ast.walk(ast.parse(text)):
-                name = node.func if isinstance(node, ast.Call) else node if op.kind in ("library", "effect") else None
+                name = node.func if isinstance(node, ast.Call) else node if op.kind in _CALLS else None
                 if isinstance(name, ast.Name) and name.id not in _BUILTIN:
                     found[name.id] = op.helpers
     return found
 
 
 _BUILTIN = frozenset(dir(builtins))
+_CALLS = ("library", "effect", "draw")
+"""Kinds of ops whose text is the name of a helper."""
 
 
 def _texts(op: Op) -> list[str]:

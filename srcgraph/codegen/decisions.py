@@ -208,7 +208,7 @@ class Decisions:
             return True
         if node.op.name == "matmul" and is_transpose(self.uses.definition.get(value)):
             return False
-        if node.op.kind in ("library", "list", "effect", "check"):
+        if node.op.kind in ("library", "list", "effect", "draw", "check"):
             return True
         if is_transpose(node) and node.outputs[0] not in self.made:
             return any(

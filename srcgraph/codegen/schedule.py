@@ -116,6 +116,8 @@ class Scheduler(Decisions):
                 yield from self.library(node)
             case "effect":
                 yield self.effect(node)
+            case "draw":
+                yield self.draw(node)
             case _ if isinstance(out.type, ArrayType):
                 if out in self.made or node.op.name == "copy":
                     yield from kernels.made(self, node)
@@ -151,6 +153,19 @@ class Scheduler(Decisions):
         """A call of a helper: what the op says comes before the operands."""
         args = [*map(_constants, node.attrs.values()), *map(self.handed_in, node.inputs)]
         return Effect(call(node.op.text(self.write.target, None, node.attrs), *args), node.origin)
+
+    def draw(self, node: Apply) -> Let | Effect:
+        """A call of a helper: lengths come last, as a tuple. Nothing may read what is drawn."""
+        out, name = node.outputs[0], node.op.text(self.write.target, None, node.attrs)
+        args = list(map(self.handed_in, node.inputs))
+        if node.attrs.get("array"):
+            name = node.op.text(self.write.target + "_array", None, node.attrs)
+            first = len(args) - out.type.ndim
+            args[first:] = [ast.Tuple(args[first:], ast.Load())]
+        if not self.uses.reads[out]:
+            return Effect(call(name, *args), node.origin)
+        self.name(out)
+        return Let(out, call(name, *args), node.origin)
 
     def handed_in(self, value: Value) -> ast.expr:
         """A number, or an array in memory."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, dicts, effects, lists, numbers, numpy_calls, objects, text, views
-from srcgraph.frontend.entities import Array, Const, Entity, Instance, Listing, Method, Scalar, Text, Tup
+from srcgraph.frontend import arrays, dicts, effects, generators, lists, numbers, numpy_calls, objects, text, views
+from srcgraph.frontend.entities import Array, Const, Entity, Instance, Listing, Method, Rng, Scalar, Text, Tup
 from srcgraph.frontend.memory import ref_type, refuse
 from srcgraph.frontend.resolve import methods
 from srcgraph.ir.dims import Dim, product
@@ -30,6 +30,8 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return _of_array(low, base, name)
     if isinstance(base, Scalar) or (isinstance(base, Const) and base.is_number):
         return _of_number(low, base, name)
+    if isinstance(base, Rng) and hasattr(np.random.Generator, name):
+        return Method(base, name)
     if isinstance(base, Const) and isinstance(base.value, types.ModuleType):
         return _of_module(low, base.value, name)
     if isinstance(base, Const) and objects.is_constructor(base.value):
@@ -127,6 +129,8 @@ def call_method(
     low: Lowering, receiver: Entity, name: str, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str
 ) -> Entity:
     """``receiver.name(*args)``."""
+    if isinstance(receiver, Rng):
+        return generators.call(low, receiver, name, args, kwargs, hint)
     if isinstance(receiver, Instance) and receiver.cls is dict:
         return dicts.call_method(low, receiver, name, args, kwargs)
     if objects.is_object(receiver):

@@ -21,6 +21,7 @@ from srcgraph.frontend import (
     comprehensions,
     dicts,
     expressions,
+    generators,
     higher,
     lists,
     numpy_calls,
@@ -184,7 +185,7 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
         return call_function(low, code, bound(low, code, inner, args, kwargs))
     name = getattr(function, "__qualname__", repr(function))
     module = getattr(function, "__module__", None) or type(function).__module__
-    raise refuse(f"{module}.{name} is not supported", low.loc)
+    raise refuse(f"{module}.{name} is not supported", low.loc, generators.instead_of(function))
 
 
 def _numpy_scalar(low: Lowering, dtype: Any, args: Sequence[Entity]) -> Entity:
@@ -286,6 +287,8 @@ def name_of(record: Op | Composite) -> str:
     """What users call a record: ``np.sum``."""
     first = record.python[0] if record.python else None
     name = getattr(first, "__name__", record.name)
+    if name in np.random.Generator.__dict__ and getattr(np.random.Generator, name) is first:
+        return f"Generator.{name}"
     module = getattr(first, "__module__", None) or type(first).__module__
     return f"np.{name}" if module.split(".")[0] == "numpy" else name
 

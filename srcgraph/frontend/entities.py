@@ -104,6 +104,13 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
+class Rng:
+    """A NumPy random generator, as the integer that `srcgraph.ir.bitgen` makes of it."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
 class Array:
     """A reference to an array: a cell, or the part of it that ``view`` and its operands select."""
 
@@ -283,6 +290,7 @@ class Unusable:
 Entity: TypeAlias = (
     Const
     | Scalar
+    | Rng
     | Array
     | Tup
     | Listing
@@ -383,7 +391,7 @@ def sources_of(entity: Entity) -> Array | Either | None:
 def values_of(entity: Entity) -> list[Value]:
     """The graph values an entity refers to directly; what its cells and boxes hold is not among them."""
     match entity:
-        case Scalar(value=value):
+        case Scalar(value=value) | Rng(value=value):
             return [value]
         case Array(operands=operands):
             return list(operands)

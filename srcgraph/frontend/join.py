@@ -32,6 +32,7 @@ from srcgraph.frontend.entities import (
     Method,
     Partial,
     Record,
+    Rng,
     Rows,
     Scalar,
     State,
@@ -115,6 +116,9 @@ class Joiner:
             return self._lists(x, y, name)
         if _numeric(x) and _numeric(y):
             return self._scalars(x, y, name)
+        if isinstance(x, Rng) and isinstance(y, Rng):
+            k = self.output(x.value, y.value, name)
+            return lambda outs: Rng(outs[k])
         if choices.choosable(x) and choices.choosable(y):
             for option in (*choices.options_of(x), *choices.options_of(y)):
                 self.adopt(option)
@@ -362,6 +366,8 @@ def describe(entity: Entity) -> str:
             )
         case Array():
             return "an array"
+        case Rng():
+            return "a random generator"
         case Tup(cls=cls, items=items):
             return f"a {cls.__name__} of {len(items)}"
         case Listing():

@@ -36,6 +36,7 @@ from srcgraph.frontend.entities import (
     Method,
     Partial,
     Record,
+    Rng,
     Rows,
     Scalar,
     State,
@@ -297,7 +298,7 @@ class Lowering:
                 return bool(items)
             case Listing():
                 return lists.truth(self, entity)
-            case Closure() | Partial() | Method():
+            case Closure() | Partial() | Method() | Rng():
                 return True
             case Choice():
                 return self.truth(branching.each(self, entity, lambda e: self.entity(self.truth(e))))

@@ -21,6 +21,7 @@ from srcgraph.frontend.entities import (
     Listing,
     Maybe,
     Record,
+    Rng,
     Rows,
     Scalar,
     Tup,
@@ -39,6 +40,7 @@ from srcgraph.infer.signature import (
     MaybeArg,
     ObjectArg,
     RecordArg,
+    RngArg,
     RowsArg,
     ScalarArg,
     Skeleton,
@@ -62,6 +64,9 @@ def parameter(low: Lowering, skeleton: Skeleton, name: str, origin: Any, visible
     match skeleton:
         case StaticArg(value=value):
             return value if isinstance(value, Unbound | Unusable) else Const(value)
+        case RngArg():
+            low.params.append((root_param(low, name, skeleton.type), None))
+            return Rng(low.params[-1][0])
         case ScalarArg():
             value = root_param(low, name, skeleton.type)
             low.params.append((value, None))

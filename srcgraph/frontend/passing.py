@@ -27,6 +27,7 @@ from srcgraph.frontend.entities import (
     Method,
     Partial,
     Record,
+    Rng,
     Rows,
     Scalar,
     SliceOf,
@@ -54,12 +55,14 @@ from srcgraph.frontend.template import (
     Out,
     Rebound,
     RecordOf,
+    RngOf,
     RowsOf,
     Template,
     TupleOf,
     Unchanged,
 )
 from srcgraph.infer.signature import (
+    RNG,
     ArrayArg,
     BoxArg,
     ChoiceArg,
@@ -108,6 +111,9 @@ class Arguments:
                 assert isinstance(value.type, ScalarType)
                 self.add(value, None)
                 return ScalarArg(value.type.dtype, value.type.weak)
+            case Rng(value=value):
+                self.add(value, None)
+                return RNG
             case Array():
                 return self.array(entity)
             case Tup(items=items, cls=cls):
@@ -199,6 +205,8 @@ class Made:
         match template:
             case Out(index=k):
                 return Scalar(self.outs[k])
+            case RngOf(index=k):
+                return Rng(self.outs[k])
             case Fixed(value=Unusable() | Unbound() as failed):  # the problem is reported where it is
                 return failed
             case Fixed(value=value):

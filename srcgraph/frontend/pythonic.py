@@ -23,6 +23,7 @@ from srcgraph.frontend.entities import (
     Listing,
     Method,
     Partial,
+    Rng,
     Scalar,
     Tup,
 )
@@ -323,6 +324,8 @@ def isinstance_(low: Lowering, x: Entity, cls: Entity) -> Entity:
             return Const(issubclass(kind, classes))
         case Closure():
             return Const(isinstance(len_, classes))
+        case Rng():
+            return Const(isinstance(np.random.default_rng(0), classes))
     raise refuse(f"isinstance of {describe(x)}", low.loc)
 
 

@@ -28,6 +28,7 @@ from srcgraph.frontend.entities import (
     Method,
     Partial,
     Record,
+    Rng,
     Rows,
     Scalar,
     Tup,
@@ -54,6 +55,7 @@ from srcgraph.frontend.template import (
     Out,
     Rebound,
     RecordOf,
+    RngOf,
     RowsOf,
     Template,
     TupleOf,
@@ -114,6 +116,10 @@ class Description:
                 return Fixed(value)
             case Const() | Scalar():
                 return Out(self.output(self.low.value(e)))
+            case Rng() if self.entry is not Entry.NONE:
+                raise refuse("returning a random generator is not supported", self.low.loc, "the caller has it")
+            case Rng(value=value):
+                return RngOf(self.output(value))
             case Tup(items=items, cls=cls):
                 return TupleOf(tuple(map(self.part, items)), cls)
             case Record(cls=cls, names=names, items=items):

@@ -17,6 +17,13 @@ class Out:
 
 
 @dataclass(frozen=True, slots=True)
+class RngOf:
+    """A random generator: the output of that number."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class NewArray:
     """A new array: the output, or a view of it whose integers are outputs.
 
@@ -165,6 +172,7 @@ class ArgumentList:
 
 Template: TypeAlias = (
     Out
+    | RngOf
     | NewArray
     | ArgumentView
     | EitherOf

@@ -17,8 +17,9 @@ import numpy as np
 
 from srcgraph.errors import ArgumentError, Problem
 from srcgraph.infer.objects import fields_of, is_named_tuple, why_opaque
+from srcgraph.ir.bitgen import address
 from srcgraph.ir.dims import Dim, as_dim, symbol
-from srcgraph.ir.types import NAME_OF, WEAK_NAME, ArrayType, ScalarType
+from srcgraph.ir.types import INT, NAME_OF, WEAK_NAME, ArrayType, ScalarType
 
 LETTERS = ("n", "m", "p", "q", "r")
 
@@ -33,6 +34,15 @@ class ScalarArg:
     @property
     def type(self) -> ScalarType:
         return ScalarType(self.dtype, self.weak)
+
+
+class RngArg(ScalarArg):
+    """A NumPy random generator, passed as the integer that `srcgraph.ir.bitgen` makes of it."""
+
+    __slots__ = ()
+
+
+RNG = RngArg(INT, weak=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,6 +374,11 @@ def skeleton_of(value: Any, name: str, leaves: Leaves, static: frozenset[str] = 
     if type(value) is tuple or (isinstance(value, tuple) and is_named_tuple(type(value))):
         items = tuple(skeleton_of(v, part_name(name, type(value), k), leaves, static) for k, v in enumerate(value))
         return TupleArg(items, type(value))
+    if type(value) is np.random.Generator:
+        leaves.values.append(address(value))
+        return RNG
+    if isinstance(value, np.random.RandomState):
+        raise _refuse(name, "a RandomState is not supported", "pass a generator: np.random.default_rng(seed)")
     if type(value) is list:
         return _list_arg(value, name, leaves, static)
     if type(value) is dict:
@@ -441,6 +456,8 @@ def describe_signature(skeletons: Sequence[Skeleton]) -> str:
 
 def describe(skeleton: Skeleton) -> str:
     match skeleton:
+        case RngArg():
+            return "Generator"
         case ScalarArg():
             return WEAK_NAME[skeleton.dtype] if skeleton.weak else NAME_OF[skeleton.dtype]
         case ArrayArg():

@@ -27,6 +27,7 @@ Kind = Literal[
     "library",  # needs its operands in memory: matmul, sort
     "check",  # passes its first operand through or raises; ordered, never dropped
     "effect",  # print and the like; ordered, never dropped, never merged
+    "draw",  # random numbers: as an effect, and as library calls needs its operands in memory
     "list",  # growing lists, which are also the tapes of the reverse sweep
 ]
 
@@ -166,7 +167,7 @@ class Op:
     @property
     def ordered(self) -> bool:
         """Whether nodes of this op keep their order and are never dropped."""
-        return self.kind in ("check", "effect")
+        return self.kind in ("check", "effect", "draw")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -16,6 +16,7 @@ from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden
 from srcgraph.frontend.specialize import Lowered, Summary, lower_entry
 from srcgraph.infer.signature import Column, Leaves, Skeleton, TupleArg, passed_twice, skeleton_of
+from srcgraph.ir.bitgen import address
 from srcgraph.ir.graph import Graph
 from srcgraph.ir.types import NAME_OF
 from srcgraph.opt.ad.residuals import Choice
@@ -226,6 +227,9 @@ def quick_key(args: Sequence[Any], leaves: list[Any]) -> Any:
         elif kind in _PLAIN or (kind is int and -(2**63) <= value < 2**63):
             key.append(kind)
             leaves.append(value)
+        elif kind is np.random.Generator:
+            key.append(kind)
+            leaves.append(address(value))
         elif kind is tuple:
             inner = quick_key(value, leaves)
             if inner is None:

@@ -35,6 +35,7 @@ from srcgraph.infer.signature import (
     ItemsArg,
     ObjectArg,
     RecordArg,
+    RngArg,
     RowsArg,
     ScalarArg,
     Skeleton,
@@ -284,6 +285,8 @@ def _float_items(item: Skeleton) -> Skeleton:
 
 def describe_argument(skeleton: Skeleton) -> str:
     match skeleton:
+        case RngArg():
+            return "a random generator"
         case ScalarArg(dtype=dtype):
             return {"i": "an integer", "u": "an integer", "b": "a bool", "c": "complex"}.get(dtype.kind, "a number")
         case ArrayArg(dtype=dtype):
@@ -299,6 +302,8 @@ def describe_argument(skeleton: Skeleton) -> str:
 
 def _argument_hint(skeleton: Skeleton) -> str:
     match skeleton:
+        case RngArg():
+            return ""
         case ScalarArg(dtype=dtype) if dtype.kind in "iub":
             return "pass a float, such as 3.0"
         case ArrayArg(dtype=dtype) if dtype.kind in "iub":

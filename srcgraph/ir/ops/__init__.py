@@ -5,6 +5,7 @@ elementwise  exp, sin, power, floor, maximum, ...: one scalar expression per ele
 compare      comparisons, logic, where
 checks       everything that can raise, as nodes of their own
 effects      text written, warnings issued
+random       draws from a random generator;  generators: the methods of np.random.Generator
 index        getitem, setitem, add_at: parts of arrays, by `srcgraph.ir.view.View`
 shape        full, arange, reshape, broadcast_to and the like
 reduce       sum, max, all, ... along axes
@@ -50,6 +51,7 @@ from srcgraph.ir.ops import (
     elementwise,
     equations,
     factors,
+    generators,
     grids,
     index,
     linalg,
@@ -60,6 +62,7 @@ from srcgraph.ir.ops import (
     orthogonal,
     parts,
     products,
+    random,
     reduce,
     reductions,
     searching,
@@ -85,6 +88,7 @@ __all__ = [
     "elementwise",
     "equations",
     "factors",
+    "generators",
     "grids",
     "index",
     "linalg",
@@ -95,6 +99,7 @@ __all__ = [
     "orthogonal",
     "parts",
     "products",
+    "random",
     "reduce",
     "reductions",
     "searching",

@@ -1,0 +1,63 @@
+"""Methods of a random generator: of np.random.Generator, passed as an argument or read from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from srcgraph.frontend import arrays, lists, numpy_calls
+from srcgraph.frontend.entities import NONE, Array, Const, Entity, Rng, Scalar, Tup
+from srcgraph.frontend.memory import read, ref_type, refuse, write
+from srcgraph.frontend.resolve import record_of
+from srcgraph.ir import bitgen
+from srcgraph.ir.ops.generators import rng_shuffle
+from srcgraph.ir.ops.reductions import normalized
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+
+def call(
+    low: Lowering, rng: Rng, name: str, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str = ""
+) -> Entity:
+    """``rng.name(*args)``."""
+    if not bitgen.pointer("random_standard_normal"):
+        raise refuse("this build of NumPy does not export the functions that draw", low.loc)
+    args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}
+    if name in METHODS:
+        return arrays.call(low, METHODS[name], [rng, *args], kwargs)
+    function = getattr(np.random.Generator, name)
+    record = record_of(function)
+    if record is None:
+        raise refuse(f"Generator.{name} is not supported", low.loc, "draw before the call, and pass what was drawn")
+    out = kwargs.get("out", NONE)
+    if isinstance(out, Array) and "size" not in kwargs and not args:
+        sizes = map(low.builder.dim_value, ref_type(low, out).shape)
+        kwargs["size"] = Tup(tuple(map(Scalar, sizes)))
+    return numpy_calls.call(low, function, record, [Scalar(rng.value), *args], kwargs, hint)
+
+
+def instead_of(function: Any) -> str:
+    """What to write in place of something that draws without a generator; '' for anything else."""
+    if function is np.random.default_rng or function is np.random.Generator:
+        return "make the generator outside, and pass it as an argument"
+    if getattr(function, "__qualname__", "").startswith("RandomState"):
+        return "pass a generator, rng = np.random.default_rng(seed), and draw from it: rng.normal(), rng.random(), ..."
+    return ""
+
+
+def _shuffle(low: Lowering, self: Rng, x: Entity, axis: Entity = Const(0)) -> Entity:
+    """Elements of an array, or its rows, change places in memory."""
+    if not isinstance(x, Array):
+        hint = "shuffle an array, or a permutation of the indices: rng.permutation(n)"
+        raise refuse(f"Generator.shuffle of {low.shown(x)} is not supported", low.loc, hint)
+    at = low.static(axis, "the axis of shuffle")
+    (at,) = normalized(at, ref_type(low, x).ndim)
+    write(low, x, rng_shuffle(self.value, read(low, x), at))
+    return NONE
+
+
+METHODS = {"shuffle": _shuffle}
+"""Methods that change memory."""
