@@ -13,6 +13,7 @@ from harness import duplicate, plain_text
 
 import srcgraph as sg
 from srcgraph.ir.interp import interpret
+from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.specialization import Specialization
 
 RTOL = 1e-9
@@ -135,7 +136,10 @@ def call_plainly(compiled: sg.Compiled, *args: Any) -> Any:
     version, found = compiled.version(compiled.bound(args, {}))
     before = copied(found.values)
     try:
-        return replace(version, run=_plain(version.generated.text.text, version.generated.name)).call(found)
+        run = _plain(version.generated.text.text, version.generated.name)
+        if version.generated.frame:
+            run = with_depth(run, version.generated.frame)
+        return replace(version, run=run).call(found)
     except (ZeroDivisionError, OverflowError):
         for x, y in zip(found.values, before, strict=False):
             if isinstance(x, np.ndarray) and x.flags.writeable:

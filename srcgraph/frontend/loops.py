@@ -46,7 +46,7 @@ from srcgraph.frontend.headers import (
     stored_into,
     widen,
 )
-from srcgraph.frontend.memory import as_index, beside, content, ref_type, refuse
+from srcgraph.frontend.memory import Dead, as_index, beside, content, ref_type, refuse
 from srcgraph.frontend.scope import assigned
 from srcgraph.frontend.sharing import Sharing
 from srcgraph.ir.graph import Value
@@ -396,7 +396,11 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header, strict: 
             params = fresh_params(low, types)
             b.enter_params(test_region, params)
         test_state, _ = header_state(low, header, params, test_region)
-        test = low.inside(test_region, test_state, lambda: _test(low, node))
+        try:
+            test = low.inside(test_region, test_state, lambda: _test(low, node))
+        except Dead:
+            _test(low, node)  # before the first trip, where it raises too
+            raise refuse("the test of this loop raises in some trip, whatever the numbers", low.loc) from None
         params = [Value(p.name, p.type) for p in params]
         body.born |= test_region.born & frozenset().union(*(type_symbols(p.type) for p in params), frozenset())
         with b.inside(body):

@@ -33,15 +33,18 @@ class _Simplify(Rebuild):
         return inits if self.fails_at_once(node, inits) else super().while_(node)
 
     def fails_at_once(self, node: While, inits: Sequence[Value]) -> bool:
-        """Whether the test is false when the loop is reached."""
-        count = len(inits)
-        with self.builder.inside(self.builder.new_region()):
+        """Whether the test is false when the loop is reached; then it is evaluated there, for it may raise."""
+        count, test = len(inits), self.builder.new_region()
+        with self.builder.inside(test):
             for param, init in zip(node.cond.params[:count], inits, strict=True):
                 self.bind(param, init)
             self.capture(node.cond.params[count:], node.captures)
             self.body(node.cond)
             known = literal(self.builder, self.value(node.cond.results[0]))
-        return known is not None and not known
+        if known is None or known:
+            return False
+        self.builder.splice(test)
+        return True
 
     def for_(self, node: For) -> Sequence[Value]:
         bounds = [literal(self.builder, self.value(v)) for v in (node.start, node.stop, node.step)]

@@ -34,6 +34,8 @@ class Recorder:
     group: str
     test: str = ""
     found: dict[tuple[str, Any], Case] = field(default_factory=dict)
+    tools: set[int] = field(default_factory=set)
+    """The identities of what writes down; a case that calls one itself is about the suite's own tools, and left out."""
 
     def add(self, function: Callable, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
         """Keep a call; what is not a Python function is wrapped in one that calls it."""
@@ -65,12 +67,45 @@ class Recorder:
     def cases(self) -> Iterator[Case]:
         """One per test and function; complex numbers are counted apart, and not differentiated."""
         for case in list(self.found.values()):
+            if self.tools & set(map(id, reached(case.function))):
+                continue
             plain = [args for args in case.calls if not has_complex(args)]
             if plain:
                 yield Case(case.name, case.function, plain, case.group)
             if len(plain) < len(case.calls):
                 rest = [args for args in case.calls if has_complex(args)]
                 yield Case(f"{case.name} (complex)", case.function, rest, f"{case.group}, complex", False)
+
+
+def reached(function: Callable) -> Iterator[Any]:
+    """What a function and the functions it names read from outside."""
+    todo, seen = [function], {id(function)}
+    while todo:
+        found = todo.pop()
+        for _, _, value in outside(found):
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            yield value
+            if isinstance(value, types.FunctionType) and value.__module__ == found.__module__:
+                todo.append(value)
+
+
+def outside(function: Callable) -> Iterator[tuple[Any, str, Any]]:
+    """Where a function reads from outside: the globals or the cell, the name, what is there now."""
+    if not isinstance(function, types.FunctionType):
+        return
+    for name in _names(function.__code__):
+        if name in function.__globals__:
+            yield function.__globals__, name, function.__globals__[name]
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # an empty cell
+            yield cell, name, cell.cell_contents
+
+
+def _names(code: types.CodeType) -> set[str]:
+    inner = [_names(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+    return set(code.co_names).union(*inner)
 
 
 def _stop(*_: Any) -> None:

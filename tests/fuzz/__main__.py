@@ -6,6 +6,7 @@ import argparse
 import functools
 import sys
 import time
+import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def main() -> None:
     parser.add_argument("--verify", action="store_true", help="verify the graph after every pass")
     parser.add_argument("--show", action="store_true", help="print the program and what becomes of it")
     options = parser.parse_args()
+    warnings.simplefilter("ignore", SyntaxWarning)  # of what shrinking makes
     specialization.run_passes = functools.partial(run_passes, check=options.verify)
     kinds: Counter[str] = Counter()
     reasons: Counter[str] = Counter()

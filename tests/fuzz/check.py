@@ -37,7 +37,9 @@ class Fate:
 
 def general(reason: str) -> str:
     """A reason without what is particular to a program: its names and numbers."""
-    for sign in ("Python raises", "slope", "result", "argument after"):
+    if reason.startswith("Python raises"):
+        return reason.partition("(")[0]
+    for sign in ("slope", "result", "argument after"):
         if reason.startswith(sign):
             return sign
     return re.sub(r"'[^']*'|\d+|\b0x[0-9a-f]+", "_", reason)[:60]

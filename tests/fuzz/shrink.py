@@ -120,6 +120,8 @@ def simpler_expressions(tree: ast.Module) -> Iterator[str]:
     def changes() -> Iterator[None]:
         for node in list(ast.walk(tree)):
             for field, old in ast.iter_fields(node):
+                if field == "func":  # nothing else can be called
+                    continue
                 for place, item in enumerate(old) if isinstance(old, list) else [(None, old)]:
                     if not isinstance(item, ast.expr) or isinstance(getattr(item, "ctx", None), ast.Store | ast.Del):
                         continue

@@ -71,3 +71,18 @@ def second_of_one(x, a):
     if a > 0.0:
         a = a * x[-2]
     return a * x[0]
+
+
+def loop_whose_test_always_raises(x, a):
+    """With few elements, the test ends the call; the loop must not be dropped."""
+    while x[3] > a:
+        a += 1.0
+    return a
+
+
+def loop_whose_second_test_raises(x, q):
+    """The first test holds once; what is left of the second is that it raises, for one row."""
+    i = 0
+    while i < len(x) and q[0, -2] < 3.0:
+        i += 1
+    return i
