@@ -76,11 +76,42 @@ async def f(x):
     async for v in x:
         pass
 """,
-    "try": """
+    "finally that has to run": """
+def f(a):
+    try:
+        return 1.0 / a
+    finally:
+        print("done")
+""",
+    "text of a caught exception": """
+def f(a):
+    try:
+        return 1.0 / a
+    except ZeroDivisionError as error:
+        print("failed:", error)
+        return 0.0
+""",
+    "raise a caught one": """
 def f(a):
     try:
         return 1.0 / a
     except ZeroDivisionError:
+        print("failed")
+        raise
+""",
+    "caught lack of memory": """
+def f(a):
+    try:
+        return np.zeros(3)[0] + a
+    except MemoryError:
+        return 0.0
+""",
+    "except of no class": """
+def f(a):
+    error = 3
+    try:
+        return 1.0 / a
+    except error:
         return 0.0
 """,
     "try star": """
@@ -195,12 +226,11 @@ def f(x):
     "several at once": """
 def f(x):
     import math
-    squares = {v * v for v in x}
-    try:
-        s = math.sqrt(squares[0])
-    except ValueError:
-        s = 0.0
-    return {v: s for v in (1.0, 2.0)}
+    class Pair:
+        pass
+    global scale
+    scale = math.sqrt(x[0])
+    yield scale
 """,
     "several of types at once": """
 def f(x, a):

@@ -34,6 +34,7 @@ closures     functions defined inside the one being lowered
 boxes        what is changed in place and is no array: variables of closures, fields of objects
 pythonic     Python's builtins with Python's meaning
 text         f-strings and the like: text with numbers of run time in it
+catching     try: a check that a handler catches splits the path
 effects      raise, assert, print, warnings
 numbers      functions of math and methods of numbers that are written in Python: in arithmetic
 resolve      what users write, by the Python object it is: the ops and rules behind it

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from srcgraph.frontend import statements
-from srcgraph.frontend.entities import Choice, Entity, State
+from srcgraph.frontend.entities import UNBOUND, Choice, Entity, Maybe, State
 from srcgraph.frontend.memory import Dead
 from srcgraph.ir.dims import as_dim
 from srcgraph.ir.graph import Value
@@ -54,14 +54,19 @@ def either(
 
         def run(action: Callable[[], Entity] = action, holds: bool = holds) -> None:
             low.builder.learn_condition(test, holds)
-            try:
-                low.assign("<value>", action())
-            except Dead:
-                low.state.dead = True
+            low.catching.inside(lambda: evaluate(low, action))
 
         low.inside(region, state, run)
         sides.append((region, state))
     return joined(low, test, (sides[0], sides[1]), hint)
+
+
+def evaluate(low: Lowering, action: Callable[[], Entity]) -> None:
+    """Run ``action``, and call what it gives ``<value>``."""
+    try:
+        low.assign("<value>", action())
+    except Dead:
+        low.state.dead = True
 
 
 def joined(low: Lowering, test: Value, sides: tuple[tuple[Region, State], tuple[Region, State]], hint: str) -> Entity:
@@ -71,4 +76,6 @@ def joined(low: Lowering, test: Value, sides: tuple[tuple[Region, State], tuple[
     statements.merge(low, test, sides[0], sides[1], live, None, name)
     if low.state.dead:
         raise Dead
-    return low.state.names.pop("<value>")
+    value = low.state.names.pop("<value>", UNBOUND)
+    low.catching.go_on()
+    return value.entity if isinstance(value, Maybe) else value

@@ -25,7 +25,7 @@ from srcgraph.frontend.entities import (
     Tup,
 )
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import Dead, chosen, refuse
+from srcgraph.frontend.memory import chosen, refuse
 from srcgraph.frontend.truths import combined, negation, selected
 from srcgraph.infer.objects import compared_fields, is_ordered
 from srcgraph.ir.graph import Apply
@@ -55,11 +55,8 @@ def lazily(low: Lowering, is_and: bool, first: Entity, rest: Callable[[], Entity
 
     def decide() -> Entity:
         b.learn_condition(test, is_and)
-        try:
-            return rest()
-        except Dead:
-            state.dead = True
-            return UNBOUND
+        low.catching.inside(lambda: branching.evaluate(low, rest))
+        return low.state.names.pop("<value>", UNBOUND)
 
     second = low.inside(region, state, decide)
     simple = all(isinstance(n, Apply) and not n.op.ordered for n in region.nodes) and not state.dead

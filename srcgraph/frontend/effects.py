@@ -10,7 +10,8 @@ import gast
 
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import expressions, statements
-from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Text, Tup
+from srcgraph.frontend.catching import KEPT
+from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Text, Tup, Unusable
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Dead, refuse
 from srcgraph.frontend.pythonic import MANY, builtin
@@ -31,7 +32,7 @@ def raise_(low: Lowering, node: gast.Raise) -> None:
     error, args = node.exc, []
     if error is None:
         raise refuse("raise without an exception is not supported", low.loc, 'write raise ValueError("message")')
-    if node.cause is not None and expressions.lower(low, node.cause) != NONE:
+    if node.cause is not None and not _is_caught(low, node.cause) and expressions.lower(low, node.cause) != NONE:
         raise refuse("raise ... from another exception is not supported", low.loc, "write raise ... from None")
     if isinstance(error, gast.Call):
         if error.keywords:
@@ -44,6 +45,12 @@ def raise_(low: Lowering, node: gast.Raise) -> None:
         hint = 'for example: raise ValueError("message")'
         raise refuse("only exceptions can be raised, by their class", low.loc, hint, kind=InferenceError)
     fail(low, known, args)
+
+
+def _is_caught(low: Lowering, node: Any) -> bool:
+    """Whether this is the exception of the handler it stands in, whose chain is not kept."""
+    known = low.state.names.get(node.id) if isinstance(node, gast.Name) else None
+    return isinstance(known, Unusable) and known.why == KEPT
 
 
 def fail(low: Lowering, cls: type[Exception], args: list[Entity]) -> None:
@@ -103,7 +110,7 @@ def assert_(low: Lowering, node: gast.Assert) -> None:
         except Dead:
             low.state.dead = True
 
-    low.inside(*failing, raising)
+    low.inside(*failing, lambda: low.catching.inside(raising))
     live = frozenset(n for n in low.state.names if isinstance(n, str))
     statements.merge(low, test, going, failing, live, node)
 

@@ -3,13 +3,14 @@
 A `tail form` block has `return`, `break` and `continue` only as the last thing a path through the
 function, or through the loop's body, does. What follows an `if` that may leave goes into the branch
 that does not leave; only where both branches may fall through does a flag record what happened. A
-`return` inside a loop leaves the loop first. The result is ordinary Python with the same meaning.
+`return` inside a loop leaves the loop first. The result is ordinary Python with the same meaning, but for
+`try`, see `Guarded`.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gast
@@ -29,14 +30,18 @@ def to_tail_form(function: gast.FunctionDef) -> tuple[gast.FunctionDef, frozense
     return out, frozenset(exits.introduced)
 
 
-def _test_inside(node: Any) -> Any:
-    """A `while` whose test assigns names tests inside its body, where the names stay."""
-    if not isinstance(node, gast.While) or not any(isinstance(n, gast.NamedExpr) for n in gast.walk(node.test)):
+def _test_inside(node: Any, trying: bool) -> Any:
+    """A `while` whose test assigns names, or may raise inside a `try`, tests inside its body."""
+    inside = _MAY_RAISE if trying else gast.NamedExpr
+    if not isinstance(node, gast.While) or not any(isinstance(n, inside) for n in gast.walk(node.test)):
         return node
     leave = [*node.orelse, gast.copy_location(gast.Break(), node.test)]
     test = gast.copy_location(gast.If(node.test, node.body, leave), node.test)
     out = gast.While(_constant(True, node), [test], [])
     return gast.copy_location(out, node)
+
+
+_MAY_RAISE = (gast.NamedExpr, gast.Call, gast.Subscript, gast.Attribute, gast.Div, gast.FloorDiv, gast.Mod, gast.Pow)
 
 
 class _WithoutBlocks(gast.NodeTransformer):
@@ -48,10 +53,28 @@ class _WithoutBlocks(gast.NodeTransformer):
         return [node, *block]
 
 
+class Guarded(gast.Try):
+    """What a `try` becomes: a body, and in ``finalbody`` all that follows it, which asks what happened.
+
+    Attributes
+    ----------
+    raised, handler : str
+        Variables: whether a handler's exception was raised, and the number of the handler. '' if there are none.
+    final : list
+        What has to run if an exception gets out of the body.
+    """
+
+    raised: str
+    handler: str
+    final: Block
+
+
 class _Exits:
     def __init__(self, taken: set[str]):
         self.taken = set(taken)
         self.introduced: set[str] = set()
+        self.trying = 0
+        """How many `try` bodies there are around."""
 
     def new_name(self, hint: str) -> str:
         """A name for a flag or value; the leading underscore says that it is not the user's."""
@@ -71,13 +94,16 @@ class _Exits:
             if isinstance(node, (*_EXITS, gast.Raise)):
                 return [*out, node]
             if isinstance(node, gast.For | gast.While):
-                loop, after = self.loop(_test_inside(node))
+                loop, after = self.loop(_test_inside(node, self.trying > 0))
                 out += loop
                 todo = after + todo
             elif isinstance(node, gast.If):
                 done, more = self.if_(node, todo)
                 out.append(done) if not isinstance(done, list) else out.extend(done)
                 todo = more
+            elif isinstance(node, gast.Try):
+                done, todo = self.try_(node, todo)
+                out += done
             else:
                 out.append(node)
         return out
@@ -96,26 +122,80 @@ class _Exits:
 
     def flagged_if(self, node: gast.If, rest: Block) -> tuple[Block, Block]:
         """Both branches may fall through and one may leave: a flag says which happened."""
-        kinds = leaving_kinds([*node.body, *node.orelse])
-        flag = self.new_name("left")
+        first, then = self.marked([node], node)
+        return first, then(rest)
+
+    def marked(self, block: Block, at: Any) -> tuple[Block, Callable[[Block], Block]]:
+        """A block that records its exits instead of taking them, and what takes them then, or goes on."""
+        kinds = leaving_kinds(block)
+        if not kinds:
+            return self.block(block), lambda rest: rest
+        certain = len(kinds) == 1 and not can_fall(block)
+        flag = "" if certain else self.new_name("left")
         value = self.new_name("result") if gast.Return in kinds else ""
         numbers = {kind: k + 1 for k, kind in enumerate(kinds)}
 
         def mark(leave: Any) -> Block:
-            marks = [_assign(flag, _constant(numbers[type(leave)], leave), leave)]
+            marks = [_assign(flag, _constant(numbers[type(leave)], leave), leave)] if flag else []
             if isinstance(leave, gast.Return):
                 marks.insert(0, _assign(value, leave.value or _constant(None, leave), leave))
-            return marks
+            return marks or [_pass(leave)]
 
-        body = _replace_exits(self.block(node.body), mark)
-        orelse = _replace_exits(self.block(node.orelse), mark)
-        first = [_assign(flag, _constant(0, node), node), _if(node, body, orelse)]
-        then: Block = list(rest)
-        for kind, number in numbers.items():
-            leave = _exit(kind, value, node)
-            test = gast.Compare(_name(flag, node), [gast.Eq()], [_constant(number, node)])
-            then = [gast.copy_location(gast.If(gast.copy_location(test, node), [leave], then), node)]
-        return first, then
+        def then(rest: Block) -> Block:
+            if certain:
+                return [_exit(kinds[0], value, at)]
+            for kind, number in numbers.items():
+                leave = _exit(kind, value, at)
+                test = gast.Compare(_name(flag, at), [gast.Eq()], [_constant(number, at)])
+                rest = [gast.copy_location(gast.If(gast.copy_location(test, at), [leave], list(rest)), at)]
+            return rest
+
+        first = [_assign(flag, _constant(0, at), at)] if flag else []
+        return first + _replace_exits(self.block(block), mark), then
+
+    def try_(self, node: gast.Try, rest: Block) -> tuple[Block, Block]:
+        """The statements a `try` becomes, and what is left to do after it."""
+        if node.finalbody:
+            return self.finally_(node, rest)
+        raised = self.new_name("raised")
+        handler = self.new_name("handler") if len(node.handlers) > 1 else ""
+        self.trying += 1
+        body, then = self.marked(node.body, node)
+        self.trying -= 1
+        if not can_fall(node.body) and not leaving_kinds(node.body):
+            body.append(_assign(raised, _constant(True, node), node))  # there is no other way out
+        handled = list(node.handlers[-1].body)
+        for k in range(len(node.handlers) - 2, -1, -1):
+            test = gast.copy_location(gast.Compare(_name(handler, node), [gast.Eq()], [_constant(k, node)]), node)
+            handled = [gast.copy_location(gast.If(test, list(node.handlers[k].body), handled), node.handlers[k])]
+        asked = gast.copy_location(gast.If(_name(raised, node), handled, then(list(node.orelse))), node)
+        start = [_assign(raised, _constant(False, node), node)]
+        if handler:
+            start.append(_assign(handler, _constant(0, node), node))
+        guarded, rest = self.guarded(node, body, (raised, handler), [asked], rest)
+        return [*start, *guarded], rest
+
+    def finally_(self, node: gast.Try, rest: Block) -> tuple[Block, Block]:
+        """What is in ``finally`` runs before an exit is taken."""
+        inside: Block = [*node.body, *node.orelse]
+        if node.handlers:
+            inside = [gast.copy_location(gast.Try(node.body, node.handlers, node.orelse, []), node)]
+        body, then = self.marked(inside, node)
+        after = then([])
+        return self.guarded(node, body, ("", ""), [*node.finalbody, *after], rest)
+
+    def guarded(
+        self, node: gast.Try, body: Block, flags: tuple[str, str], after: Block, rest: Block
+    ) -> tuple[Block, Block]:
+        """A `Guarded`; the rest is part of what follows if that may leave."""
+        caught = [gast.copy_location(gast.ExceptHandler(h.type, h.name, []), h) for h in node.handlers if flags[0]]
+        out = gast.copy_location(Guarded(body, caught, [], []), node)
+        out.raised, out.handler = flags
+        out.final = [] if flags[0] else list(node.finalbody)
+        if may_leave(after):
+            after, rest = [*after, *rest], []
+        out.finalbody = self.block(after)
+        return [out], rest
 
     def loop(self, node: gast.For | gast.While) -> tuple[Block, Block]:
         """A loop whose body is in tail form and never returns, and what must run after it."""
@@ -174,6 +254,9 @@ def leaving_kinds(block: Sequence[Any], through_loops: bool = False) -> list[typ
                 found[gast.Return] = None
             outer = leaving_kinds(node.orelse, through_loops)
             found.update(dict.fromkeys(outer))
+        elif isinstance(node, gast.Try):
+            for part in (node.body, *(h.body for h in node.handlers), node.orelse, node.finalbody):
+                found.update(dict.fromkeys(leaving_kinds(part, through_loops)))
     return list(found)
 
 
@@ -186,6 +269,10 @@ def can_fall(block: Sequence[Any]) -> bool:
             return False
         if isinstance(node, gast.While) and _is_true(node.test) and gast.Break not in leaving_kinds(node.body):
             return False
+        if isinstance(node, gast.Try):
+            ends = can_fall([*node.body, *node.orelse]) or any(can_fall(h.body) for h in node.handlers)
+            if not ends or not can_fall(node.finalbody):
+                return False
     return True
 
 
@@ -197,6 +284,9 @@ def _replace_exits(block: Block, make: Any) -> Block:
             out += make(node)
         elif isinstance(node, gast.If):
             out.append(_if(node, _replace_exits(node.body, make), _replace_exits(node.orelse, make)))
+        elif isinstance(node, Guarded):
+            node.finalbody = _replace_exits(node.finalbody, make)
+            out.append(node)
         else:
             out.append(node)
     return out

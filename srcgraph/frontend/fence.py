@@ -14,7 +14,7 @@ SUPPORTED: frozenset[type] = frozenset(
         # statements
         gast.FunctionDef, gast.Return, gast.Assign, gast.AugAssign, gast.AnnAssign, gast.For, gast.While,
         gast.If, gast.Expr, gast.Pass, gast.Delete, gast.Break, gast.Continue, gast.Assert, gast.Raise,
-        gast.With, gast.withitem, gast.Nonlocal,
+        gast.With, gast.withitem, gast.Nonlocal, gast.Try, gast.ExceptHandler,
         # expressions
         gast.BoolOp, gast.NamedExpr, gast.BinOp, gast.UnaryOp, gast.Lambda, gast.IfExp, gast.Compare,
         gast.Call, gast.Constant, gast.Attribute, gast.Subscript, gast.Starred, gast.Name, gast.List,
@@ -39,7 +39,6 @@ WHY: dict[type, tuple[str, str]] = {
     gast.AsyncFunctionDef: ("an async function", ""),
     gast.AsyncFor: ("async for", ""),
     gast.AsyncWith: ("async with", ""),
-    gast.Try: ("try", "test the condition first, with an if"),
     gast.Global: ("global", "return the new value, or pass an array and store into it"),
     gast.ClassDef: ("a class defined inside a compiled function", "define it at module level"),
     gast.Import: ("import inside a compiled function", "import at module level"),

@@ -253,7 +253,7 @@ def unrolled(low: Lowering, node: Any, items: Sequence[Entity], over: Entity, fi
     low.assign("<stop>", Const(False))
     k = first
     while k < len(items):
-        if low.state.dead:
+        if low.state.dead or not low.catching.goes_on():
             return
         statements.assign(low, node.target, items[k])
         statements.block(low, node.body)
@@ -285,7 +285,7 @@ MOST = 1000
 def _rest_unless(low: Lowering, node: Any, stop: Value, items: Sequence[Entity], over: Entity, k: int) -> None:
     before = low.state
     sides = [(low.builder.new_region(), before.copy()) for _ in range(2)]
-    low.inside(*sides[1], lambda: unrolled(low, node, items, over, k))
+    low.inside(*sides[1], lambda: low.catching.inside(lambda: unrolled(low, node, items, over, k)))
     for _, state in sides:
         state.names.pop("<stop>", None)
     before.names.pop("<stop>", None)
@@ -423,12 +423,17 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header, strict: 
     begun = state.copy()
 
     def lower_body() -> None:
+        low.catching.begin_iteration()
         if plan is not None:
             with low.at(node.target):
                 statements.assign(low, node.target, plan.item(body.params[0]))
         statements.block(low, node.body)
 
-    low.inside(body, state, lower_body)
+    def iteration() -> None:
+        low.catching.inside(lower_body)
+        low.catching.end_iteration()
+
+    low.inside(body, state, iteration)
     low.state = before
     return Walk(regions, params, entities, begun, state, test)
 

@@ -17,6 +17,7 @@ import numpy as np
 from srcgraph.errors import ArgumentError, InferenceError, Loc, Problem, ShapeError, SrcgraphError, UnsupportedError
 from srcgraph.frontend import branching, choices, contents, expressions, lists, objects, statements
 from srcgraph.frontend.boxes import held, rebind
+from srcgraph.frontend.catching import Catching
 from srcgraph.frontend.entities import (
     ALREADY,
     NONE,
@@ -96,6 +97,7 @@ class Lowering:
         self.place = place
         self.builder = Builder(name)
         self.state = State()
+        self.catching = Catching(self)
         self.around: list[State] = []
         """The states of the regions around the one being lowered."""
         self.scope: Scope = analyse(code.node)
@@ -413,16 +415,23 @@ class Lowering:
 
     def body(self) -> Entity:
         """Lower the whole function and return what it returns."""
+        self.run()
+        return self.returned()
+
+    def run(self) -> None:
+        """Lower the whole function."""
         node = self.code.node
-        if isinstance(node, gast.Lambda):
-            result: list[Entity] = []
-            with self.recovering([]), self.at(node.body):
-                try:
-                    result.append(expressions.lower(self, node.body))
-                except Dead:
-                    self.state.dead = True
-            return result[0] if result else Unusable(ALREADY)
-        statements.block(self, node.body)
+        if not isinstance(node, gast.Lambda):
+            statements.block(self, node.body)
+            return
+        with self.recovering(["<return>"]), self.at(node.body):
+            try:
+                self.assign("<return>", expressions.lower(self, node.body))
+            except Dead:
+                self.state.dead = True
+
+    def returned(self) -> Entity:
+        """What the function returns."""
         returned = self.state.names.get("<return>", NONE)
         return NONE if isinstance(returned, Maybe) and returned.entity == NONE else returned
 

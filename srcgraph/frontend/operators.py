@@ -122,7 +122,8 @@ def power(low: Lowering, x: Value, y: Value, hint: str) -> Entity:
 def _check_power_overflow(low: Lowering, x: Value, y: Value, out: Value) -> None:
     """Python's floats raise where a power of finite numbers is too large."""
     exponent = known_int(low, y)
-    if exponent is not None and abs(exponent) <= 3:  # squares and the like: kept as plain as the user wrote them
+    plain = exponent is not None and abs(exponent) <= 3  # squares and the like: as the user wrote them, outside of try
+    if plain and not low.catching.active:
         return
     finite = OPS["logical_and"](OPS["isfinite"](x), OPS["isfinite"](low.builder.cast(y, FLOAT, weak=True)))
     bad = OPS["logical_and"](OPS["isinf"](out), finite)

@@ -160,12 +160,14 @@ class _Liveness:
 
     def __init__(self, scope: Scope):
         self.scope = scope
+        self.kept: Names = scope.captured
+        """Live everywhere: what nested functions see, and what handlers around may need."""
 
     def block(self, statements: Sequence[Any], after: Names, loop: Names) -> Names:
         """Names live before ``statements``; ``loop`` are those live where break and continue go."""
         live = after
         for node in reversed(statements):
-            live = self.statement(node, live, loop) | self.scope.captured
+            live = self.statement(node, live, loop) | self.kept
         return live
 
     def statement(self, node: Any, live: Names, loop: Names) -> Names:
@@ -184,7 +186,18 @@ class _Liveness:
                 return NOTHING
             case gast.Break() | gast.Continue():
                 return loop
+            case gast.Try():
+                return self.try_(node, live, loop)
         return (live - _killed(node)) | reads(node)
+
+    def try_(self, node: Any, live: Names, loop: Names) -> Names:
+        """An exception goes from anywhere in the body to what follows."""
+        after = self.block(node.finalbody, live, loop)
+        before, self.kept = self.kept, self.kept | after
+        live = self.block(node.body, after, loop)
+        self.kept = before
+        self.scope.after[id(node)] = after.union(*map(reads, node.body))
+        return live
 
     def loop(self, node: Any, after: Names, test: Names, target: Names) -> Names:
         self.scope.after[id(node)] = after

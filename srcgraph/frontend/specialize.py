@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from srcgraph.errors import Loc, raise_all
 from srcgraph.frontend import contents
 from srcgraph.frontend.boxes import held, rebind
+from srcgraph.frontend.catching import Caught
 from srcgraph.frontend.entities import (
     Box,
     Cell,
@@ -121,7 +123,7 @@ def lower_entry(
         A number has to be made part of the signature.
     """
     session = Session(lower_callee, static, code)
-    key = (code, tuple(args.items()), (), sizes_of(args.values()))
+    key = (code, tuple(args.items()), ((), None), sizes_of(args.values()))
 
     def lower() -> Summary:
         entry = Entry.PRIVATE if private else Entry.VISIBLE
@@ -146,6 +148,7 @@ def _lower(
     entry: Entry = Entry.NONE,
     place: Loc | None = None,
     apart: bool = False,
+    caught: Caught | None = None,
 ) -> Summary:
     low = Lowering(session, code, name, called=len(session.active) > 1, place=place)
     low.builder.reserve(sizes_of([*args.values(), *captured.values()]))  # integers come first and must not take them
@@ -154,7 +157,7 @@ def _lower(
             low.assign(key, parameter(low, skeleton, key, ("argument", key), visible=entry is not Entry.PRIVATE))
         for key, skeleton in captured.items():
             low.outer[key] = box_parameter(low, skeleton, key, None, visible=True)
-        result = low.body()
+        result = low.body() if caught is None else low.catching.called(caught)
         low.loc = place or low.returned_at or node_loc(code.node, code.file)
         described = Description(low, [], entry, apart or entry is Entry.NONE)
         template = Never() if low.state.dead else described.of(result)
@@ -194,7 +197,8 @@ def lower_callee(low: Lowering, code: FunctionCode, args: dict[str, Entity], cap
     skeletons = {k: given.skeleton(e) for k, e in args.items()}
     inner = {k: given.box(b) for k, b in captured.items()}
     place = low.place or (low.loc if code.is_library else None)
-    key = (code, tuple(skeletons.items()), tuple(inner.items()), given.not_one(), place)
+    caught = low.catching.caught()
+    key = (code, tuple(skeletons.items()), (tuple(inner.items()), caught), given.not_one(), place)
     literal_no_more(low, code, skeletons)
     summary = session.summaries.get(key)
     if summary is None and (summary := assumed_summary(low, key)) is not None:
@@ -203,7 +207,8 @@ def lower_callee(low: Lowering, code: FunctionCode, args: dict[str, Entity], cap
         name = session.graph_name(code.name)
         known = len(session.problems)
         try:
-            summary = summarised(session, key, name, lambda: _lower(session, code, skeletons, inner, name, place=place))
+            lower = partial(_lower, session, code, skeletons, inner, name, place=place, caught=caught)
+            summary = summarised(session, key, name, lower)
         except NeedStatic as need:
             raise _at_call(low, need, args) from None
         except Passed as needed:
@@ -243,7 +248,7 @@ def _call(low: Lowering, summary: Summary, given: Arguments) -> Entity:
     _refuse_twins(low, summary, given)
     for box, content in boxes:
         rebind(low, box, content)
-    return result
+    return low.catching.result(result)
 
 
 def _at_call(low: Lowering, need: NeedStatic, args: dict[str, Entity]) -> Exception:

@@ -22,6 +22,7 @@ from srcgraph.frontend import (
     objects,
     operators,
 )
+from srcgraph.frontend.catching import HANDLER, RAISED
 from srcgraph.frontend.closures import captured
 from srcgraph.frontend.entities import (
     NONE,
@@ -38,6 +39,7 @@ from srcgraph.frontend.entities import (
     Tup,
     Unusable,
 )
+from srcgraph.frontend.exits import Guarded
 from srcgraph.frontend.join import Joiner
 from srcgraph.frontend.memory import Dead, Refusal, content, ref_type, refuse, write
 from srcgraph.frontend.scope import assigned
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 def block(low: Lowering, statements: Sequence[Any]) -> None:
     """Lower statements in order; stops where the path certainly ends."""
     for node in statements:
-        if low.state.dead:
+        if low.state.dead or not low.catching.goes_on():
             return
         targets = sorted(assigned([node])) + ["<return>"] * isinstance(node, gast.Return)
         with low.at(node), low.recovering(targets):
@@ -61,6 +63,8 @@ def block(low: Lowering, statements: Sequence[Any]) -> None:
                 statement(low, node)
             except Dead:
                 low.state.dead = True
+        if isinstance(node, gast.Raise):
+            low.state.dead = True
 
 
 def statement(low: Lowering, node: Any) -> None:
@@ -98,6 +102,8 @@ def statement(low: Lowering, node: Any) -> None:
         case gast.Delete(targets=targets):
             for target in targets:
                 delete(low, target)
+        case Guarded():
+            low.catching.statement(node)
         case gast.With(items=items):
             for item in items:
                 enter(low, item)
@@ -328,7 +334,7 @@ def if_(low: Lowering, node: gast.If) -> None:
 
         def run(statements: Sequence[Any] = statements, holds: bool = holds) -> None:
             low.builder.learn_condition(test, holds)
-            block(low, statements)
+            low.catching.inside(lambda: block(low, statements))
 
         low.inside(region, state, run)
         sides.append((region, state))
@@ -379,7 +385,7 @@ def merge(
         low.state.names[key] = make(outs)
 
 
-INTERNAL = frozenset({"<return>", "<stop>", "<value>"})
+INTERNAL = frozenset({"<return>", "<stop>", "<value>", RAISED, HANDLER})
 """Names of the compiler's own, needed after every branch."""
 
 

@@ -31,6 +31,14 @@ def exception(name: str) -> type[Exception]:
     return found
 
 
+_LIMITS = ("64 bits", "float does not fit", "is a float in Python", "is complex", "is not supported")
+
+
+def is_limit(message: object) -> bool:
+    """Whether an exception says what compiled code cannot do, where Python goes on: no handler is meant for it."""
+    return isinstance(message, str) and any(text in message for text in _LIMITS)
+
+
 def is_known(name: str) -> bool:
     """Whether compiled code can make it: it is Python's own, or NumPy's."""
     return name not in _OWN

@@ -114,6 +114,8 @@ class Op:
         ``learn(out, *inputs)``: expressions of sizes known to be nonnegative once the node has run.
     unchecked : callable or None
         For check ops: graph code that gives the same result without raising.
+    holds : callable or None
+        For check ops: graph code of the condition under which it does not raise.
     commutative, linear, heavy : bool
         Operands may swap; the derivative needs no primal value; never recomputed in the reverse sweep.
     helpers : str
@@ -144,6 +146,7 @@ class Op:
     simplify: Callable[..., Any] | None = None
     learn: Callable[..., Any] | None = None
     unchecked: Callable[..., Any] | None = None
+    holds: Callable[..., Any] | None = None
     commutative: bool = False
     linear: bool = False
     heavy: bool = False

@@ -6,7 +6,7 @@ node, so common subexpressions cannot arise; integers known to be equal are one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -55,6 +55,8 @@ class StraightBuilder:
         self.regions = [Region()]
         self.origin = NOWHERE
         self.sizes_not_one: set[str] = set()
+        self.on_check: Callable[[Op, tuple[Value, ...], dict[str, Any]], Any] | None = None
+        """Asked before a check is appended; it may make something else of it, see `srcgraph.frontend.catching`."""
         self.foreign: dict[str, Value] = {}
         """Integers of regions not open here that may be read all the same: the forward sweep's."""
         self._symbols: dict[str, int] = {}
@@ -267,6 +269,10 @@ class StraightBuilder:
             return simpler
         key = None if op.fresh or op.kind == "effect" else _merge_key(op, inputs, attrs)
         found = self._merged(key)
+        if found is None and op.kind == "check" and self.on_check is not None:
+            made = self.on_check(op, inputs, attrs)
+            if made is not None:
+                return made
         if found is None:
             found = self._append(op, inputs, attrs, name, key)
         return found[0] if len(found) == 1 else found

@@ -8,6 +8,7 @@ inline    called graphs in place of their calls
 dce       drop nodes, branch outputs and loop carries that nothing needs
 settle    carries that never change, and branches that agree, become plain values
 simplify  replay: literals fold, equal nodes merge, decided branches and loops go
+thread    branches on one condition that follow each other become one
 licm      move what is the same on every trip out of its loop
 ad        reverse-mode derivatives
 """

@@ -7,10 +7,12 @@ from srcgraph.opt.licm import licm
 from srcgraph.opt.passes import Pass
 from srcgraph.opt.settle import settle
 from srcgraph.opt.simplify import simplify
+from srcgraph.opt.thread import thread
 
 PRIMAL = (
     Pass("dce", dce),
     Pass("settle", settle),
+    Pass("thread", thread),
     Pass("simplify", simplify),
     Pass("licm", licm),
     Pass("dce", dce),

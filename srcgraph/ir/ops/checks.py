@@ -15,8 +15,8 @@ from srcgraph.ir.dims import Dim
 from srcgraph.ir.exceptions import exception
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Check, current_builder, define
-from srcgraph.ir.ops.compare import equal, where
-from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.ops.compare import equal, greater_equal, less, logical_and, logical_or, not_equal, where
+from srcgraph.ir.ops.vector import literal, neg
 from srcgraph.ir.text import arguments, formatted
 from srcgraph.ir.types import PY_BOOL, ScalarType, Type
 
@@ -59,6 +59,11 @@ def _in_range(out: Value, i: Value, n: Value) -> list[Dim]:
     return [out.type.value, n.type.value - 1 - out.type.value]
 
 
+def _is_inside(i: Value, n: Value) -> Value:
+    """Whether an index, counted from the front or the back, is in range."""
+    return logical_and(greater_equal(i, neg(n)), less(i, n))
+
+
 wrap_index = define(
     name="wrap_index",
     doc="``i + n`` for a negative ``i``, else ``i``: an index counted from the front.",
@@ -77,6 +82,7 @@ check_index = define(
     simplify=_proved_index,
     learn=_in_range,
     unchecked=lambda i, n, *, axis: wrap_index(i, n),
+    holds=lambda i, n, *, axis: _is_inside(i, n),
 )  # fmt: skip
 check_upper = define(
     name="check_upper",
@@ -90,6 +96,7 @@ check_upper = define(
     ),
     learn=_in_range,
     unchecked=lambda i, n, *, axis: i,
+    holds=lambda i, n, *, axis: less(i, n),
 )
 
 
@@ -123,6 +130,7 @@ check_item = define(
     simplify=_proved_item,
     learn=_in_range,
     unchecked=lambda i, n, *, message: wrap_index(i, n),
+    holds=lambda i, n, *, message: _is_inside(i, n),
 )
 check_item_upper = define(
     name="check_item_upper",
@@ -136,6 +144,7 @@ check_item_upper = define(
     ),
     learn=_in_range,
     unchecked=lambda i, n, *, message: i,
+    holds=lambda i, n, *, message: less(i, n),
 )
 
 
@@ -156,6 +165,12 @@ def _stretched_type(x: ScalarType, y: ScalarType, *, of: str) -> ScalarType:
     return ScalarType(np.dtype(np.int64), True, known)
 
 
+def _stretched_unchecked(x: Value, y: Value, *, of: str) -> Value:
+    if of:
+        return x if of == "first" else y
+    return where(equal(x, 1), y, x)
+
+
 _MISMATCH = "operands could not be broadcast together: lengths {x} and {y}"
 same_size = define(
     name="same_size",
@@ -167,6 +182,7 @@ same_size = define(
     simplify=lambda builder, inputs, attrs: inputs[0] if inputs[0].type.value == inputs[1].type.value else None,
     learn=lambda out, x, y: [x.type.value - y.type.value, y.type.value - x.type.value],
     unchecked=lambda x, y: x,
+    holds=lambda x, y: equal(x, y),
 )
 equal_size = define(
     name="equal_size",
@@ -178,6 +194,7 @@ equal_size = define(
     simplify=same_size.simplify,
     learn=same_size.learn,
     unchecked=lambda x, y, **attrs: x,
+    holds=lambda x, y, **attrs: equal(x, y),
 )
 broadcast_size = define(
     name="broadcast_size",
@@ -188,7 +205,8 @@ broadcast_size = define(
     check=Check("x != y and x != 1 and y != 1", "ValueError", _MISMATCH, "y if x == 1 else x"),
     simplify=lambda builder, inputs, attrs: inputs[0] if inputs[0].type.value == inputs[1].type.value else None,
     learn=lambda out, x, y: [out.type.value],
-    unchecked=lambda x, y, *, of: where(equal(x, 1), y, x),
+    unchecked=_stretched_unchecked,
+    holds=lambda x, y, *, of: logical_or(equal(x, y), logical_or(equal(x, 1), equal(y, 1))),
 )
 
 
@@ -207,6 +225,7 @@ check_fits = define(
     check=Check("x != 1 and x != y", "ValueError", "could not broadcast input array from length {x} into length {y}"),
     simplify=lambda builder, inputs, attrs: inputs[0] if inputs[0].type.value in (inputs[1].type.value, 1) else None,
     unchecked=lambda x, y: x,
+    holds=lambda x, y: logical_or(equal(x, 1), equal(x, y)),
 )
 
 
@@ -240,6 +259,7 @@ check_nonzero = define(
     simplify=_proved_nonzero,
     learn=_learned_nonzero,
     unchecked=lambda x, *, message: x,
+    holds=lambda x, *, message: not_equal(x, 0),
 )
 
 
@@ -273,4 +293,5 @@ check_that = define(
     check=Check("not x", "{error}", "{message}"),
     simplify=_proved_that,
     unchecked=lambda ok, *values, **attrs: ok,
+    holds=lambda ok, *values, **attrs: ok,
 )

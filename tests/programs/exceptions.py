@@ -1,0 +1,349 @@
+"""Exceptions that are caught: what is done where Python would have raised."""
+
+import math
+
+import numpy as np
+
+
+def quotient_or_zero(a, c, flag):
+    try:
+        return a / (c + 0.4)
+    except ZeroDivisionError:
+        return -1.0
+
+
+def nothing_raised(x, n):
+    """No handler can be reached: the statement is gone."""
+    done = 0
+    try:
+        y = np.exp(x) * n
+    except Exception as error:
+        print("this cannot be", error)
+        raise
+    else:
+        done += 1
+    finally:
+        done += 10
+    return y, done
+
+
+def item_or_default(x, n):
+    try:
+        y = x[n]
+    except IndexError:
+        y = np.float64(-1.0)
+    else:
+        y *= 2.0
+    return y
+
+
+def which_of_two(a, c, n):
+    total = 0.0
+    try:
+        total += math.log(n - 1.0)
+        total += a / (n - 2)
+    except ValueError:
+        total -= 100.0
+    except (ZeroDivisionError, IndexError):
+        total -= 10.0 * c
+    return total
+
+
+def leave_a_loop(x, n):
+    """The exception ends the loop; what was stored before it stays."""
+    done = -1
+    try:
+        for k in range(n):
+            done = k
+            if x[k] > 1.3:
+                raise ValueError("too big")
+            x[k] = 1.0 / x[k] if k else math.sqrt(x[k])
+    except (IndexError, ValueError):
+        return -done
+    return done
+
+
+def skip_bad_ones(s, n):
+    out = np.zeros(len(s))
+    bad = 0
+    for i in range(len(s)):
+        try:
+            out[i] = math.log(s[i]) * n
+        except ValueError:
+            bad += 1
+            continue
+        finally:
+            bad += 10
+    return out, bad
+
+
+def newton_with_restart(a, n):
+    x = 0.0
+    steps = 0
+    for _ in range(n):
+        steps += 1
+        try:
+            step = (x * x - a) / (2 * x)
+        except ZeroDivisionError:
+            x = x + 0.5
+            continue
+        x -= step
+        if abs(step) < 1e-10:
+            break
+    return x, steps
+
+
+def inner_and_outer(a, c, n):
+    r = 0.0
+    try:
+        r += 1.0
+        try:
+            r += a / (n - 1)
+            r += math.sqrt(c + n)
+        except ZeroDivisionError:
+            r += 100.0
+            r += a / (c + 0.4)
+        else:
+            r += 1000.0
+        r += math.log(n - 1.5)
+    except (ValueError, ZeroDivisionError):
+        r = -r
+    finally:
+        r *= 2.0
+    return r
+
+
+def jitter_until_it_works(q, n):
+    jitter = 0.0
+    for _ in range(6):
+        try:
+            factor = np.linalg.cholesky(q @ q.T - 0.01 * n * np.eye(len(q)) + jitter * np.eye(len(q)))
+            break
+        except np.linalg.LinAlgError:
+            jitter = 10.0 * jitter + 1e-2
+    else:
+        raise RuntimeError("not positive definite")
+    return factor, jitter
+
+
+def other_exception(a, n):
+    try:
+        return math.log(a * (n - 1))
+    except ValueError as error:
+        raise ArithmeticError(f"no logarithm for n = {n}") from error
+
+
+def key_or_default(a, n):
+    known = {"slow": 1.0, "fast": 2.0}
+    try:
+        rate = known["medium"]
+    except KeyError:
+        rate = 0.5 * n
+    return a * rate
+
+
+def stored_before(x, n):
+    """What the body did before the exception is seen by the handler."""
+    try:
+        x[0] += 1.0
+        x[n] += 1.0
+        x[1] += 1.0
+    except IndexError:
+        x[-1] = 99.0
+    return np.sum(x)
+
+
+def unbound_after(a, n):
+    try:
+        y = a / (n - 1)
+        z = y + 1.0
+    except ZeroDivisionError:
+        pass
+    return z
+
+
+def until_it_raises(x, a):
+    i = 0
+    try:
+        while True:
+            x[i] /= a
+            i += 1
+    except IndexError:
+        return i
+
+
+def raising_test(x, n):
+    i = 0
+    try:
+        while x[i] < 0.5 + n:
+            i += 1
+    except IndexError:
+        i = -i
+    return i
+
+
+class Unsuitable(ValueError):
+    pass
+
+
+def own_class(a, n):
+    try:
+        if n > 2:
+            raise Unsuitable("big")
+        if n > 1:
+            raise KeyError(n)
+        y = a
+    except KeyError:
+        y = 2.0 * a
+    except ValueError:
+        y = 3.0 * a
+    return y
+
+
+def finally_before_return(x, n):
+    try:
+        return 1.0 / (n - 1)
+    except ZeroDivisionError:
+        return 0.0
+    finally:
+        x[:1] = 5.0
+
+
+def over_a_tuple(a, n):
+    r = 0.0
+    try:
+        for d in (a, n - 1.0, 2.0):
+            r += 1.0 / d
+    except ZeroDivisionError:
+        r -= 9.0
+    return r, d
+
+
+def different_lengths(x, m):
+    try:
+        return x + m[:2, 0]
+    except ValueError:
+        return np.zeros(1)
+
+
+def list_until_zero(a, n):
+    out = []
+    try:
+        for k in range(n):
+            out.append(a / (2 - k))
+    except ZeroDivisionError:
+        out.append(-a)
+    return np.array(out)
+
+
+def asserted(c, n):
+    try:
+        assert c + n > 0.5, f"{c} is too small"
+        return math.sqrt(c + n)
+    except AssertionError:
+        return c * c
+
+
+def _risky(x, i, a):
+    x[0] = 0.5 * a
+    if i > 4:
+        raise KeyError("i")
+    for k in range(2):
+        if k > 0 and i > 1:
+            x[1] = x[i + k]
+    return 1.0 / (a - 0.7)
+
+
+def raised_in_a_function(x, n, a):
+    """What the function did to the array before it raised is seen."""
+    try:
+        y = _risky(x, n, a + (n % 2))
+        y += 1.0
+    except ZeroDivisionError:
+        return -1.0, np.sum(x)
+    except (IndexError, KeyError):
+        return -2.0, np.sum(x)
+    return y, np.sum(x)
+
+
+def function_between_two(x, n, a):
+    r = 0.0
+    try:
+        try:
+            y = _risky(x, n, a + (n % 2))
+            y += 1.0
+        except IndexError:
+            y = -3.0
+            r += 1.0
+        r += 10.0
+    except ZeroDivisionError:
+        r += 100.0
+        y = 0.0
+    except KeyError:
+        y = 1.0
+        r += 1000.0
+    return y, r
+
+
+def comprehension_raises(a, n):
+    try:
+        return sum([a / (k - 2.0) for k in range(n)], 0.0)
+    except ZeroDivisionError:
+        return -1.0
+
+
+def factorial_or_zero(n, k):
+    try:
+        return math.factorial(n - 1) + math.comb(k, n)
+    except ValueError:
+        return 0
+
+
+def lambda_raises(a, n):
+    root = lambda v: math.sqrt(v)  # noqa: E731
+    try:
+        return root(a) + root(a - n)
+    except ValueError:
+        return 0.5 * a
+
+
+class _Model:
+    def __init__(self, least):
+        self.least = least
+        self.bad = 0
+
+    def log(self, v):
+        if v < self.least:
+            self.bad += 1
+            raise ValueError(f"{v} is too small")
+        return math.log(v)
+
+
+def method_raises(a, b, c):
+    """The object that the method changed before it raised stays changed."""
+    model = _Model(0.5)
+    total = 0.0
+    for v in (a, c, 2.0 * b, -1.0):
+        try:
+            total += model.log(v)
+        except ValueError:
+            total -= 1.0
+    return total, model.bad
+
+
+def part_of_an_expression(a, n):
+    try:
+        r = 1.0 / (n - 1) if n < 5 else math.sqrt(-a)
+        large = a > 0.0 and 1.0 / n > 0.4
+    except ArithmeticError:
+        return 7.0, False
+    except ValueError:
+        return 8.0, True
+    return r, large
+
+
+def solve_or_least_squares(q, x):
+    try:
+        return np.linalg.solve(q - q[0], x)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(q - q[0], x, rcond=None)[0]
