@@ -340,7 +340,7 @@ def call_math(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict
         if not isinstance(value.type, ScalarType):
             value = low.builder.scalar(value)
         values.append(value)
-    return low.entity(rule.build(low.builder, values), hint)
+    return low.entity(rule.build(low.builder, values, low.session.raises), hint)
 
 
 # -- the user's own functions ---------------------------------------------------------------------

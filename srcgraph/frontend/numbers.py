@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from srcgraph.frontend.entities import NONE, Array, Const, Entity, Iteration, Sc
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.pythonic import MANY, builtin, int_, scalar_value
+from srcgraph.frontend.resolve import check_range
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, OPS
 from srcgraph.ir.types import FLOAT, INT, ArrayType
@@ -66,7 +68,6 @@ def _folded(function: Any, written: Any, neutral: int) -> None:
 _integers(math.isqrt, arithmetic.isqrt, 1)
 _integers(math.factorial, arithmetic.factorial, 1)
 _integers(math.comb, arithmetic.comb, 2)
-_floats(math.remainder, arithmetic.remainder, 2)
 _floats(math.modf, arithmetic.modf, 1)
 _floats(math.frexp, arithmetic.frexp, 1)
 _folded(math.gcd, arithmetic.gcd, 0)
@@ -79,9 +80,29 @@ def perm(low: Lowering, n: Entity, k: Entity = NONE) -> Entity:
     return lists.own(low, arithmetic.perm, n, n if k == NONE else integer(low, k, "math.perm()"))
 
 
+@builtin(math.remainder, 2, 2)
+def remainder(low: Lowering, x: Entity, y: Entity) -> Entity:
+    x, y = real(low, x, "math.remainder()"), real(low, y, "math.remainder()")
+    if low.session.raises:
+        unknown = OPS["logical_or"](OPS["isnan"](x.value), OPS["isnan"](y.value))
+        outside = OPS["logical_or"](OPS["isinf"](x.value), OPS["equal"](y.value, 0.0))
+        fine = OPS["logical_or"](unknown, OPS["logical_not"](outside))
+        low.builder.call_named("check_that", fine, error="ValueError", message="math domain error")
+    return lists.own(low, arithmetic.remainder, x, y)
+
+
 @builtin(math.ldexp, 2, 2)
 def ldexp(low: Lowering, x: Entity, i: Entity) -> Entity:
-    return lists.own(low, arithmetic.ldexp, real(low, x, "math.ldexp()"), integer(low, i, "math.ldexp()"))
+    x = real(low, x, "math.ldexp()")
+    out = lists.own(low, arithmetic.ldexp, x, integer(low, i, "math.ldexp()"))
+    return _in_range(low, out, [x.value])
+
+
+def _in_range(low: Lowering, out: Entity, operands: Sequence[Value]) -> Entity:
+    """A result that Python does not give if it is infinite and the operands are not."""
+    if low.session.raises:
+        check_range(low.builder, low.value(out), operands)
+    return out
 
 
 @builtin(math.isclose, 2, 2, "rel_tol abs_tol")
@@ -115,13 +136,11 @@ def hypot(low: Lowering, *xs: Entity) -> Entity:
 
 def _hypot(low: Lowering, xs: list[Entity], what: str) -> Entity:
     values = [real(low, x, what).value for x in xs]
-    if len(values) != 2:
-        return lists.own(low, arithmetic.hypot, Tup(tuple(Scalar(v) for v in values))) if values else Const(0.0)
-    out = OPS["hypot"](*values)
-    finite = OPS["logical_and"](*(OPS["isfinite"](v) for v in values))
-    bad = OPS["logical_and"](OPS["isinf"](out), finite)
-    low.builder.call_named("check_that", OPS["logical_not"](bad), error="OverflowError", message="math range error")
-    return Scalar(out)
+    if not values:
+        return Const(0.0)
+    if len(values) == 2:
+        return _in_range(low, Scalar(OPS["hypot"](*values)), values)
+    return _in_range(low, lists.own(low, arithmetic.hypot, Tup(tuple(Scalar(v) for v in values))), values)
 
 
 @builtin(builtins.round, 1, 2, "ndigits")

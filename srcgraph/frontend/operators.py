@@ -60,7 +60,7 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
     a, b = low.value(x, "the left operand"), low.value(y, "the right operand")
     if op == "matmul":
         return low.entity(linalg.product(a, b), hint)
-    if op in ("div", "floordiv", "mod") and is_python_number(a) and is_python_number(b):
+    if op in ("div", "floordiv", "mod") and is_python_number(a) and is_python_number(b) and low.session.raises:
         b = OPS["check_nonzero"](b, message="division by zero")
     if op == "power":
         return power(low, a, b, hint)
@@ -114,7 +114,7 @@ def power(low: Lowering, x: Value, y: Value, hint: str) -> Entity:
     if isinstance(x.type, ArrayType) and x.type.dtype == BOOL and is_python_number(y) and known_int(low, y) == 2:
         return low.entity(OPS["square"](x), hint)  # as NumPy: its dtype is not that of other powers
     out = b.call(OPS["power"], (x, y), {}, name=hint)
-    if python and not integers and out.type.dtype.kind == "f":
+    if python and not integers and out.type.dtype.kind == "f" and low.session.raises:
         _check_power_overflow(low, x, y, out)
     return low.entity(out, hint)
 
@@ -141,7 +141,7 @@ def check_power(low: Lowering, x: Value, y: Value) -> None:
             message = "an integer to a negative power is a float in Python: write a float base, 2.0 ** n"
             b.call_named("check_that", fine, error="ValueError", message=message)
         return
-    if y.type.dtype.kind == "c":
+    if y.type.dtype.kind == "c" or not low.session.raises:
         return
     negative = OPS["less"](y, 0)
     if y.type.dtype.kind == "f" and literal(b, y) is None:

@@ -47,6 +47,8 @@ class MathRule:
         Builds the condition under which Python does not raise ValueError.
     overflows : bool
         Whether an infinite result of finite operands raises OverflowError.
+    divisor : callable or None
+        Builds what raises ZeroDivisionError if it is zero.
     result : numpy.dtype
         Of the Python number returned.
     """
@@ -56,19 +58,33 @@ class MathRule:
     overflows: bool = False
     result: np.dtype = FLOAT
     numpy_name: str = ""
+    divisor: Callable[..., Value | None] | None = None
 
-    def build(self, b: Builder, values: Sequence[Value]) -> Value:
+    def build(self, b: Builder, values: Sequence[Value], raises: bool = True) -> Value:
+        """The result, a Python number; without ``raises`` it is inf or NaN where Python raises."""
         x = [b.cast(v, FLOAT, weak=True) for v in values]
+        if raises:
+            self._check_operands(b, x)
+        out = self.op(*x)
+        if raises and self.overflows:
+            check_range(b, out, x)
+        return b.cast(out, self.result, weak=True)
+
+    def _check_operands(self, b: Builder, x: Sequence[Value]) -> None:
         if self.fine is not None:
             b.call_named("check_that", self.fine(*x), error="ValueError", message="math domain error")
-        out = self.op(*x)
-        if self.overflows:
-            finite = OPS["isfinite"](x[0])
-            for other in x[1:]:
-                finite = OPS["logical_and"](finite, OPS["isfinite"](other))
-            bad = OPS["logical_and"](OPS["isinf"](out), finite)
-            b.call_named("check_that", OPS["logical_not"](bad), error="OverflowError", message="math range error")
-        return b.cast(out, self.result, weak=True)
+        divisor = self.divisor(*x) if self.divisor is not None else None
+        if divisor is not None:
+            OPS["check_nonzero"](divisor, message="division by zero")
+
+
+def check_range(b: Builder, out: Value, operands: Sequence[Value]) -> None:
+    """Python's functions raise where the result of finite numbers is too large."""
+    finite = OPS["isfinite"](operands[0])
+    for other in operands[1:]:
+        finite = OPS["logical_and"](finite, OPS["isfinite"](other))
+    bad = OPS["logical_and"](OPS["isinf"](out), finite)
+    b.call_named("check_that", OPS["logical_not"](bad), error="OverflowError", message="math range error")
 
 
 def _not(test: Callable[..., Value]) -> Callable[..., Value]:
@@ -116,8 +132,11 @@ def _rounded(name: str) -> MathRule:
 def _log(x: Value, base: Value | None = None) -> Value:
     if base is None:
         return OPS["log"](x)
-    below = OPS["check_nonzero"](OPS["log"](base), message="division by zero")
-    return OPS["div"](OPS["log"](x), below)
+    return OPS["div"](OPS["log"](x), OPS["log"](base))
+
+
+def _log_divisor(x: Value, base: Value | None = None) -> Value | None:
+    return None if base is None else OPS["log"](base)
 
 
 def _pow_fails(x: Value, y: Value) -> Value:
@@ -154,7 +173,7 @@ MATH: dict[Any, MathRule] = {
     math.exp: _rule("exp", overflows=True),
     math.exp2: _rule("exp2", overflows=True),
     math.expm1: _rule("expm1", overflows=True),
-    math.log: MathRule(_log, _not(_log_fails)),
+    math.log: MathRule(_log, _not(_log_fails), divisor=_log_divisor),
     math.log2: _rule("log2", _at_most(0.0)),
     math.log10: _rule("log10", _at_most(0.0)),
     math.log1p: _rule("log1p", _at_most(-1.0)),

@@ -150,6 +150,8 @@ class Session:
     lower_callee: Callable[..., Any]
     static: frozenset[Any] = frozenset()
     entry: FunctionCode | None = None
+    raises: bool = True
+    """Whether arithmetic of Python's numbers raises as Python's does; else it goes on with inf and NaN."""
     graphs: dict[str, Graph] = field(default_factory=dict)
     summaries: dict[Any, Any] = field(default_factory=dict)
     active: list[Any] = field(default_factory=list)

@@ -101,7 +101,11 @@ class Lowered:
 
 
 def lower_entry(
-    code: FunctionCode, args: dict[str, Skeleton], static: frozenset[Any] = frozenset(), private: bool = False
+    code: FunctionCode,
+    args: dict[str, Skeleton],
+    static: frozenset[Any] = frozenset(),
+    private: bool = False,
+    raises: bool = True,
 ) -> Lowered:
     """Lower a function for a signature.
 
@@ -114,6 +118,8 @@ def lower_entry(
         Globals whose numbers are compiled in.
     private : bool
         Whether the arguments' arrays are copies that the caller never sees.
+    raises : bool
+        Whether arithmetic of Python's numbers raises as Python's does.
 
     Raises
     ------
@@ -122,7 +128,7 @@ def lower_entry(
     NeedStatic
         A number has to be made part of the signature.
     """
-    session = Session(lower_callee, static, code)
+    session = Session(lower_callee, static, code, raises)
     key = (code, tuple(args.items()), ((), None), sizes_of(args.values()))
 
     def lower() -> Summary:

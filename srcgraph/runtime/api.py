@@ -35,6 +35,8 @@ class Compiled:
         What to make of it before compiling, first applied first; none for the function itself.
     source : str, optional
         The function's source, where it cannot be found.
+    error_model : str
+        See `compile`.
 
     Attributes
     ----------
@@ -42,10 +44,17 @@ class Compiled:
         The original function.
     """
 
-    def __init__(self, function: types.FunctionType, transforms: Sequence[Transform] = (), source: str | None = None):
+    def __init__(
+        self,
+        function: types.FunctionType,
+        transforms: Sequence[Transform] = (),
+        source: str | None = None,
+        error_model: str = "python",
+    ):
         self.py_func = function
         self.transforms = tuple(transforms)
         self.source = source
+        self.error_model = error_model
         self.code: FunctionCode = prepare(function, source)
         self.signature = signature(function, follow_wrapped=False)
         self.names = list(self.signature.parameters)
@@ -88,7 +97,7 @@ class Compiled:
         key = tuple(skeletons.values())
         version = next((v for v in self.versions.get(key, ()) if v.valid()), None)
         if version is None:
-            version = specialize(self.code, self.names, args, self.transforms)
+            version = specialize(self.code, self.names, args, self.transforms, self.error_model)
             if not version.static <= self.static:
                 self.static |= version.static
                 skeletons, leaves = self.described(args)
@@ -113,7 +122,8 @@ class Compiled:
         named = _named(self.py_func)
         if named is self:
             return self.py_func.__qualname__
-        return _made_of, (named if isinstance(named, Compiled) else self.py_func, self.transforms, self.source)
+        made_of = named if isinstance(named, Compiled) else self.py_func
+        return _made_of, (made_of, self.transforms, self.source, self.error_model)
 
     def __copy__(self) -> Compiled:
         return self
@@ -142,9 +152,27 @@ def _named(function: types.FunctionType) -> Any:
     return found
 
 
-def _made_of(function: Any, transforms: tuple[Transform, ...], source: str | None) -> Compiled:
+def _made_of(function: Any, transforms: tuple[Transform, ...], source: str | None, error_model: str) -> Compiled:
     """What was pickled by the name of another function."""
-    return Compiled(as_function(function), transforms, source)
+    return Compiled(as_function(function), transforms, source, error_model)
+
+
+ERROR_MODELS = ("python", "numpy")
+
+
+def _error_model(given: str | None, function: Any = None) -> str:
+    """The error model asked for, or that of a function made before.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such error model.
+    """
+    if given is None:
+        return function.error_model if isinstance(function, Compiled) else ERROR_MODELS[0]
+    if not isinstance(given, str) or given not in ERROR_MODELS:
+        raise ArgumentError(f"error_model must be 'python' or 'numpy', not {given!r}")
+    return given
 
 
 def as_function(function: Any) -> types.FunctionType:
@@ -180,7 +208,7 @@ def _instead(function: Any) -> str:
     return ""
 
 
-def compile(function: Callable | None = None, /, *, source: str | None = None) -> Any:
+def compile(function: Callable | None = None, /, *, source: str | None = None, error_model: str | None = None) -> Any:
     """Compile a Python function; the work is done when it is first called with new types.
 
     Parameters
@@ -189,6 +217,12 @@ def compile(function: Callable | None = None, /, *, source: str | None = None) -
         Plain Python over numbers, NumPy arrays and tuples of them.
     source : str, optional
         Its source text, for functions made by ``exec`` or typed on a pipe.
+    error_model : {"python", "numpy"}, optional
+        What arithmetic of Python's numbers, and `math`, do where Python raises: ``python``, the default, raises
+        the same. ``numpy`` goes on, here and in the functions it calls, as NumPy's numbers always do: ``1 / 0`` is
+        inf, ``0.0 / 0.0`` and ``math.sqrt(-1.0)`` NaN, ``math.exp(1000.0)`` inf; ``k // 0`` and ``k % 0`` of
+        integers are 0. What has no such result raises in both: an index out of range, ``int`` of NaN, an integer
+        to a negative power.
 
     Returns
     -------
@@ -199,6 +233,8 @@ def compile(function: Callable | None = None, /, *, source: str | None = None) -
     ------
     UnsupportedError
         The function uses something outside the supported language; all such places are listed.
+    ArgumentError
+        There is no such error model, or the function is not a Python function.
 
     Examples
     --------
@@ -208,13 +244,16 @@ def compile(function: Callable | None = None, /, *, source: str | None = None) -
     >>> square(3.0)
     9.0
     """
+    model = _error_model(error_model, function)
     if function is None:
-        return lambda f: compile(f, source=source)
+        return lambda f: compile(f, source=source, error_model=error_model)
     if isinstance(function, Compiled):
-        return function
+        same = model == function.error_model
+        return function if same else Compiled(function.py_func, function.transforms, function.source, model)
     if (method := method_of(function)) is not None:
-        return types.MethodType(compile(method.__func__, source=source), method.__self__)
-    return Compiled(as_function(function), source=source)
+        made = compile(method.__func__, source=source, error_model=error_model)
+        return types.MethodType(made, method.__self__)
+    return Compiled(as_function(function), source=source, error_model=model)
 
 
 def grad(
@@ -224,6 +263,7 @@ def grad(
     *,
     has_aux: bool = False,
     return_value: bool = False,
+    error_model: str | None = None,
 ) -> Any:
     """The gradient of a function that returns one float.
 
@@ -237,6 +277,8 @@ def grad(
         The function returns (number, auxiliary data); the gradient function (gradient, data).
     return_value : bool
         Return (gradient, value) instead of the gradient alone.
+    error_model : {"python", "numpy"}, optional
+        See `compile`; that of a compiled function is kept.
 
     Returns
     -------
@@ -262,11 +304,17 @@ def grad(
     12.0
     """
     order = "gradient, value" if return_value else "gradient"
-    return _differentiated(function, argnums, order, has_aux, grad, {"return_value": return_value})
+    more = {"return_value": return_value, "error_model": error_model}
+    return _differentiated(function, argnums, order, has_aux, grad, more)
 
 
 def value_and_grad(
-    function: Callable | None = None, /, argnums: int | Sequence[int] = 0, *, has_aux: bool = False
+    function: Callable | None = None,
+    /,
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    error_model: str | None = None,
 ) -> Any:
     """The value and the gradient of a function that returns one float, as (value, gradient).
 
@@ -277,7 +325,7 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x * x)(3.0)
     (9.0, 6.0)
     """
-    return _differentiated(function, argnums, "value, gradient", has_aux, value_and_grad, {})
+    return _differentiated(function, argnums, "value, gradient", has_aux, value_and_grad, {"error_model": error_model})
 
 
 def inspect(function: Callable, /, *args: Any, **kwargs: Any) -> Inspection:
@@ -314,7 +362,7 @@ def inspect(function: Callable, /, *args: Any, **kwargs: Any) -> Inspection:
 def _differentiated(
     function: Callable | None, argnums: Any, order: str, has_aux: bool, again: Callable, more: dict[str, Any]
 ) -> Any:
-    chosen = _argnums(argnums)
+    chosen, model = _argnums(argnums), _error_model(more["error_model"], function)
     if function is None:
         return lambda f: again(f, argnums=chosen, has_aux=has_aux, **more)
     if (method := method_of(function)) is not None:  # the arguments are counted without the object
@@ -323,8 +371,8 @@ def _differentiated(
         return types.MethodType(_differentiated(method.__func__, places, order, has_aux, again, more), method.__self__)
     transform = Gradient(chosen, order, has_aux)
     if isinstance(function, Compiled):
-        return Compiled(function.py_func, (*function.transforms, transform), function.source)
-    return Compiled(as_function(function), (transform,))
+        return Compiled(function.py_func, (*function.transforms, transform), function.source, model)
+    return Compiled(as_function(function), (transform,), error_model=model)
 
 
 def _argnums(argnums: Any) -> int | tuple[int, ...]:

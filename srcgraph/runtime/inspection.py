@@ -142,6 +142,8 @@ class Inspection:
     ----------
     name : str
         Of the generated function.
+    error_model : str
+        ``python`` or ``numpy``: whether arithmetic of Python's numbers raises.
     source : str
         The function as the user wrote it; other functions that it calls are in ``panes``.
     file, line : str, int
@@ -159,6 +161,7 @@ class Inspection:
     """
 
     name: str
+    error_model: str
     source: str
     file: str
     line: int
@@ -170,9 +173,10 @@ class Inspection:
 
     @property
     def head(self) -> str:
-        """The name and types: the graph's first line."""
+        """The name and types, as in the graph's first line, and the error model if it is not Python's."""
         first = self.ir.split("\n", 1)[0]
-        return self.name + first[first.index("(") : -1]
+        note = "" if self.error_model == "python" else f'   error_model="{self.error_model}"'
+        return self.name + first[first.index("(") : -1] + note
 
     def __repr__(self) -> str:
         parts = [self.head, *map(_pane_text, self.panes)]
@@ -223,6 +227,7 @@ def inspection(code: FunctionCode, version: Specialization) -> Inspection:
     )
     return Inspection(
         name=version.generated.name,
+        error_model=version.error_model,
         source="\n".join(shown[0].lines),
         file=links.names[main.file],
         line=shown[0].first,

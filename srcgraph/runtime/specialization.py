@@ -80,6 +80,7 @@ class Specialization:
     shared: bool
     lists: tuple[tuple[int, Make], ...] = ()
     """For each list among the arguments that it changes: its number, and what it holds afterwards."""
+    error_model: str = "python"
     tape: tuple[Choice, ...] = ()
     report: Report = field(default_factory=Report)
 
@@ -255,7 +256,7 @@ def describe_arguments(
 
 
 def lowered(
-    code: FunctionCode, names: Sequence[str], args: Sequence[Any], distinct: bool
+    code: FunctionCode, names: Sequence[str], args: Sequence[Any], distinct: bool, raises: bool = True
 ) -> tuple[Lowered, dict[str, Skeleton], frozenset[str]]:
     """Lower a function for a call; numbers that must be known when compiling become part of the signature.
 
@@ -272,7 +273,8 @@ def lowered(
     for _ in range(MANY):
         skeletons, _ = describe_arguments(names, args, static, distinct)
         try:
-            return lower_entry(code, skeletons, static_globals, private=distinct), skeletons, static
+            found = lower_entry(code, skeletons, static_globals, private=distinct, raises=raises)
+            return found, skeletons, static
         except NeedStatic as need:
             kind, *where = need.origin
             known = where[0] in static if kind == "argument" else tuple(where) in static_globals
@@ -286,10 +288,10 @@ def lowered(
 
 
 def specialize(
-    code: FunctionCode, names: Sequence[str], args: Sequence[Any], transforms: Sequence[Transform]
+    code: FunctionCode, names: Sequence[str], args: Sequence[Any], transforms: Sequence[Transform], error_model: str
 ) -> Specialization:
     """Compile a function, transformed, for the types of ``args``."""
-    found, skeletons, static = lowered(code, names, args, distinct=bool(transforms))
+    found, skeletons, static = lowered(code, names, args, bool(transforms), raises=error_model == "python")
     report = Report()
     program = inline(found.program)
     graphs = {n: run_passes(g, PRIMAL) for n, g in program.graphs.items() if n != program.entry}
@@ -323,6 +325,7 @@ def specialize(
         static=static,
         shared=passed_twice(skeletons.values()),
         lists=tuple((k, maker(t, version.graph.results, place)) for k, t in version.lists),
+        error_model=error_model,
         tape=version.tape,
         report=report,
     )
