@@ -41,8 +41,6 @@ class Case:
     differentiate: bool = True
     changed: tuple[int, ...] = ()
     joined: bool = False
-    single: bool = False
-    """Whether some numbers have single precision; where they are joined with others, either may be computed with."""
 
 
 ORDER = ("not applicable", "right", "kink", "refused", "defect", "wrong")
@@ -127,7 +125,7 @@ def judge_values(case: Case, plainly: bool = False, hasty: bool = False) -> Verd
         want, want_error, want_args = attempt(case.function, args)
         run_it = (lambda *a: call_plainly(compiled, *a)) if plainly else compiled
         got, error, got_args = attempt(run_it, args)
-        verdict = _judge(got, error, got_args, want, want_error, want_args, case.joined, case.single)
+        verdict = _judge(got, error, got_args, want, want_error, want_args, case.joined)
         if verdict.kind == "wrong" and chaotic(case.function, args):
             verdict = Verdict("not applicable", "rounding decides what Python returns")
         out = out.worse(verdict)
@@ -158,14 +156,7 @@ def _scaled(value: Any, factor: float) -> Any:
 
 
 def _judge(
-    got: Any,
-    error: Any,
-    got_args: Any,
-    want: Any,
-    want_error: Any,
-    want_args: Any,
-    joined: bool = False,
-    single: bool = False,
+    got: Any, error: Any, got_args: Any, want: Any, want_error: Any, want_args: Any, joined: bool = False
 ) -> Verdict:
     if isinstance(error, OverflowError) and ("64 bits" in str(error) or (joined and "out of bounds" in str(error))):
         return Verdict("refused", "an integer of too many bits")
@@ -176,9 +167,7 @@ def _judge(
         return Verdict("right") if same else Verdict("wrong", f"Python raises {want_error!r}, got {error or got!r}")
     if error is not None:
         return defect(error)
-    difference = differs(got, want, joined=joined, single=single) or differs(
-        got_args, want_args, "argument after the call ", single=single
-    )
+    difference = differs(got, want, joined=joined) or differs(got_args, want_args, "argument after the call ")
     return Verdict("wrong", difference) if difference else Verdict("right")
 
 

@@ -60,9 +60,7 @@ def check(text: str, plainly: bool = True, gradient: bool = True, sizes: tuple[i
     """Judge a program on the calls of these sizes that its parameters' names stand for."""
     f = load(text)
     arguments = [args for args in calls(f) if _size(args) in (None, *sizes)]
-    single = "float32" in text or any(x.dtype == np.float32 for a in arguments for x in a if hasattr(x, "dtype"))
-    case = Case("program", f, arguments, joined=True, single=single)
-    forward = limited(LIMIT, lambda: judge_values(case, plainly, hasty=True))
+    forward = limited(LIMIT, lambda: judge_values(Case("program", f, arguments, joined=True), plainly, hasty=True))
     if not gradient or forward.kind in (*BAD, "refused"):
         return Fate(forward, Verdict())
     few = [a for a in arguments if 0 not in map(np.size, a)][1:3]
