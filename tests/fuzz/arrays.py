@@ -66,12 +66,15 @@ class Arrays(Numbers):
             if len(have) == len(shape) == 1:
                 options += VIEWS.get((have[0], shape[0]), ()) and [t.format(v=v) for t in VIEWS[have[0], shape[0]]]
             elif len(have) == 2 and len(shape) == 1:
-                rows, columns = have
-                options += [f"{v}[{self.index(rows)}]"] if columns == shape[0] else []
-                options += [f"{v}[:, {self.index(columns)}]"] if rows == shape[0] else []
-                options += [f"{v}.sum(axis=1)", f"np.max({v}, axis=1)"] if rows == shape[0] and columns == "3" else []
-                options += [f"np.sum({v}, axis=0)", f"{v}.mean(axis=0)"] if columns == shape[0] else []
-                if rows == shape[0] and base == "f" and (w := self.vector("f", columns)):
+                (rows, columns), (size,) = have, shape
+                options += [f"{v}[{self.index(rows)}]"] if columns == size else []
+                options += [f"{v}[:, {self.index(columns)}]"] if rows == size else []
+                if rows == size and columns == "3":
+                    options += [f"{v}.{self.one(('sum', 'mean', 'max', 'min'))}(axis=1)", f"np.prod({v}, axis=-1)"]
+                options += (
+                    [f"np.sum({v}, axis=0)", f"{v}.mean(axis=0)", f"np.var({v}, axis=0)"] if columns == size else []
+                )
+                if rows == size and base == "f" and (w := self.vector("f", columns)):
                     options += [f"{v} @ {w}", f"np.dot({v}, {w})"]
             elif have == shape[::-1] and len(shape) == 2:
                 options += [f"{v}.T"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
-from fuzz.arrays import Arrays
-from fuzz.helpers import HELPERS, SEQUENCES
+from fuzz.helpers import HELPERS, RECORDS, SEQUENCES
 from fuzz.kinds import BOOL, FLOAT, INT, PARAMETERS, Kind, Shape
+from fuzz.numbers import bare
+from fuzz.structures import Structures
 
 
-class Writer(Arrays):
+class Writer(Structures):
     """Writes one program.
 
     Attributes
@@ -27,6 +28,7 @@ class Writer(Arrays):
         self.lines: list[str] = []
         self.used = 0
         self.memory = random.choice((0.0, 0.2, 0.2, 1.5))
+        self.structured = random.choice((0.0, 0.0, 1.0, 4.0))
         self.extra: tuple[str, ...] = ()
         self.wanted: tuple[Kind, ...] = ()
 
@@ -57,9 +59,9 @@ class Writer(Arrays):
         makers = [
             (4, self.assign_number), (4, self.update_number), (3, self.assign_array), (3, self.store_element),
             (2, self.store_slice), (1, self.store_masked), (self.memory, self.alias), (self.memory, self.swap),
-            (0.8, self.unpack),            (0.5, self.in_place), (0.3, self.raise_if), (0.5, self.effect),
+            (0.8, self.unpack), (0.5, self.in_place), (0.3, self.raise_if), (0.5, self.effect),
             (0 if deep else 3, self.branch), (0 if deep else 2.5, self.for_loop), (0 if deep else 1, self.while_loop),
-            (0.5, self.early_return), (1.2 if loop else 0, self.leave),
+            (self.structured, self.structure), (0.5, self.early_return), (1.2 if loop else 0, self.leave),
         ]  # fmt: skip
         while True:
             maker = self.random.choices([m for _, m in makers], [w for w, _ in makers])[0]
@@ -335,6 +337,7 @@ class Writer(Arrays):
         chosen = self.parameters()
         self.scope.names = {n: PARAMETERS[n] for n in chosen}
         self.scope.frozen = {"n"}
+        self.parameter_names = tuple(chosen)
         used = self.random.sample(sorted(HELPERS), self.random.randint(0, 2))
         self.helpers = {n: HELPERS[n][:2] for n in used}
         self.extra = tuple(n for n in SEQUENCES if self.chance(0.2))
@@ -346,6 +349,8 @@ class Writer(Arrays):
         self.block(1, self.random.randint(3, 8), False)
         self.put(1, f"return {self.ending()}")
         text = "".join(HELPERS[n][2] + "\n\n" for n in used) + "".join(SEQUENCES[n] + "\n\n" for n in self.extra)
+        if any(name in "\n".join(self.lines) for name in ("_Body(", "_Pair(")):
+            text = RECORDS + text
         return f"{text}def f({', '.join(chosen)}):\n" + "\n".join(self.lines) + "\n"
 
     def parameters(self) -> list[str]:
@@ -379,18 +384,6 @@ class Writer(Arrays):
 def balanced(text: str) -> bool:
     """Whether a text can be a term of a sum as it is."""
     return not any(f" {word} " in text for word in ("if", "and", "or", "not", "<", ">", "=="))
-
-
-def bare(text: str) -> str:
-    """Without parentheses around the whole."""
-    if not (text.startswith("(") and text.endswith(")")):
-        return text
-    depth = 0
-    for k, c in enumerate(text):
-        depth += {"(": 1, ")": -1}.get(c, 0)
-        if depth == 0:
-            return text[1:-1] if k == len(text) - 1 else text
-    return text
 
 
 def program(seed: int) -> str:

@@ -29,6 +29,8 @@ class Kind:
 
 
 FLOAT, INT, BOOL = Kind("f"), Kind("i"), Kind("b")
+LIST, DICT, RECORD, PAIR, CALL = (Kind(name) for name in ("list", "dict", "record", "pair", "call"))
+"""A list of floats; a dict with the keys ``"u"`` and ``"v"``; the records of `helpers.RECORDS`; an inner function."""
 
 PARAMETERS: dict[str, Kind] = {
     **dict.fromkeys("abc", FLOAT),

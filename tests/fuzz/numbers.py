@@ -76,6 +76,8 @@ class Numbers:
             (0.4, lambda: f"{self.int_(0)} / {self.one('234')}"),
             (0.3, lambda: f"{self.one(('np.float32', 'np.float64'))}({self.float_(depth - 1)})"),
             (1, lambda: self.helper(FLOAT)),
+            (1.5, self.held),
+            (1.5, self.local_call),
         ])  # fmt: skip
 
     def arithmetic(self, depth: int) -> str:
@@ -165,6 +167,7 @@ class Numbers:
             (0.5, self.integer_reduction),
             (0.3, lambda: f"abs({self.int_(0)})"),
             (0.2, lambda: f"-{self.int_(0)}"),
+            (0.5, self.counted),
         ])  # fmt: skip
 
     def length(self) -> str | None:
@@ -234,6 +237,30 @@ class Numbers:
         v = self.vector("b")
         return v and f"{v}[{self.indices(v)}]"
 
+    def held(self) -> str | None:
+        """A number from a list, dict or record, see `fuzz.structures`."""
+        raise NotImplementedError
+
+    def local_call(self) -> str | None:
+        """A call of an inner function, see `fuzz.structures`."""
+        raise NotImplementedError
+
+    def counted(self) -> str | None:
+        """The length of a list, see `fuzz.structures`."""
+        raise NotImplementedError
+
     def array(self, base: str, shape: Shape, depth: int = 2) -> str:
         """An array of this base and shape, see `fuzz.arrays`."""
         raise NotImplementedError
+
+
+def bare(text: str) -> str:
+    """Without parentheses around the whole."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for k, c in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(c, 0)
+        if depth == 0:
+            return text[1:-1] if k == len(text) - 1 else text
+    return text
