@@ -143,8 +143,10 @@ class Arguments:
                 return StaticArg(entity)
             case Maybe(bound=bound, entity=inner):
                 return MaybeArg(self.skeleton(bound), self.inside(inner))
-            case Array() | Listing() if isinstance(self.low.state.store[entity.cell], Unusable):
-                return StaticArg(self.low.state.store[entity.cell])
+            case Array() | Listing() if isinstance(held := self.low.state.store[entity.cell], Unusable) and (
+                held is not STALE
+            ):
+                return StaticArg(held)
             case SliceOf():
                 return StaticArg(Unusable(f"{describe(entity)} cannot be passed to a function"))
         return self.skeleton(entity)

@@ -40,6 +40,8 @@ def main() -> None:
         fate = checked(text, native, sizes)
         if options.show:
             print(f"{text}\n{fate}")
+        if k % 500 == 499:
+            print(f"# {k + 1} programs, {sum(faults.values())} faults, {time.time() - begin:.0f} s", flush=True)
         kinds[f"value {fate.forward.kind}"] += 1
         kinds[f"gradient {fate.gradient.kind}"] += 1
         if fate.forward.kind == "refused":

@@ -66,19 +66,24 @@ class Arrays(Numbers):
             if len(have) == len(shape) == 1:
                 options += VIEWS.get((have[0], shape[0]), ()) and [t.format(v=v) for t in VIEWS[have[0], shape[0]]]
             elif len(have) == 2 and len(shape) == 1:
-                (rows, columns), (size,) = have, shape
-                options += [f"{v}[{self.index(rows)}]"] if columns == size else []
-                options += [f"{v}[:, {self.index(columns)}]"] if rows == size else []
-                if rows == size and columns == "3":
-                    options += [f"{v}.{self.one(('sum', 'mean', 'max', 'min'))}(axis=1)", f"np.prod({v}, axis=-1)"]
-                options += (
-                    [f"np.sum({v}, axis=0)", f"{v}.mean(axis=0)", f"np.var({v}, axis=0)"] if columns == size else []
-                )
-                if rows == size and base == "f" and (w := self.vector("f", columns)):
-                    options += [f"{v} @ {w}", f"np.dot({v}, {w})"]
+                options += self.of_matrix(v, have, shape[0], base)
             elif have == shape[::-1] and len(shape) == 2:
                 options += [f"{v}.T"]
         return self.one(options) if options else None
+
+    def of_matrix(self, v: str, have: Shape, size: str, base: str) -> list[str]:
+        """Vectors of this size made of a matrix: rows, columns, what is reduced along an axis, products."""
+        rows, columns = have
+        options = []
+        if columns == size:
+            options += [f"{v}[{self.index(rows)}]", f"np.sum({v}, axis=0)", f"{v}.mean(axis=0)", f"np.var({v}, axis=0)"]
+        if rows == size:
+            options += [f"{v}[:, {self.index(columns)}]"]
+            if columns == "3":
+                options += [f"{v}.{self.one(('sum', 'mean', 'max', 'min'))}(axis=1)", f"np.prod({v}, axis=-1)"]
+            if base == "f" and (w := self.vector("f", columns)):
+                options += [f"{v} @ {w}", f"np.dot({v}, {w})"]
+        return options
 
     def fresh(self, base: str, shape: Shape) -> str | None:
         """An array made from nothing, or from others."""

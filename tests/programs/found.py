@@ -86,3 +86,13 @@ def loop_whose_second_test_raises(x, q):
     while i < len(x) and q[0, -2] < 3.0:
         i += 1
     return i
+
+
+def comprehension_reads_what_is_chosen(x, s, n):
+    """What the comprehension reads is one of two arrays, stored into in between."""
+    for _ in range(n):
+        t = sum(s[0] * e for e in x)
+        s[0] = 0.5 * t
+        if t > 0.1:
+            s = x
+    return s
