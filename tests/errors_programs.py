@@ -604,6 +604,34 @@ def f(x):
 def f(a):
     raise a
 """,
+    "int of a complex number": """
+def f(a):
+    return int(a * 1j)
+""",
+    "math of a complex number": """
+def f(a):
+    return math.sqrt(a * 1j)
+""",
+    "float32 of a complex number": """
+def f(a):
+    return np.float32(a + 1j)
+""",
+    "math.trunc of NumPy's integer": """
+def f(x):
+    return math.trunc(np.int64(len(x)))
+""",
+    "sort of a number": """
+def f(a):
+    return np.sort(a)
+""",
+    "a large literal": """
+def f(a):
+    return a * 2**70
+""",
+    "nan_to_num of complex numbers": """
+def f(x):
+    return np.nan_to_num(x * 1j)
+""",
     "a float or a float32": """
 def f(x, a):
     v = x.astype(np.float32)

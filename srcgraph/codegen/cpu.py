@@ -24,7 +24,7 @@ from srcgraph.codegen.tidy import calls_nested, tidy
 from srcgraph.ir.closure import free_values, open_
 from srcgraph.ir.graph import NOWHERE, Graph, Origin, Value
 from srcgraph.ir.op import OPS, Op
-from srcgraph.ir.types import FLOAT
+from srcgraph.ir.types import FLOAT, INT
 from srcgraph.ir.walk import calls
 
 
@@ -221,7 +221,11 @@ _CALLS = ("library", "effect", "draw")
 
 
 def _texts(op: Op) -> list[str]:
-    return [t if isinstance(t, str) else t(FLOAT, **op.samples[0].attrs) for t in op.emit.values()]
+    return [
+        text if isinstance(text, str) else text(dtype, **op.samples[0].attrs)
+        for text in op.emit.values()
+        for dtype in (FLOAT, INT)
+    ]
 
 
 def _helpers_used(block: Block) -> dict[str, str]:

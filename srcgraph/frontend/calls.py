@@ -49,12 +49,13 @@ from srcgraph.frontend.entities import (
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import ref_type, refuse
-from srcgraph.frontend.pythonic import BUILTINS
+from srcgraph.frontend.pythonic import BUILTINS, REAL_PART
 from srcgraph.frontend.resolve import MATH, record_of
 from srcgraph.frontend.session import FunctionCode
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Composite, Op
-from srcgraph.ir.types import NAME_OF, ScalarType
+from srcgraph.ir.promote import in_words, is_weak
+from srcgraph.ir.types import FLOAT, NAME_OF, ScalarType
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -192,12 +193,19 @@ def _numpy_scalar(low: Lowering, dtype: Any, args: Sequence[Entity]) -> Entity:
     target = np.dtype(dtype)
     if target not in NAME_OF or len(args) != 1:
         raise refuse(f"{dtype.__name__} is not supported here", low.loc)
+    if isinstance(args[0], Const) and args[0].is_number:
+        try:
+            return Scalar(low.builder.const(target.type(args[0].value)))
+        except (TypeError, ValueError, OverflowError):
+            pass  # raised at run time, or refused, below
     value = low.value(args[0])
     if value.type.ndim:
         return low.entity(low.builder.cast(value, target))
     if not isinstance(value.type, ScalarType):
         value = low.builder.scalar(value)
-    return Scalar(low.builder.cast(value, target, False))
+    if value.type.dtype.kind == "c" and target.kind not in "cb":
+        raise refuse(f"np.{target} of a complex number", low.loc, REAL_PART, kind=InferenceError)
+    return Scalar(low.builder.stored(value, target))
 
 
 # -- NumPy ----------------------------------------------------------------------------------------
@@ -337,8 +345,14 @@ def call_math(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict
                 f"np.{rule.numpy_name or function.__name__} takes arrays",
                 kind=InferenceError,
             )
+        if value.type.dtype.kind == "c":
+            why = f"math.{function.__name__} takes no complex numbers"
+            raise refuse(why, low.loc, REAL_PART, kind=InferenceError)
         if not isinstance(value.type, ScalarType):
             value = low.builder.scalar(value)
+        if function is math.trunc and not is_weak(value.type) and value.type.dtype != FLOAT:
+            why = f"math.trunc() of {in_words(value.type)}: NumPy's numbers do not have it"
+            raise refuse(why, low.loc, "use int(...)", kind=InferenceError)
         values.append(value)
     return low.entity(rule.build(low.builder, values, low.session.raises), hint)
 

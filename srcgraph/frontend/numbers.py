@@ -14,7 +14,7 @@ from srcgraph.frontend import arithmetic, expressions, lists, operators
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Iteration, Scalar, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import refuse
-from srcgraph.frontend.pythonic import MANY, builtin, int_, scalar_value
+from srcgraph.frontend.pythonic import MANY, builtin, int_, real_number, scalar_value
 from srcgraph.frontend.resolve import check_range
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, OPS
@@ -34,9 +34,7 @@ def integer(low: Lowering, x: Entity, what: str) -> Scalar:
 
 def real(low: Lowering, x: Entity, what: str) -> Scalar:
     """A Python float."""
-    value = scalar_value(low, x, what)
-    if value.type.dtype.kind == "c":
-        raise refuse(f"{what} takes no complex numbers", low.loc, kind=InferenceError)
+    value = real_number(low, x, what)
     return Scalar(low.builder.cast(value, FLOAT, weak=True))
 
 
@@ -145,9 +143,7 @@ def _hypot(low: Lowering, xs: list[Entity], what: str) -> Entity:
 
 @builtin(builtins.round, 1, 2, "ndigits")
 def round_(low: Lowering, number: Entity, ndigits: Entity = NONE) -> Entity:
-    value = scalar_value(low, number, "round()")
-    if value.type.dtype.kind == "c":
-        raise refuse("round() takes no complex numbers", low.loc, kind=InferenceError)
+    value = real_number(low, number, "round()")
     if ndigits == NONE:
         whole = OPS["rint"](low.builder.cast(value, FLOAT, weak=True)) if value.type.dtype.kind == "f" else value
         return int_(low, Scalar(whole))

@@ -143,16 +143,29 @@ def scalar_value(low: Lowering, x: Entity, what: str) -> Value:
     return value
 
 
+REAL_PART = "take a part of it, as x.real, or its size, abs(x)"
+
+
+def real_number(low: Lowering, x: Entity, what: str) -> Value:
+    """A number that is not complex."""
+    value = scalar_value(low, x, what)
+    if value.type.dtype.kind == "c":
+        raise refuse(f"{what} takes no complex numbers", low.loc, REAL_PART, kind=InferenceError)
+    return value
+
+
 @builtin(float, 0, 1)
 def float_(low: Lowering, x: Entity = Const(0.0)) -> Entity:
     if isinstance(x, Const) and isinstance(x.value, str):
         return Const(float(x.value))
-    return Scalar(low.builder.cast(scalar_value(low, x, "float()"), FLOAT, weak=True))
+    if isinstance(x, Const) and isinstance(x.value, int | float) and abs(x.value) < 2.0**1023:
+        return Const(float(x.value))
+    return Scalar(low.builder.cast(real_number(low, x, "float()"), FLOAT, weak=True))
 
 
 @builtin(int, 0, 1)
 def int_(low: Lowering, x: Entity = Const(0)) -> Entity:
-    return Scalar(to_integer(low.builder, scalar_value(low, x, "int()")))
+    return Scalar(to_integer(low.builder, real_number(low, x, "int()")))
 
 
 @builtin(bool, 0, 1)

@@ -49,6 +49,8 @@ class MathRule:
         Whether an infinite result of finite operands raises OverflowError.
     divisor : callable or None
         Builds what raises ZeroDivisionError if it is zero.
+    whole : bool
+        Whether it is the operand itself if that is an integer.
     result : numpy.dtype
         Of the Python number returned.
     """
@@ -59,9 +61,12 @@ class MathRule:
     result: np.dtype = FLOAT
     numpy_name: str = ""
     divisor: Callable[..., Value | None] | None = None
+    whole: bool = False
 
     def build(self, b: Builder, values: Sequence[Value], raises: bool = True) -> Value:
         """The result, a Python number; without ``raises`` it is inf or NaN where Python raises."""
+        if self.whole and values[0].type.dtype.kind in "iub":
+            return to_integer(b, values[0])
         x = [b.cast(v, FLOAT, weak=True) for v in values]
         if raises:
             self._check_operands(b, x)
@@ -122,11 +127,15 @@ def to_integer(b: Builder, x: Value) -> Value:
         fits = OPS["less"](OPS["absolute"](b.cast(x, FLOAT, weak=True)), 2.0**63)
         message = "cannot convert float infinity, or a number of more than 64 bits, to integer"
         b.call_named("check_that", fits, error="OverflowError", message=message)
+    if x.type.dtype == np.uint64:
+        fits = OPS["less_equal"](x, np.uint64(2**63 - 1))
+        message = "an integer of more than 63 bits: Python's have 64 bits here, with a sign"
+        b.call_named("check_that", fits, error="OverflowError", message=message)
     return b.cast(x, INT, weak=True)
 
 
 def _rounded(name: str) -> MathRule:
-    return MathRule(lambda x: to_integer(current_builder(), OPS[name](x)), result=INT)
+    return MathRule(lambda x: to_integer(current_builder(), OPS[name](x)), result=INT, whole=True)
 
 
 def _log(x: Value, base: Value | None = None) -> Value:

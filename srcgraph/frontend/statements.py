@@ -199,8 +199,10 @@ def _store_item(low: Lowering, base: Listing | Instance, index: Entity, entity: 
         lists.store(low, base, index, entity)
     elif dicts.is_dict(base):
         dicts.store(low, base, index, entity)
-    else:
+    elif objects.has_special(base, "__setitem__"):
         objects.special(low, "__setitem__", base, index, entity)
+    else:
+        raise refuse(f"a {base.cls.__name__} takes no stores by index", low.loc, kind=InferenceError)
 
 
 def array_of(low: Lowering, entity: Entity, node: Any) -> Array:

@@ -48,7 +48,9 @@ class Elementwise:
         weak = all(t.weak for t in types if isinstance(t, ScalarType))
         values = [t.value for t in types if isinstance(t, ScalarType)]
         known = self.exact is not None and out == INT and all(v is not None for v in values)
-        return ScalarType(out, weak, self.exact(*values) if known and self.exact else None)
+        value = self.exact(*values) if known and self.exact else None
+        wraps = value is not None and value.const is not None and not -(2**63) <= value.const < 2**63
+        return ScalarType(out, weak, None if wraps else value)
 
 
 def ufunc(function: np.ufunc) -> Elementwise:

@@ -102,10 +102,13 @@ def unary(
     return define(doc=doc, numpy=function, emit={"cpu": emit}, **(rules | fields))
 
 
-def binary(function: np.ufunc, partials: Partials | None, emit: str, *, doc: str, **fields: Any) -> Op:
+def binary(
+    function: np.ufunc, partials: Partials | None, emit: str | Callable[..., str], *, doc: str, **fields: Any
+) -> Op:
     """An elementwise function of two operands, named as in NumPy unless ``name`` is given."""
     rules = from_partials(partials) if partials else {}
     fields.setdefault("name", function.__name__)
     fields.setdefault("infer", ufunc(function))
     fields.setdefault("python", (function,))
-    return define(doc=doc, numpy=function, emit={"cpu": emit}, **(rules | fields))
+    fields.setdefault("numpy", function)
+    return define(doc=doc, emit={"cpu": emit}, **(rules | fields))

@@ -14,7 +14,7 @@ from srcgraph.ir.op import Op, define, sample
 from srcgraph.ir.ops._rules import binary, unary
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.promote import Elementwise, Loop, broadcast_shapes, common_dtype, is_weak, resolve
-from srcgraph.ir.types import BOOL, INT, TensorType, is_float
+from srcgraph.ir.types import BOOL, INT, ScalarType, TensorType, is_float
 
 _WITHIN_64_BITS = frozenset(map(np.dtype, (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32)))
 
@@ -34,6 +34,8 @@ def _comparison(function: np.ufunc, symbol: str, python: Any, doc: str, holds: A
             raise InferenceError(f"{symbol} is not defined for complex numbers")
         if any(map(is_weak, types)) and all(t.dtype in _WITHIN_64_BITS for t in types):
             return (INT, INT), BOOL  # NumPy compares exactly where Python's integer does not fit the other's dtype
+        if any(t.dtype == np.uint64 for t in types):  # beside a signed integer of 64 bits: exactly, too
+            types = [ScalarType(INT) if is_weak(t) and t.dtype == INT else t for t in types]
         return resolve(function, types)
 
     return binary(

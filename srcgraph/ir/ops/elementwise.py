@@ -202,11 +202,27 @@ ipow = define(
     samples=(sample("f64[3]", n=3), sample("f64", n=-2, domain=(0.5, 2.0)), sample("f32", n=-1, domain=(0.5, 2.0))),
     **from_partials(_ipow_partials),
 )
+
+
+def _power_meaning(x: Any, y: Any) -> Any:
+    """`numpy.power`; of two numbers C's ``pow``, which is not a square root for ``-0.0`` and ``-inf``."""
+    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
+        return np.power(x, y)
+    return np.asarray(x)[()] ** np.asarray(y)[()]
+
+
+def _power_text(dtype: np.dtype) -> str:
+    if dtype.kind not in "iu":
+        return "x ** y"
+    return "np.uint64(integer_power(x, y))" if dtype == np.uint64 else "integer_power(x, y)"
+
+
 power = binary(
     np.power,
     _power_partials,
-    "x ** y",
+    _power_text,
     doc="``x**y``.",
+    numpy=_power_meaning,
     infer=arithmetic(np.power),
     python=(operator.pow,),
     simplify=_small_power,

@@ -15,8 +15,8 @@ from srcgraph.ir.ops.elementwise import absolute, maximum, minimum, power, rint,
 from srcgraph.ir.ops.reductions import cast_to, reduced
 from srcgraph.ir.ops.searching import nonzero
 from srcgraph.ir.ops.vector import add, cast, div, literal, mul, sub
-from srcgraph.ir.promote import resolve
-from srcgraph.ir.types import BOOL, FLOAT, ScalarType
+from srcgraph.ir.promote import is_weak, resolve
+from srcgraph.ir.types import BOOL, FLOAT, INT, ScalarType
 
 
 def numpy_operands(*xs: Any) -> list[Value]:
@@ -76,6 +76,8 @@ def check_integer_power(x: Value, y: Value) -> None:
     known = literal(b, y)
     if x.type.dtype.kind not in "iub" or y.type.dtype.kind != "i" or (known is not None and known >= 0):
         return
+    if x.type.dtype.kind == "u" and is_weak(y.type):
+        return  # it becomes unsigned, or raises because it does not fit
     fine = b.call_named("greater_equal", y, 0)
     if fine.type.ndim:
         fine = b.cast(b.call_named("all", fine, axes=tuple(range(fine.type.ndim))), BOOL, weak=True)
@@ -112,7 +114,8 @@ def sinc(x: Any) -> Value:
 def heaviside(x1: Any, x2: Any) -> Value:
     """0 below zero, 1 above, ``x2`` at it."""
     x, y = numpy_operands(x1, x2)
-    resolve(np.heaviside, [x.type, y.type])  # raises where NumPy would use another dtype
+    dtypes, _ = resolve(np.heaviside, [x.type, y.type])
+    x, y = (cast_to(v, t) for v, t in zip((x, y), dtypes, strict=True))
     step = where(less(x, 0), 0.0, where(equal(x, 0), y, 1.0))
     return where(current_builder().call_named("isnan", x), x, step)
 
@@ -128,11 +131,18 @@ def round_array(a: Any, decimals: int = 0) -> Value:
     """Nearest number with ``decimals`` decimals, halves to even; derivative 0."""
     (x,) = numpy_operands(a)
     if x.type.dtype.kind in "iu":
-        return x
+        return x if decimals >= 0 else _to_tens(x, 10.0**-decimals)
     if decimals == 0 or x.type.dtype.kind == "b":
         return rint(x)
     scale = x.type.dtype.type(10.0 ** abs(decimals))
     return div(rint(mul(x, scale)), scale) if decimals > 0 else mul(rint(div(x, scale)), scale)
+
+
+def _to_tens(x: Value, scale: float) -> Value:
+    """Integers to multiples of a power of ten, by way of floats as NumPy does; narrow ones wrap."""
+    b = current_builder()
+    whole = mul(rint(div(b.cast(x, FLOAT, False), scale)), scale)
+    return b.cast(b.cast(whole, INT, False), x.type.dtype, False)
 
 
 @composite("nan_to_num", python=np.nan_to_num, static="nan", samples=(sample("f64[3]"),))
@@ -140,6 +150,8 @@ def nan_to_num(x: Any, nan: float = 0.0) -> Value:
     """NaN replaced by a number and infinities by the largest finite numbers."""
     b = current_builder()
     (value,) = numpy_operands(x)
+    if value.type.dtype.kind == "c":
+        raise InferenceError("nan_to_num of complex numbers is not supported: take their parts, x.real and x.imag")
     if value.type.dtype.kind != "f":
         return value
     info = np.finfo(value.type.dtype)

@@ -61,7 +61,8 @@ def reduced(op: Op, x: Value, axis: Any, keepdims: bool) -> Value:
     """Reduce, keeping the reduced axes with length 1 if asked."""
     if x.type.ndim == 0:
         check_axis_of_number(axis)
-        return cast(x, dtype=x.type.dtype, weak=False)
+        alone = cast(x, dtype=x.type.dtype, weak=False)
+        return add(alone, x.type.dtype.type(0)) if op is reduce.sum_ else alone  # NumPy's: 0.0 of -0.0
     axes = normalized(axis, x.type.ndim)
     out = op(x, axes=axes)
     return with_new_axes(out, list(axes)) if keepdims else out

@@ -100,6 +100,8 @@ _SORTS = (sample("f64[5]"), sample("f64[3, 4]", axis=0), sample("f64[3, 4]", axi
 @composite("sort_array", python=np.sort, static="axis kind stable", samples=_SORTS)
 def sort_array(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = None) -> Value:
     """A sorted copy; NaN comes last."""
+    if axis is not None and not current_builder().value(a).type.ndim:
+        raise InferenceError(f"axis {axis} is out of bounds for a number")
     return by_rows(ordered(as_array(a), "sort"), axis, sorting.sort)
 
 

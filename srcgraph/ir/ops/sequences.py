@@ -135,7 +135,7 @@ def _scan(x: Value, axis: Any, combine: Any) -> Value:
     (at,) = normalized(0 if axis is None else axis, x.type.ndim)
     count = dims_of(x)[at]
     kept = [d for k, d in enumerate(dims_of(x)) if k != at]
-    start = x.type.dtype.type(0 if combine is add else 1)
+    start = x.type.dtype.type(-0.0 if x.type.dtype.kind == "f" else 0) if combine is add else x.type.dtype.type(1)
     first = full(start, *kept) if kept else b.const(start)
 
     def step(i: Value, running: Value, out: Value) -> Sequence[Value]:

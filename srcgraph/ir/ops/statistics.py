@@ -96,7 +96,9 @@ def var(
     x = _averaged(a, dtype)
     ddof = ddof if correction is None else correction
     if x.type.ndim == 0:
-        return mul(cast_to(x, x.type.dtype), 0.0)
+        value = cast_to(x, x.type.dtype)
+        power = squared_size(sub(value, value))
+        return div(power, _degrees(current_builder().const(1), ddof, power.type.dtype))
     off = sub(x, _mean(x, axis, keepdims=True, where=where) if mean is None else mean)
     power = squared_size(off)
     count = _counted(x, axis, where, keepdims, power.type.dtype)
