@@ -163,11 +163,14 @@ def counter():
 
 f = counter()
 """,
-    "del": """
-def f(a):
-    b = a * a
-    del b
-    return a
+    "del of an attribute": """
+def f(x):
+    del x.shape
+    return x
+""",
+    "set with items of run time": """
+def f(a, x):
+    return len({a, x[0], 1.0})
 """,
     "class inside": """
 def f(a):
@@ -550,10 +553,6 @@ def f(a):
 def f(a):
     return math(a)
 """,
-    "unknown name": """
-def f(a):
-    return a + undefined_name
-""",
     "unknown name of NumPy": """
 def f(x):
     return np.nonexistent(x)
@@ -728,6 +727,22 @@ def down(v):
 def f(x):
     return down(x)
 """, (1.0,)),
+    "unknown name": ("""
+def f(x):
+    if x > 0.0:
+        return x + undefined_name
+    return x
+""", (1.0,)),
+    "deleted name": ("""
+def f(x):
+    y = 2.0 * x
+    del x
+    return x + y
+""", (1.0,)),
+    "zip of different lengths": ("""
+def f(x):
+    return [v * w for v, w in zip(x, x[1:], strict=True)]
+""", (np.ones(3),)),
     "index": ("""
 def f(x, k):
     s = 0.0

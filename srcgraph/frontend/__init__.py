@@ -36,6 +36,7 @@ pythonic     Python's builtins with Python's meaning
 text         f-strings and the like: text with numbers of run time in it
 catching     try: a check that a handler catches splits the path
 effects      raise, assert, print, warnings
+operator_functions  functions of the module operator
 numbers      functions of math and methods of numbers that are written in Python: in arithmetic
 resolve      what users write, by the Python object it is: the ops and rules behind it
 arrays       NumPy functions about memory: views and copies

@@ -212,9 +212,81 @@ def length_of_range(start, stop, step):
     return (start - stop - step - 1) // -step if start > stop else 0
 
 
+def item_of_range(i, start, stop, step):
+    n = length_of_range(start, stop, step)
+    if i < -n or i >= n:
+        raise IndexError("range object index out of range")
+    return start + step * (i + n if i < 0 else i)
+
+
 def in_range(x, start, stop, step):
     inside = start <= x < stop if step > 0 else stop < x <= start
     return inside and (x - start) % step == 0
+
+
+def fsum(xs):
+    """The exact sum, rounded once.
+
+    ``partials`` are floats of growing size that do not overlap and whose sum is exact.
+
+    References
+    ----------
+    Shewchuk, Discrete & Computational Geometry 18 (1997): "Adaptive precision floating-point arithmetic".
+    """
+    partials = [0.0]
+    special = 0.0
+    for item in xs:
+        x = float(item)
+        if not math.isfinite(x):
+            if math.isinf(x) and math.isinf(special) and x != special:
+                raise ValueError("-inf + inf in fsum")
+            special += x
+            continue
+        kept = 0
+        for k in range(len(partials)):
+            y = partials[k]
+            if abs(x) < abs(y):
+                x, y = y, x
+            high = x + y
+            low = y - (high - x)
+            if low != 0.0:
+                partials[kept] = low
+                kept += 1
+            x = high
+        if math.isinf(x):
+            raise OverflowError("intermediate overflow in fsum")
+        while len(partials) > kept:
+            partials.pop()
+        partials.append(x)
+    if special != 0.0 or math.isnan(special):
+        return special
+    k = len(partials) - 1
+    high = partials[k]
+    low = 0.0
+    while k > 0:
+        x = high
+        k -= 1
+        y = partials[k]
+        high = x + y
+        low = y - (high - x)
+        if low != 0.0:
+            break
+    if k > 0 and ((low < 0.0 and partials[k - 1] < 0.0) or (low > 0.0 and partials[k - 1] > 0.0)):
+        y = low * 2.0  # half way between two floats, but for what is left
+        x = high + y
+        if y == x - high:
+            high = x
+    return high
+
+
+def ulp(x):
+    if math.isnan(x):
+        return x
+    x = abs(x)
+    if math.isinf(x):
+        return x
+    above = float(np.nextafter(x, math.inf))
+    return x - float(np.nextafter(x, 0.0)) if math.isinf(above) else above - x
 
 
 def round_integer(n, digits):

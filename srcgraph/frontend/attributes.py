@@ -11,8 +11,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, dicts, effects, generators, lists, numbers, numpy_calls, objects, text, views
-from srcgraph.frontend.entities import Array, Const, Entity, Instance, Listing, Method, Rng, Scalar, Text, Tup
+from srcgraph.frontend import (
+    arrays,
+    dicts,
+    effects,
+    generators,
+    library,
+    lists,
+    numbers,
+    numpy_calls,
+    objects,
+    text,
+    views,
+)
+from srcgraph.frontend.entities import (
+    Array,
+    Const,
+    Entity,
+    Instance,
+    Iteration,
+    Listing,
+    Method,
+    Rng,
+    Scalar,
+    Text,
+    Tup,
+)
 from srcgraph.frontend.memory import ref_type, refuse
 from srcgraph.frontend.resolve import methods
 from srcgraph.ir.dims import Dim, product
@@ -30,6 +54,8 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return _of_array(low, base, name)
     if isinstance(base, Scalar) or (isinstance(base, Const) and base.is_number):
         return _of_number(low, base, name)
+    if isinstance(base, Iteration) and base.kind == "range" and name in ("start", "stop", "step"):
+        return base.parts[("start", "stop", "step").index(name)]
     if isinstance(base, Rng) and hasattr(np.random.Generator, name):
         return Method(base, name)
     if isinstance(base, Const) and isinstance(base.value, types.ModuleType):
@@ -75,7 +101,7 @@ def _of_array(low: Lowering, base: Array, name: str) -> Entity:
         return _of_number(low, Scalar(low.value(base)), name)
     if name in ATTRIBUTES:
         return ATTRIBUTES[name](low, base, kind)
-    if name in views.METHODS or name in methods():
+    if name in views.METHODS or name in methods() or name == "tolist":
         return Method(base, name)
     raise refuse(f"array attribute {name!r} is not supported", low.loc)
 
@@ -125,6 +151,18 @@ def _of_number(low: Lowering, base: Entity, name: str) -> Entity:
     raise refuse(f"attribute {name!r} of {low.shown(base)} is not supported", low.loc, kind=InferenceError)
 
 
+def _to_list(low: Lowering, receiver: Entity) -> Entity:
+    """``x.tolist()``: Python's numbers."""
+    value = low.value(receiver)
+    if isinstance(value.type, ArrayType) and value.type.ndim != 1:
+        why = f"tolist() of an array of {value.type.ndim} axes is not supported"
+        raise refuse(why, low.loc, "make a list of one axis: x.ravel().tolist()")
+    python = {"b": bool, "f": float, "c": complex}.get(value.type.dtype.kind, int)
+    if not isinstance(value.type, ArrayType):
+        return Scalar(low.builder.cast(value, np.dtype(python), weak=True))
+    return lists.own(low, library.numbers_of, receiver, Const(python))
+
+
 def call_method(
     low: Lowering, receiver: Entity, name: str, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str
 ) -> Entity:
@@ -137,6 +175,8 @@ def call_method(
         return objects.call_method(low, receiver, name, args, kwargs, hint)
     if name in numbers.METHODS and not args:
         return lists.own(low, numbers.METHODS[name][0], receiver)
+    if name == "tolist" and not args and not kwargs:
+        return _to_list(low, receiver)
     if text.is_text(receiver):
         return text.method(low, receiver, name, args, kwargs)
     if isinstance(receiver, Listing):

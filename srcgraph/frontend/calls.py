@@ -26,7 +26,7 @@ from srcgraph.frontend import (
     lists,
     numpy_calls,
     objects,
-    operators,
+    operator_functions,
     ufuncs,
     views,
 )
@@ -40,6 +40,7 @@ from srcgraph.frontend.entities import (
     Instance,
     Method,
     Partial,
+    Record,
     Scalar,
     SliceOf,
     Tup,
@@ -59,15 +60,6 @@ from srcgraph.ir.types import FLOAT, NAME_OF, ScalarType
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
-
-
-_OPERATORS = {
-    operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "div",
-    operator.floordiv: "floordiv", operator.mod: "mod", operator.pow: "power", operator.matmul: "matmul",
-    operator.lshift: "left_shift", operator.rshift: "right_shift", operator.and_: "bitwise_and",
-    operator.or_: "bitwise_or", operator.xor: "bitwise_xor",
-}  # fmt: skip
-"""Functions that are the operators themselves: Python's numbers stay Python's."""
 
 
 _CACHED = type(functools.cache(lambda: None))
@@ -124,6 +116,8 @@ def apply(low: Lowering, function: Entity, args: Sequence[Entity], kwargs: dict[
             return attributes.call_method(low, receiver, name, args, kwargs, hint)
         case Const(value=functools.partial() as made):
             return apply(low, higher.of_object(low, made), args, kwargs, hint)
+        case Const(value=operator.itemgetter() | operator.attrgetter() as made) if not kwargs:
+            return operator_functions.getter(low, made, args)
         case Instance() if function.cls is not dict:
             return (
                 objects.special(low, "__call__", function, *args)
@@ -151,8 +145,6 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
         args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}
     if function in MATH:
         return call_math(low, function, args, kwargs, hint)
-    if function in _OPERATORS and len(args) == 2 and not kwargs:
-        return operators.binary(low, _OPERATORS[function], args[0], args[1], hint)
     if function in views.FUNCTIONS:
         return arrays.call(low, views.FUNCTIONS[function], args, kwargs)
     record = record_of(function)
@@ -364,13 +356,18 @@ def bound(
     low: Lowering, code: FunctionCode, function: types.FunctionType, args: Sequence[Entity], kwargs: dict[str, Entity]
 ) -> dict[str, Entity]:
     """Match arguments to parameters; defaults are the objects Python evaluated at the definition."""
-    defaults = [default(low, d) for d in function.__defaults__ or ()]
-    kw_defaults = {k: default(low, d) for k, d in (function.__kwdefaults__ or {}).items()}
+    values = function.__defaults__ or ()
+    names = [a.id for a in [*code.node.args.posonlyargs, *code.node.args.args]][-len(values) :] if values else []
+    place = low.session.defaults_of(function)
+    defaults = [default(low, d, (name, place)) for name, d in zip(names, values, strict=True)]
+    kw_defaults = {k: default(low, d, (k, place)) for k, d in (function.__kwdefaults__ or {}).items()}
     return bind(low, code.node, code.name, defaults, kw_defaults, args, kwargs)
 
 
-def default(low: Lowering, value: Any) -> Entity:
-    """A default argument: the object Python evaluated at the definition."""
+def default(low: Lowering, value: Any, place: tuple[str, Any] | None = None) -> Entity:
+    """A default argument: the object Python evaluated at the definition; an array is read where it is kept."""
+    if isinstance(value, np.ndarray) and place is not None:
+        return low.session.outside_at(low, *place)
     if isinstance(value, np.ndarray):
         return Unusable("an array as default value is not supported", "use None and make the array inside")
     if isinstance(value, np.generic):
@@ -400,10 +397,12 @@ def bind(
             )
     if spec.vararg is not None:
         out[spec.vararg.id] = Tup(tuple(args[len(names) :]))
-    if spec.kwarg is not None:
-        raise refuse(f"{name}(): ** parameters are not supported", low.loc)
+    more: dict[str, Entity] = {}
     allowed = {*(a.id for a in spec.args), *(a.id for a in spec.kwonlyargs)}
     for key, entity in kwargs.items():
+        if key not in allowed and spec.kwarg is not None:
+            more[key] = entity
+            continue
         if key not in allowed:
             raise refuse(f"{name}() got an unexpected keyword argument {key!r}", low.loc, kind=InferenceError)
         if key in out:
@@ -418,6 +417,9 @@ def bind(
     if missing:
         raise refuse(f"{name}() is missing the argument {missing[0]!r}", low.loc, kind=InferenceError)
     order = wanted + ([spec.vararg.id] if spec.vararg is not None else [])
+    if spec.kwarg is not None:
+        out[spec.kwarg.id] = dicts.new_dict(low, Record(dict, tuple(more), tuple(more.values())), spec.kwarg.id)
+        order.append(spec.kwarg.id)
     return {n: out[n] for n in order}
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import gast
 
-from srcgraph.frontend import calls
+from srcgraph.frontend import calls, expressions, lists
 from srcgraph.frontend.closures import captured_now
 from srcgraph.frontend.entities import Closure, Entity
 from srcgraph.frontend.memory import refuse
-from srcgraph.frontend.scope import assigned, reads
+from srcgraph.frontend.scope import assigned, elements, reads
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -31,6 +31,20 @@ CONSUMERS: dict[Any, tuple[str, str, str]] = {
 def comprehension(low: Lowering, node: Any, hint: str = "") -> Entity:
     """``[e for x in xs if c]``: a new list."""
     return evaluated(low, node, ("{out} = []", "{out}.append({e})", "{out}"), hint)
+
+
+def of_dict(low: Lowering, node: Any, hint: str = "") -> Entity:
+    """``{k: v for x in xs if c}``: a new dict, whose keys have to be known when compiling."""
+    return evaluated(low, node, ("{out} = {{}}", "{out}[{e}] = {v}", "{out}"), hint)
+
+
+def of_set(low: Lowering, node: Any, hint: str = "") -> Entity:
+    """``{e for x in xs if c}``: the items have to be known when compiling."""
+    items = lists.known_items(low, comprehension(low, node, hint))
+    if items is None:
+        why = "a set of as many items as are computed at run time is not supported"
+        raise refuse(why, low.loc, "use np.unique(...), or a list")
+    return expressions.set_of(low, items)
 
 
 def consumed(low: Lowering, function: Any, node: Any, start: Entity | None = None) -> Entity:
@@ -58,13 +72,13 @@ def evaluated(
 def _function(node: Any, parts: tuple[str, str, str], hint: str) -> Any:
     """The nested function: its loops are the generators', its innermost statement is the consumer's."""
     taken = reads(node) | assigned([node]) | {n.id for n in gast.walk(node) if isinstance(n, gast.Name)}
-    names = {"out": _free(hint or "items", taken), "start": _free("start", taken), "e": "__e__"}
+    names = {"out": _free(hint or "items", taken), "start": _free("start", taken), "e": "__e__", "v": "__v__"}
     before, each, after = (p.format(**names) for p in parts)
     params = names["start"] if "{start}" in parts[0] else ""
     text = f"def comprehension({params}):\n    {before or 'pass'}\n    {each}\n    return {after}\n"
     function = gast.parse(text).body[0]
     first, innermost, last = function.body
-    _Put(node.elt).visit(innermost)
+    _Put(dict(zip(("__e__", "__v__"), elements(node), strict=False))).visit(innermost)
     body = [innermost]
     for k in range(len(node.generators) - 1, -1, -1):
         body = [_loop(node.generators[k], body)]
@@ -73,13 +87,13 @@ def _function(node: Any, parts: tuple[str, str, str], hint: str) -> Any:
 
 
 class _Put(gast.NodeTransformer):
-    """Puts the element in place of ``__e__``."""
+    """Puts the element in place of ``__e__``, the value of a dict's item in place of ``__v__``."""
 
-    def __init__(self, element: Any):
-        self.element = element
+    def __init__(self, elements: dict[str, Any]):
+        self.elements = elements
 
     def visit_Name(self, node: Any) -> Any:
-        return self.element if node.id == "__e__" else node
+        return self.elements.get(node.id, node)
 
 
 def _loop(generator: Any, body: Sequence[Any]) -> Any:

@@ -22,6 +22,7 @@ from srcgraph.frontend.entities import (
     Iteration,
     Listing,
     Scalar,
+    SomeSet,
     Tup,
 )
 from srcgraph.frontend.join import describe
@@ -123,6 +124,8 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
         if isinstance(y, Instance) and dicts.is_dict(y):
             found = dicts.contains(low, y, x)
             return found if isinstance(op, gast.In) else negation(low, found)
+        if isinstance(y, Tup) and y.cls is SomeSet:
+            y = Tup(y.items)
         items = lists.known_items(low, y)
         if isinstance(y, Listing) and (items is None or len(items) > FEW):
             found = lists.contains(low, y, x)

@@ -75,6 +75,10 @@ class Box:
         return f"<box {self.name}>"
 
 
+class SomeSet(set):
+    """The class of a set whose items are computed at run time: any of them may be equal."""
+
+
 @dataclass(frozen=True, slots=True)
 class Const:
     """Something known when compiling. Literal numbers stay Python objects until an op needs them."""

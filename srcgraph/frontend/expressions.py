@@ -22,13 +22,27 @@ from srcgraph.frontend import (
     statements,
     text,
 )
-from srcgraph.frontend.entities import Array, Const, Entity, Instance, Listing, SliceOf, Tup, Unusable
+from srcgraph.frontend.entities import (
+    Array,
+    Const,
+    Entity,
+    Instance,
+    Iteration,
+    Listing,
+    Scalar,
+    SliceOf,
+    SomeSet,
+    Tup,
+    Unusable,
+)
 from srcgraph.frontend.memory import (
     Refusal,
+    known_int,
     ref_type,
     refuse,
 )
 from srcgraph.ir.dims import Dim
+from srcgraph.ir.types import BOOL
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -78,9 +92,13 @@ def _lower(low: Lowering, node: Any, hint: str) -> Entity:
         case gast.List(elts=elts):
             return contents.new_list(low, Tup(tuple(elements(low, elts)), list), hint)
         case gast.Set(elts=elts):
-            return Tup(tuple(elements(low, elts)), set)
+            return set_of(low, elements(low, elts))
         case gast.ListComp():
             return comprehensions.comprehension(low, node, hint)
+        case gast.DictComp():
+            return comprehensions.of_dict(low, node, hint)
+        case gast.SetComp():
+            return comprehensions.of_set(low, node, hint)
         case gast.GeneratorExp():
             hint = "write a list comprehension, or use it where it is made: sum(...), any(...), list(...)"
             raise refuse("a generator expression is not supported here", low.loc, hint)
@@ -119,6 +137,30 @@ def _lower(low: Lowering, node: Any, hint: str) -> Entity:
     raise refuse(f"{type(node).__name__} is not supported here", low.loc)
 
 
+def countable(low: Lowering, entity: Tup) -> Tup:
+    """A tuple or a set whose items are known to differ."""
+    if entity.cls is SomeSet:
+        why = "which items of this set are equal is known only at run time"
+        raise refuse(why, low.loc, "use np.unique(...), or ask only what is `in` it", kind=InferenceError)
+    return entity
+
+
+def set_of(low: Lowering, items: Sequence[Entity]) -> Tup:
+    """A set: its items, each once where they are known; else all it can be asked is what is in it."""
+    known = [_known(low, e) for e in items]
+    if all(isinstance(e, Const) for e in known):
+        return Tup(tuple(Const(v) for v in {low.static(e, "an item of a set") for e in known}), set)
+    return Tup(tuple(items), SomeSet)
+
+
+def _known(low: Lowering, entity: Entity) -> Entity:
+    """An integer whose value is known, as a constant."""
+    if not (isinstance(entity, Scalar) and operators.is_python_number(entity.value)):
+        return entity
+    number = known_int(low, entity.value)
+    return entity if number is None or entity.value.type.dtype == BOOL else Const(number)
+
+
 def named(node: Any) -> str:
     """``'x'`` for the name x, '' for anything else."""
     return repr(node.id) if isinstance(node, gast.Name) else ""
@@ -149,9 +191,12 @@ def items_of(low: Lowering, entity: Entity, wanted: int | None = None) -> list[E
     An array unpacked into ``wanted`` names is checked to have as many items.
     """
     if isinstance(entity, Tup):
-        return list(entity.items)
+        return list(countable(low, entity).items)
     if isinstance(entity, Listing):
         return list_items(low, entity, wanted)
+    if isinstance(entity, Iteration) and entity.kind == "map" and isinstance(entity.parts[1], Tup):
+        function, inner = entity.parts
+        return [calls.apply(low, function, items_of(low, args), {}) for args in items_of(low, inner)]
     if isinstance(entity, Instance) and dicts.is_dict(entity):
         return [Const(name) for name in objects.fields(low, entity).names]
     if isinstance(entity, Const) and isinstance(entity.value, tuple | str):

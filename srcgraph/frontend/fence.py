@@ -18,7 +18,7 @@ SUPPORTED: frozenset[type] = frozenset(
         # expressions
         gast.BoolOp, gast.NamedExpr, gast.BinOp, gast.UnaryOp, gast.Lambda, gast.IfExp, gast.Compare,
         gast.Call, gast.Constant, gast.Attribute, gast.Subscript, gast.Starred, gast.Name, gast.List,
-        gast.Tuple, gast.Slice, gast.Dict, gast.ListComp, gast.GeneratorExp, gast.Set,
+        gast.Tuple, gast.Slice, gast.Dict, gast.ListComp, gast.DictComp, gast.SetComp, gast.GeneratorExp, gast.Set,
         gast.JoinedStr, gast.FormattedValue,
         # parts
         gast.arguments, gast.keyword, gast.comprehension, gast.Load, gast.Store, gast.Del, gast.Param,
@@ -29,10 +29,7 @@ SUPPORTED: frozenset[type] = frozenset(
     }
 )  # fmt: skip
 
-_LOOPS = "write a loop that fills an array"
 WHY: dict[type, tuple[str, str]] = {
-    gast.SetComp: ("a set comprehension", _LOOPS),
-    gast.DictComp: ("a dict comprehension", _LOOPS),
     gast.Yield: ("yield", "return an array instead"),
     gast.YieldFrom: ("yield from", "return an array instead"),
     gast.Await: ("await", ""),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import choices, dicts, expressions, fancy, lists, objects
-from srcgraph.frontend.entities import Array, Const, Entity, Instance, Listing, Scalar, SliceOf, Tup
+from srcgraph.frontend import arithmetic, choices, dicts, expressions, fancy, lists, objects
+from srcgraph.frontend.entities import Array, Const, Entity, Instance, Iteration, Listing, Scalar, SliceOf, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.kinds import joined
 from srcgraph.frontend.memory import as_index, checked_index, read, ref_type, refuse, select, slice_operands
@@ -29,6 +29,8 @@ def subscript(low: Lowering, base: Entity, index: Any, hint: str, name: str = ""
         return item(low, base, expressions.lower(low, index), hint)
     if isinstance(base, Tup) or (isinstance(base, Const) and isinstance(base.value, tuple)):
         return tuple_item(low, base, expressions.lower(low, index))
+    if isinstance(base, Iteration) and base.kind == "range":
+        return range_item(low, base, expressions.lower(low, index))
     if not isinstance(base, Array):
         subject = f"{name} is {describe(base)}: it" if name else describe(base)
         raise refuse(f"{subject} cannot be indexed", low.loc, kind=InferenceError)
@@ -50,6 +52,13 @@ def item(low: Lowering, base: Entity, index: Entity, hint: str = "") -> Entity:
     if objects.has_special(base, "__getitem__"):
         return objects.special(low, "__getitem__", base, index)
     raise refuse(f"{low.shown(base)} cannot be indexed", low.loc, kind=InferenceError)
+
+
+def range_item(low: Lowering, base: Iteration, index: Entity) -> Entity:
+    """``range(start, stop, step)[index]``."""
+    if isinstance(index, SliceOf):
+        raise refuse("a slice of a range is not supported", low.loc, "write the range with other bounds")
+    return lists.own(low, arithmetic.item_of_range, Scalar(as_index(low, low.value(index))), *base.parts)
 
 
 def tuple_item(low: Lowering, base: Entity, index: Entity) -> Entity:

@@ -198,6 +198,70 @@ def total(xs, start):
     return out
 
 
+def chosen_ones(test, xs):
+    return [x for x in xs if test(x)]
+
+
+def true_ones(xs):
+    return [x for x in xs if x]
+
+
+def item_of(base, index):
+    return base[index]
+
+
+def item_at(index, base):
+    return base[index]
+
+
+def attribute_of(name, base):
+    return getattr(base, name)
+
+
+def set_item(base, index, value):
+    base[index] = value
+
+
+def is_in(base, item):
+    return item in base
+
+
+def negative(x):
+    return -x
+
+
+def positive(x):
+    return +x
+
+
+def inverted(x):
+    return ~x
+
+
+def absolute(x):
+    return abs(x)
+
+
+def numbers_of(xs, kind):
+    return [kind(x) for x in xs]
+
+
+def least_or(xs, default):
+    return least(xs) if len(xs) > 0 else default
+
+
+def greatest_or(xs, default):
+    return greatest(xs) if len(xs) > 0 else default
+
+
+def least_by_or(xs, key, default):
+    return least_by(xs, key) if len(xs) > 0 else default
+
+
+def greatest_by_or(xs, key, default):
+    return greatest_by(xs, key) if len(xs) > 0 else default
+
+
 def least(xs):
     n = len(xs)
     if n == 0:

@@ -7,7 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, calls, choices, contents, headers, indexing, library, loops, operators
+from srcgraph.frontend import (
+    arrays,
+    calls,
+    choices,
+    contents,
+    expressions,
+    headers,
+    indexing,
+    library,
+    loops,
+    operators,
+)
 from srcgraph.frontend.contents import content, is_growing, length, new_list, part_array, put_content
 from srcgraph.frontend.entities import (
     NONE,
@@ -60,7 +71,7 @@ def known_items(low: Lowering, entity: Entity) -> tuple[Entity, ...] | None:
     """The items of a tuple, or of a list whose items are known when compiling."""
     if isinstance(entity, Listing):
         entity = content(low, entity)  # type: ignore[assignment]
-    return entity.items if isinstance(entity, Tup) else None
+    return expressions.countable(low, entity).items if isinstance(entity, Tup) else None
 
 
 def plain(low: Lowering, entity: Entity) -> Entity:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import contents, dicts, expressions, indexing, lists, statements
+from srcgraph.frontend import calls, contents, dicts, expressions, indexing, lists, statements
 from srcgraph.frontend.entities import (
     STALE,
     UNBOUND,
@@ -103,6 +104,8 @@ class Walk:
 def for_(low: Lowering, node: Any) -> None:
     over = expressions.lower(low, node.iter)
     items = lists.known_items(low, over)
+    if isinstance(over, Iteration) and over.kind == "map":
+        items = _mapped(low, over)
     if items is not None or (isinstance(over, Const) and isinstance(over.value, tuple | str)) or dicts.is_dict(over):
         unrolled(low, node, expressions.items_of(low, over) if items is None else items, over)
         return
@@ -121,6 +124,14 @@ def for_(low: Lowering, node: Any) -> None:
             why = f"{change.cell.name!r} changes its length while it is looped over, which is not supported here"
             raise refuse(why, low.loc, hint) from None
         _by_index(low, node, over)
+
+
+def _mapped(low: Lowering, over: Iteration) -> Sequence[Any] | None:
+    """The results of `map` over items known when compiling, each computed when its turn comes."""
+    function, inner = over.parts
+    if not isinstance(inner, Tup):
+        return None
+    return [partial(calls.apply, low, function, expressions.items_of(low, args), {}) for args in inner.items]
 
 
 class _LengthChanges(Exception):
@@ -207,6 +218,9 @@ def items_by_position(low: Lowering, over: Entity) -> tuple[Value, Callable[[Val
             return count, lambda k: Tup((Scalar(OPS["add"](k, begin)), item(k)))
         case Iteration(kind="zip", parts=parts):
             return _zipped(low, parts)
+        case Iteration(kind="map", parts=(function, inner)):
+            count, item = items_by_position(low, inner)
+            return count, lambda k: calls.apply(low, function, expressions.items_of(low, item(k)), {})
         case Iteration(kind="reversed", parts=(inner,)):
             count, item = items_by_position(low, inner)
             return count, lambda k: item(OPS["sub"](OPS["sub"](count, 1), k))
@@ -248,14 +262,15 @@ def trip_count(low: Lowering, start: Value, stop: Value, step: Value) -> Value:
     return span if low.builder.proves(span.type.value) else OPS["maximum"](span, 0)
 
 
-def unrolled(low: Lowering, node: Any, items: Sequence[Entity], over: Entity, first: int = 0) -> None:
+def unrolled(low: Lowering, node: Any, items: Sequence[Any], over: Entity, first: int = 0) -> None:
     """A loop over a tuple: the body once per item, since items may differ in type."""
     low.assign("<stop>", Const(False))
     k = first
     while k < len(items):
         if low.state.dead or not low.catching.goes_on():
             return
-        statements.assign(low, node.target, items[k])
+        item = items[k]
+        statements.assign(low, node.target, item() if callable(item) else item)
         statements.block(low, node.body)
         k += 1
         if isinstance(over, Listing) and not low.state.dead:
@@ -282,7 +297,7 @@ MOST = 1000
 """How often the body of a loop over known items is written out at most."""
 
 
-def _rest_unless(low: Lowering, node: Any, stop: Value, items: Sequence[Entity], over: Entity, k: int) -> None:
+def _rest_unless(low: Lowering, node: Any, stop: Value, items: Sequence[Any], over: Entity, k: int) -> None:
     before = low.state
     sides = [(low.builder.new_region(), before.copy()) for _ in range(2)]
     low.inside(*sides[1], lambda: low.catching.inside(lambda: unrolled(low, node, items, over, k)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arithmetic, expressions, lists, operators
+from srcgraph.frontend import arithmetic, contents, expressions, lists, operators
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Iteration, Scalar, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import refuse
@@ -70,6 +70,18 @@ _floats(math.modf, arithmetic.modf, 1)
 _floats(math.frexp, arithmetic.frexp, 1)
 _folded(math.gcd, arithmetic.gcd, 0)
 _folded(math.lcm, arithmetic.lcm, 1)
+
+
+@builtin(math.fsum, 1, 1)
+def fsum(low: Lowering, xs: Entity) -> Entity:
+    known = lists.known_items(low, xs)
+    if known is not None:
+        numbers = tuple(real(low, e, "math.fsum()") for e in known)
+        xs = contents.new_list(low, Tup(numbers, list))
+    return lists.own(low, arithmetic.fsum, xs)
+
+
+_floats(math.ulp, arithmetic.ulp, 1)
 
 
 @builtin(math.perm, 1, 2)

@@ -94,15 +94,42 @@ def enumerate_(low: Lowering, items: Entity, start: Entity = Const(0)) -> Entity
 
 @builtin(zip, 1, MANY, "strict")
 def zip_(low: Lowering, *args: Entity, strict: Entity = Const(False)) -> Entity:
-    if low.static(strict, "strict"):
-        raise refuse("zip(strict=True) is not supported", low.loc)
+    together = low.static(strict, "strict")
     known = [lists.known_items(low, a) for a in args]
     tuples = [k for k in known if k is not None]
+    if together and not (len(tuples) == len(args) and len({len(k) for k in tuples}) == 1):
+        _check_lengths(low, args)
     if len(tuples) == len(args):
         return Tup(tuple(Tup(items) for items in zip(*tuples, strict=False)))
     if tuples:
         raise refuse("zip of tuples and arrays together is not supported", low.loc)
     return Iteration("zip", tuple(args))
+
+
+def _check_lengths(low: Lowering, args: Sequence[Entity]) -> None:
+    """What ``zip(..., strict=True)`` raises at its end: here before it begins, since all lengths are known then."""
+    b = low.builder
+    first, *others = (low.value(len_(low, a)) for a in args)
+    for k, other in enumerate(others, 2):
+        before = "argument 1" if k == 2 else f"arguments 1-{k - 1}"
+        for op, word in (("greater_equal", "shorter"), ("less_equal", "longer")):
+            fine = OPS[op](other, first)
+            message = f"zip() argument {k} is {word} than {before}"
+            b.call_named("check_that", fine, error="ValueError", message=message)
+
+
+@builtin(map, 2, MANY)
+def map_(low: Lowering, function: Entity, *items: Entity) -> Entity:
+    """Each result is computed when it is asked for."""
+    return Iteration("map", (function, zip_(low, *items)))
+
+
+@builtin(filter, 2, 2)
+def filter_(low: Lowering, function: Entity, items: Entity) -> Entity:
+    """A list: which items there are is known once all are tested."""
+    if function == NONE:
+        return lists.own(low, library.true_ones, items)
+    return lists.own(low, library.chosen_ones, function, items)
 
 
 @builtin(reversed, 1, 1)
@@ -116,7 +143,7 @@ def reversed_(low: Lowering, items: Entity) -> Entity:
 @builtin(len, 1, 1)
 def len_(low: Lowering, x: Entity) -> Entity:
     if isinstance(x, Tup):
-        return Const(len(x.items))
+        return Const(len(expressions.countable(low, x).items))
     if isinstance(x, Instance) and dicts.is_dict(x):
         return Const(len(objects.fields(low, x).names))
     if isinstance(x, Listing):
@@ -194,8 +221,24 @@ def _pick(low: Lowering, x: Entity, y: Entity, op: str) -> Entity:
 def _extreme(op: str, function: Any) -> None:
     whole, by = (library.least, library.least_by) if op == "less" else (library.greatest, library.greatest_by)
 
-    @builtin(function, 1, MANY, "key")
-    def lower(low: Lowering, *args: Entity, key: Entity = Const(None)) -> Entity:
+    either = (library.least_or, library.least_by_or) if op == "less" else (library.greatest_or, library.greatest_by_or)
+
+    @builtin(function, 1, MANY, "key default")
+    def lower(low: Lowering, *args: Entity, key: Entity = Const(None), default: Entity | None = None) -> Entity:
+        if default is not None:
+            if len(args) > 1:
+                why = f"Cannot specify a default for {function.__name__}() with multiple positional arguments"
+                raise refuse(why, low.loc, kind=InferenceError)
+            known = lists.known_items(low, args[0])
+            if known is None:
+                xs = _listed(low, args[0])
+                return (
+                    lists.own(low, either[0], xs, default)
+                    if key == NONE
+                    else lists.own(low, either[1], xs, key, default)
+                )
+            if not known:
+                return default
         if key != Const(None):
             xs = args[0] if len(args) == 1 else contents.new_list(low, Tup(tuple(args), list))
             return lists.own(low, by, _listed(low, xs), key)

@@ -156,6 +156,15 @@ def _pow_fails(x: Value, y: Value) -> Value:
     return OPS["logical_and"](finite, OPS["logical_or"](fraction, pole))
 
 
+def _not_positive_integer(x: Value) -> Value:
+    """Zero and the negative integers: poles of the gamma function."""
+    return OPS["logical_and"](OPS["less_equal"](x, 0.0), OPS["equal"](x, OPS["floor"](x)))
+
+
+def _gamma_fails(x: Value) -> Value:
+    return OPS["logical_or"](_not_positive_integer(x), OPS["equal"](x, -math.inf))
+
+
 def _log_fails(x: Value, base: Value | None = None) -> Value:
     bad = OPS["less_equal"](x, 0.0)
     return bad if base is None else OPS["logical_or"](bad, OPS["less_equal"](base, 0.0))
@@ -196,6 +205,9 @@ MATH: dict[Any, MathRule] = {
     math.radians: _rule("deg2rad", numpy_name="radians"),
     math.erf: _rule("erf"),
     math.erfc: _rule("erfc"),
+    math.gamma: _rule("gamma", _gamma_fails, overflows=True),
+    math.lgamma: _rule("gammaln", _not_positive_integer, overflows=True),
+    math.nextafter: _rule("nextafter"),
     math.floor: _rounded("floor"),
     math.ceil: _rounded("ceil"),
     math.trunc: _rounded("trunc"),

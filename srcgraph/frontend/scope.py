@@ -13,7 +13,7 @@ from typing import Any
 import gast
 
 Names = frozenset[str]
-COMPREHENSIONS = gast.ListComp | gast.SetComp | gast.GeneratorExp
+COMPREHENSIONS = gast.ListComp | gast.SetComp | gast.DictComp | gast.GeneratorExp
 NOTHING: Names = frozenset()
 
 
@@ -147,10 +147,15 @@ def reads(node: Any) -> Names:
     return frozenset(found)
 
 
+def elements(node: Any) -> list[Any]:
+    """What a comprehension computes for each item: an element, or a key and a value."""
+    return [node.key, node.value] if isinstance(node, gast.DictComp) else [node.elt]
+
+
 def _comprehension_reads(node: Any) -> Names:
     """Names a comprehension reads from around it; its targets are its own."""
     own = frozenset().union(*(assigned([g.target]) for g in node.generators))
-    parts = [node.elt, *(t for g in node.generators for t in (*g.ifs, g.iter, g.target))]
+    parts = [*elements(node), *(t for g in node.generators for t in (*g.ifs, g.iter, g.target))]
     inside = frozenset().union(*map(reads, parts)) - own
     return inside | reads(node.generators[0].iter)
 

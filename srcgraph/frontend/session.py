@@ -16,7 +16,7 @@ from srcgraph.errors import ArgumentError, Problem
 from srcgraph.frontend.entities import Cell, Closure, Const, Entity, Unusable
 from srcgraph.frontend.exits import to_tail_form
 from srcgraph.frontend.fence import check_fence
-from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.memory import Dead, refuse
 from srcgraph.frontend.parameters import parameter
 from srcgraph.frontend.source import Source, read_source
 from srcgraph.infer.signature import (
@@ -118,6 +118,10 @@ def _is_set(cell: types.CellType) -> bool:
         return False
 
 
+ABSENT = object()
+"""What a guard saw where there was nothing of that name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """Something read from outside and compiled in: the code is valid while it is the same object."""
@@ -127,6 +131,8 @@ class Guard:
     seen: Any
 
     def holds(self) -> bool:
+        if self.seen is ABSENT:
+            return self.name not in self.container and not hasattr(builtins, self.name)
         now = read_outside(self.container, self.name)
         return now is self.seen or (
             type(now) is type(self.seen) and isinstance(now, str | int | float) and now == self.seen
@@ -158,6 +164,7 @@ class Session:
     codes: dict[Any, FunctionCode] = field(default_factory=dict)
     comprehensions: dict[Any, Any] = field(default_factory=dict)
     """By comprehension: the function that it is."""
+    defaults: dict[Any, dict[str, Any]] = field(default_factory=dict)
     guards: dict[Any, Guard] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     initial: dict[Cell, Value] = field(default_factory=dict)
@@ -197,6 +204,13 @@ class Session:
             self.codes[function] = own or prepare(function)
         return self.codes[function]
 
+    def defaults_of(self, function: types.FunctionType) -> dict[str, Any]:
+        """A function's defaults by name, as a place that is read from outside."""
+        if function not in self.defaults:
+            given = inspect.signature(function).parameters.values()
+            self.defaults[function] = {p.name: p.default for p in given if p.default is not p.empty}
+        return self.defaults[function]
+
     def nested_code(self, closure: Closure) -> FunctionCode:
         if closure.node not in self.codes:
             self.codes[closure.node] = prepare_nested(closure.node, closure.code)
@@ -224,7 +238,9 @@ class Session:
             return self.outside_at(low, name, cells[name])
         if name in low.code.globals or hasattr(builtins, name):
             return self.outside_at(low, name, low.code.globals)
-        raise refuse(f"name {name!r} is not defined", low.loc, kind=ArgumentError)
+        self.guards[(name, id(low.code.globals))] = Guard(name, low.code.globals, ABSENT)
+        low.builder.call_named("check_that", False, error="NameError", message=f"name {name!r} is not defined")
+        raise Dead
 
     def outside_at(self, low: Lowering, name: str, container: Any) -> Entity:
         """What ``name`` means in a given namespace or cell; numbers and arrays become inputs."""

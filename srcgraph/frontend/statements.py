@@ -221,12 +221,16 @@ def delete(low: Lowering, target: Any) -> None:
         for part in target.elts:
             delete(low, part)
         return
+    if isinstance(target, gast.Name):
+        low.lookup(target.id)
+        low.assign(target.id, UNBOUND)
+        return
     base = expressions.lower(low, target.value) if isinstance(target, gast.Subscript) else None
     if isinstance(base, Instance) and dicts.is_dict(base):
         dicts.delete(low, base, expressions.lower(low, target.slice))
         return
     if not isinstance(base, Listing):
-        raise refuse("only items of lists and dicts can be deleted", low.loc, "names need not be deleted")
+        raise refuse("only names, and items of lists and dicts, can be deleted", low.loc)
     lists.delete(low, base, expressions.lower(low, target.slice))
 
 
