@@ -54,6 +54,9 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return _of_array(low, base, name)
     if isinstance(base, Scalar) or (isinstance(base, Const) and base.is_number):
         return _of_number(low, base, name)
+    if isinstance(base, Tup) and base.cls is objects.Super:
+        cls, instance = base.items
+        return objects.after(low, low.static(cls, "a class"), instance, name)
     if isinstance(base, Iteration) and base.kind == "range" and name in ("start", "stop", "step"):
         return base.parts[("start", "stop", "step").index(name)]
     if isinstance(base, Rng) and hasattr(np.random.Generator, name):

@@ -206,6 +206,10 @@ def true_ones(xs):
     return [x for x in xs if x]
 
 
+def nothing():
+    return None
+
+
 def item_of(base, index):
     return base[index]
 

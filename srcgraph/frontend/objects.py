@@ -6,21 +6,38 @@ import dataclasses
 import functools
 import inspect
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import calls
+from srcgraph.frontend import calls, library
 from srcgraph.frontend.boxes import held, new_box, rebind
-from srcgraph.frontend.entities import Const, Entity, Instance, Method, Partial, Record, Tup, Unusable
+from srcgraph.frontend.entities import (
+    UNBOUND,
+    Array,
+    Const,
+    Entity,
+    Instance,
+    Method,
+    Partial,
+    Record,
+    Scalar,
+    Tup,
+    Unusable,
+)
 from srcgraph.frontend.memory import Dead, refuse
 from srcgraph.frontend.session import Guard
 from srcgraph.infer.objects import generated_init, is_frozen, is_named_tuple, slots_of, why_opaque
+from srcgraph.ir.op import OPS
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
 MISSING = object()
+
+
+class Super:
+    """What ``super()`` gives, as the class of a pair: the class whose method it stands in, and the object."""
 
 
 def is_object(entity: Entity) -> bool:
@@ -79,6 +96,25 @@ def attribute(low: Lowering, base: Any, name: str) -> Entity:
     if found is MISSING:
         return raise_python(low, "AttributeError", f"{cls.__name__!r} object has no attribute {name!r}")
     return bound_attribute(low, base, cls, name, found)
+
+
+def after(low: Lowering, cls: type, base: Entity, name: str) -> Entity:
+    """``super().name``: what the classes after ``cls`` have, bound to ``base``."""
+    assert isinstance(base, Instance | Tup)
+    line = base.cls.__mro__
+    for parent in line[line.index(cls) + 1 :]:
+        if name in vars(parent):
+            found = of_class(low, parent, name)
+            if isinstance(found, types.FunctionType):
+                return Partial(Const(found), (base,), ())
+            if isinstance(found, property):
+                return calls.apply(low, Const(found.fget), [base], {})
+            if found is object.__init__:
+                return Partial(Const(library.nothing), (), ())
+            if isinstance(found, staticmethod | classmethod) and isinstance(base, Instance):
+                return bound_attribute(low, base, base.cls, name, found)
+            return low.session.outside_at(low, name, parent)
+    return raise_python(low, "AttributeError", f"'super' object has no attribute {name!r}")
 
 
 def has_attribute(low: Lowering, base: Any, name: str) -> bool:
@@ -290,6 +326,29 @@ def replace_object(low: Lowering, args: Sequence[Entity], kwargs: dict[str, Enti
     names = [f.name for f in dataclasses.fields(base.cls) if f.init]
     given = {n: e for n in names if (e := field(content, n)) is not None}
     return construct(low, base.cls, [], {**given, **kwargs})
+
+
+def taken_apart(low: Lowering, obj: Entity, make: Callable[[Record], Entity]) -> Entity:
+    """``dataclasses.asdict(obj)`` and ``astuple``: the fields, dataclasses among them taken apart, all else copied."""
+    if not (isinstance(obj, Instance) and dataclasses.is_dataclass(obj.cls)):
+        raise refuse("this takes an instance of a dataclass", low.loc, kind=InferenceError)
+    content = fields(low, obj)
+    names = tuple(f.name for f in dataclasses.fields(obj.cls))
+    items = tuple(_deep(low, field(content, n) or UNBOUND, make) for n in names)
+    return make(Record(dict, names, items))
+
+
+def _deep(low: Lowering, entity: Entity, make: Callable[[Record], Entity]) -> Entity:
+    match entity:
+        case Instance() if dataclasses.is_dataclass(entity.cls):
+            return taken_apart(low, entity, make)
+        case Tup(items=items, cls=cls):
+            return Tup(tuple(_deep(low, e, make) for e in items), cls)
+        case Array():
+            return low.entity(low.builder.apply(OPS["copy"], (low.value(entity),), {}))
+        case Scalar() | Const():
+            return entity
+    raise refuse(f"{low.shown(entity)} among the fields is not supported here", low.loc)
 
 
 def copied(low: Lowering, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:

@@ -31,6 +31,7 @@ from srcgraph.frontend.join import describe
 from srcgraph.frontend.kinds import joined
 from srcgraph.frontend.memory import as_index, ref_type, refuse
 from srcgraph.frontend.resolve import to_integer
+from srcgraph.frontend.scope import parameter_names
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType
@@ -394,6 +395,29 @@ def callable_(low: Lowering, x: Entity) -> Entity:
 @builtin(dataclasses.replace, 1, 1, "*")
 def replace_(low: Lowering, x: Entity, **changes: Entity) -> Entity:
     return objects.replace_object(low, [x], changes)
+
+
+@builtin(super, 0, 2)
+def super_(low: Lowering, *args: Entity) -> Entity:
+    if not args:
+        parameters = parameter_names(low.code.node)
+        if "__class__" not in low.code.cells or not parameters:
+            raise refuse("super(): no arguments", low.loc, kind=InferenceError)
+        args = (low.lookup("__class__"), low.lookup(parameters[0]))
+    cls = low.static(args[0], "the class of super()")
+    if len(args) != 2 or not objects.is_object(args[1]) or cls not in args[1].cls.__mro__:  # type: ignore[union-attr]
+        raise refuse("super() takes a class and an object of it", low.loc, kind=InferenceError)
+    return Tup((args[0], args[1]), objects.Super)
+
+
+@builtin(dataclasses.asdict, 1, 1)
+def asdict(low: Lowering, obj: Entity) -> Entity:
+    return objects.taken_apart(low, obj, lambda record: dicts.new_dict(low, record))
+
+
+@builtin(dataclasses.astuple, 1, 1)
+def astuple(low: Lowering, obj: Entity) -> Entity:
+    return objects.taken_apart(low, obj, lambda record: Tup(record.items))
 
 
 @builtin(copy.copy, 1, 1)

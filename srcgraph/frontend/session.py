@@ -129,14 +129,19 @@ class Guard:
     name: str
     container: Any
     seen: Any
+    code: Any = field(init=False)
+    """A function's code, which tools that load edited sources replace in place."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "code", getattr(self.seen, "__code__", None))
 
     def holds(self) -> bool:
         if self.seen is ABSENT:
             return self.name not in self.container and not hasattr(builtins, self.name)
         now = read_outside(self.container, self.name)
-        return now is self.seen or (
-            type(now) is type(self.seen) and isinstance(now, str | int | float) and now == self.seen
-        )
+        if now is self.seen:
+            return self.code is None or now.__code__ is self.code
+        return type(now) is type(self.seen) and isinstance(now, str | int | float) and now == self.seen
 
 
 @dataclass(eq=False, slots=True)

@@ -5,6 +5,7 @@ function is the node whose compiled code is the live function's.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import inspect
@@ -73,10 +74,28 @@ def _from_text(function: types.FunctionType, text: str) -> Source:
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     tree, _ = _parsed(name, text)
     wanted = function.__name__
-    for node in gast.walk(tree):
-        if isinstance(node, gast.FunctionDef) and node.name == wanted:
+    kind = gast.Lambda if wanted == "<lambda>" else gast.FunctionDef
+    found = [n for n in gast.walk(tree) if isinstance(n, kind) and getattr(n, "name", wanted) == wanted]
+    if not found:
+        raise SourceError(f"the source given does not define {wanted!r}")
+    for node in found:
+        if _rewritten(node) or _is_compiled_from(function.__code__, node):
             return Source(node, name, wanted)
-    raise SourceError(f"the source given does not define {wanted!r}")
+    raise SourceError(f"the source given is not that of {wanted!r}: it defines another function of that name")
+
+
+def _is_compiled_from(code: types.CodeType, node: Any) -> bool:
+    """Whether a definition compiles to ``code``; one that sees variables of a function around it is believed."""
+    if code.co_freevars:
+        return True
+    if isinstance(node, gast.Lambda):
+        return _shape(_code_of_lambda(node)) == _shape(code)
+    alone = ast.Module([gast.gast_to_ast(node)], [])
+    alone.body[0].decorator_list = []  # type: ignore[attr-defined]
+    flags = code.co_flags & __future__.annotations.compiler_flag
+    module = compile(ast.fix_missing_locations(alone), "<source>", "exec", flags, dont_inherit=True)
+    inner = [c for c in module.co_consts if isinstance(c, types.CodeType) and c.co_name == code.co_name]
+    return any(_shape(c) == _shape(code) for c in inner)
 
 
 def _lines(function: types.FunctionType) -> list[str]:

@@ -24,6 +24,9 @@ from srcgraph.runtime.transforms import Gradient, Transform
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
+_CACHED = type(functools.cache(lambda: None))
+
+
 class Compiled:
     """A function that compiles itself for the types of the arguments it is called with.
 
@@ -55,7 +58,12 @@ class Compiled:
         self.transforms = tuple(transforms)
         self.source = source
         self.error_model = error_model
-        self.code: FunctionCode = prepare(function, source)
+        self.begin()
+
+    def begin(self) -> None:
+        """Start from the function's code: when made, and when a tool has put edited code into the function."""
+        function = self.py_func
+        self.code: FunctionCode = prepare(function, self.source)
         self.signature = signature(function, follow_wrapped=False)
         self.names = list(self.signature.parameters)
         self.positional = all(p.kind in _POSITIONAL for p in self.signature.parameters.values())
@@ -67,6 +75,8 @@ class Compiled:
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.py_func.__code__ is not self.code.identity:
+            self.begin()
         if kwargs or not self.positional or len(args) != len(self.names):
             args = self.bound(args, kwargs)
         leaves: list[Any] = []
@@ -183,6 +193,8 @@ def as_function(function: Any) -> types.FunctionType:
     ArgumentError
         It is not a Python function.
     """
+    if isinstance(function, _CACHED):  # what it would remember is computed again
+        function = function.__wrapped__
     inner = function if isinstance(function, types.FunctionType) else getattr(function, "py_func", None)
     if not isinstance(inner, types.FunctionType):
         raise ArgumentError(Problem(f"{function!r} is not a Python function", hint=_instead(function)))
@@ -201,8 +213,6 @@ def method_of(function: Any) -> types.MethodType | None:
 
 def _instead(function: Any) -> str:
     """What to compile instead of something callable."""
-    if isinstance(function, functools.partial):
-        return "write a function that calls it: def g(x): return f(x, option)"
     if callable(function) and not isinstance(function, type) and hasattr(function, "__name__"):
         return f"write a function that calls it: def g(x): return {function.__name__}(x)"
     return ""
@@ -253,6 +263,9 @@ def compile(function: Callable | None = None, /, *, source: str | None = None, e
     if (method := method_of(function)) is not None:
         made = compile(method.__func__, source=source, error_model=error_model)
         return types.MethodType(made, method.__self__)
+    if isinstance(function, functools.partial):
+        made = compile(function.func, source=source, error_model=error_model)
+        return functools.partial(made, *function.args, **function.keywords)
     return Compiled(as_function(function), source=source, error_model=model)
 
 
@@ -369,10 +382,23 @@ def _differentiated(
         shifted = [k + 1 if k >= 0 else k for k in (chosen if isinstance(chosen, tuple) else (chosen,))]
         places = tuple(shifted) if isinstance(chosen, tuple) else shifted[0]
         return types.MethodType(_differentiated(method.__func__, places, order, has_aux, again, more), method.__self__)
+    if isinstance(function, functools.partial):  # they are counted without those that are given
+        places = _free(function, chosen) if isinstance(chosen, tuple) else _free(function, (chosen,))[0]
+        made = _differentiated(function.func, places, order, has_aux, again, more)
+        return functools.partial(made, *function.args, **function.keywords)
     transform = Gradient(chosen, order, has_aux)
     if isinstance(function, Compiled):
         return Compiled(function.py_func, (*function.transforms, transform), function.source, model)
     return Compiled(as_function(function), (transform,), error_model=model)
+
+
+def _free(function: functools.partial, argnums: tuple[int, ...]) -> tuple[int, ...]:
+    """The places of arguments of a partial among those of its function."""
+    names = list(signature(function.func).parameters)
+    free = [k for k, name in enumerate(names) if k >= len(function.args) and name not in function.keywords]
+    if any(not -len(free) <= k < len(free) for k in argnums):
+        raise ArgumentError(f"argnums {argnums} of a partial that takes {len(free)} arguments")
+    return tuple(free[k] for k in argnums)
 
 
 def _argnums(argnums: Any) -> int | tuple[int, ...]:

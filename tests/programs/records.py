@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -377,3 +377,59 @@ def nested_structures(a):
     model = {"layer": Fit(a), "point": (Point(a, 2.0), {"deep": a * a})}
     model["layer"].slope = model["point"][1]["deep"]
     return model["layer"](1.0) + model["point"][0].x
+
+
+class _Spring:
+    def __init__(self, k):
+        self.k = k
+
+    def force(self, v):
+        return -self.k * v
+
+    @property
+    def stiffness(self):
+        return self.k
+
+
+class _DampedSpring(_Spring):
+    def __init__(self, k, rate):
+        super().__init__(k)
+        self.rate = rate
+
+    def force(self, v, speed=1.0):
+        return super().force(v) - self.rate * speed
+
+    @property
+    def stiffness(self):
+        return super().stiffness + 0.5 * self.rate
+
+
+def method_of_the_parent(a, b, n):
+    """What `super` finds is called with the object itself."""
+    spring = _DampedSpring(a, b)
+    v = 1.0
+    for _ in range(n):
+        v += 0.1 * spring.force(v, speed=v)
+    return v, spring.stiffness
+
+
+@dataclass
+class _Leg:
+    rate: float
+    times: np.ndarray
+
+
+@dataclass
+class _Swap:
+    fixed: _Leg
+    notional: float = 1.0
+
+
+def fields_of_a_dataclass(a, x, n):
+    """`asdict` copies: what is stored into the copy does not change the object."""
+    swap = _Swap(_Leg(a, x))
+    parts = asdict(swap)
+    parts["fixed"]["times"][:1] = n
+    other = replace(swap, notional=2.0)
+    rate, times = astuple(swap.fixed)
+    return parts["fixed"]["times"], rate * np.sum(times), other.notional * other.fixed.rate, len(parts)

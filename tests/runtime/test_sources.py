@@ -1,0 +1,164 @@
+"""Where a function's source comes from, and what happens when it changes."""
+
+from __future__ import annotations
+
+import doctest
+import functools
+import importlib
+import linecache
+import subprocess
+import sys
+import types
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import srcgraph as sg
+from srcgraph.errors import SourceError
+
+SQUARE = "def f(x):\n    return x * x\n"
+CUBE = "# another one\ndef f(x):\n    return x * x * x\n"
+
+
+def made(text: str, file: str = "<string>", name: str = "f", names: dict[str, Any] | None = None) -> Callable:
+    """The function that ``text`` defines, run as the code of ``file``."""
+    names = {} if names is None else names
+    exec(compile(text, file, "exec"), names)
+    return names[name]
+
+
+def cell(number: int, text: str, names: dict[str, Any]) -> None:
+    """Run a cell of a notebook, whose source IPython keeps in linecache."""
+    file = f"/tmp/ipykernel_7/{number}.py"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec"), names)
+
+
+def module(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (folder / f"{name}.py").write_text(text)
+    importlib.invalidate_caches()
+    return importlib.import_module(name)
+
+
+def test_source_given() -> None:
+    assert sg.compile(made(SQUARE), source=SQUARE)(3.0) == 9.0
+    assert "x * 2.0" in sg.compile(made("f = lambda x: x * 2.0"), source="f = lambda x: x * 2.0").python(3.0)
+
+
+def test_source_of_another_function() -> None:
+    with pytest.raises(SourceError, match="the source given is not that of 'f'"):
+        sg.compile(made(SQUARE), source=CUBE)
+    with pytest.raises(SourceError, match="the source given does not define 'f'"):
+        sg.compile(made(SQUARE), source="def g(x):\n    return x\n")
+
+
+def test_cells_of_a_notebook() -> None:
+    """A function of another cell that is defined again is compiled again."""
+    names: dict[str, Any] = {}
+    cell(1, "def f(x):\n    return 2.0 * g(x)\n", names)
+    cell(2, "def g(x):\n    return x + 1.0\n", names)
+    f = sg.compile(names["f"])
+    assert f(3.0) == 8.0
+    cell(3, "def g(x):\n    return x - 1.0\n", names)
+    assert f(3.0) == 4.0
+
+
+def test_doctest() -> None:
+    text = (
+        ">>> import srcgraph\n>>> def f(x):\n...     return x * x\n>>> print(srcgraph.compile(f).graph(3.0).name)\nf\n"
+    )
+    test = doctest.DocTestParser().get_doctest(text, {}, "square", None, 0)
+    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+
+
+def test_command_line() -> None:
+    """Python keeps the source of ``-c`` from version 3.13 on; before, that there is none is said clearly."""
+    text = SQUARE + "import srcgraph\nprint(srcgraph.compile(f).graph(3.0).name)\n"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert done.stdout == "f\n" or "SourceError: no source for 'f'" in done.stderr
+
+
+def test_zip_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "models.zip", "w") as packed:
+        packed.writestr("zipped_model.py", SQUARE)
+    monkeypatch.syspath_prepend(str(tmp_path / "models.zip"))
+    assert "x * x" in sg.compile(importlib.import_module("zipped_model").f).python(3.0)
+
+
+def test_reloaded_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function that calls one of a module that is edited and reloaded follows."""
+    model = module(tmp_path, "reloaded_model", SQUARE, monkeypatch)
+    user = module(
+        tmp_path, "reloaded_user", "import reloaded_model\ndef h(x):\n    return reloaded_model.f(x)\n", monkeypatch
+    )
+    h = sg.compile(user.h)
+    assert h(3.0) == 9.0
+    (tmp_path / "reloaded_model.py").write_text(CUBE)
+    importlib.reload(model)
+    assert h(3.0) == 27.0
+
+
+def test_edited_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that no longer has the code that runs is not compiled."""
+    model = module(tmp_path, "edited_model", SQUARE, monkeypatch)
+    (tmp_path / "edited_model.py").write_text(CUBE)
+    with pytest.raises(SourceError, match=r"the source of 'f' is no longer what is running(.|\n)*import it again"):
+        sg.compile(model.f)
+
+
+def test_code_replaced_in_place() -> None:
+    """As autoreload does it: the function stays, its code is another's."""
+    names: dict[str, Any] = {}
+    cell(4, "def f(x):\n    return x * x\n", names)
+    cell(5, "def g(x):\n    return f(x) + 1.0\n", names)
+    f, g = sg.compile(names["f"]), sg.compile(names["g"])
+    assert (f(3.0), g(3.0)) == (9.0, 10.0)
+    other: dict[str, Any] = {}
+    cell(6, "def f(x):\n    return x * x * x\n", other)
+    names["f"].__code__ = other["f"].__code__
+    assert (f(3.0), g(3.0)) == (27.0, 28.0)
+
+
+def test_partial() -> None:
+    def line(a, b, x):
+        return a * b * x * x
+
+    f = functools.partial(line, 2.0, b=3.0)
+    assert sg.compile(f)(x=1.5) == 13.5
+    assert sg.grad(f)(x=1.5) == 18.0
+    assert sg.grad(functools.partial(line, 2.0), argnums=(0, -1))(3.0, 1.5) == (4.5, 18.0)
+    with pytest.raises(sg.errors.ArgumentError, match="takes 2 arguments"):
+        sg.grad(functools.partial(line, 2.0), argnums=2)
+
+
+def test_cached_function() -> None:
+    @functools.lru_cache
+    def square(x):
+        return x * x
+
+    assert "x * x" in sg.compile(square).python(3.0)
+
+
+def test_methods() -> None:
+    """Bound methods, of objects whose fields change, and objects that are called."""
+
+    class Model:
+        def __init__(self, k):
+            self.k = k
+
+        def loss(self, x):
+            return self.k * x * x
+
+        __call__ = loss
+
+    model = Model(3.0)
+    loss = sg.compile(model.loss)
+    assert loss(2.0) == 12.0
+    model.k = 4.0
+    assert loss(2.0) == 16.0
+    assert sg.grad(model.loss)(2.0) == sg.grad(model)(2.0) == 16.0
