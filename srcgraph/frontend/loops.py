@@ -269,8 +269,8 @@ def unrolled(low: Lowering, node: Any, items: Sequence[Any], over: Entity, first
     while k < len(items):
         if low.state.dead or not low.catching.goes_on():
             return
-        item = items[k]
-        statements.assign(low, node.target, item() if callable(item) else item)
+        item: Any = items[k]
+        statements.assign(low, node.target, item() if isinstance(item, partial) else item)
         statements.block(low, node.body)
         k += 1
         if isinstance(over, Listing) and not low.state.dead:

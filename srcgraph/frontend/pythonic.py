@@ -225,14 +225,17 @@ def _extreme(op: str, function: Any) -> None:
     either = (library.least_or, library.least_by_or) if op == "less" else (library.greatest_or, library.greatest_by_or)
 
     @builtin(function, 1, MANY, "key default")
-    def lower(low: Lowering, *args: Entity, key: Entity = Const(None), default: Entity | None = None) -> Entity:
+    def lower(
+        low: Lowering, first: Entity, *more: Entity, key: Entity = Const(None), default: Entity | None = None
+    ) -> Entity:
+        args = (first, *more)
         if default is not None:
-            if len(args) > 1:
+            if more:
                 why = f"Cannot specify a default for {function.__name__}() with multiple positional arguments"
                 raise refuse(why, low.loc, kind=InferenceError)
-            known = lists.known_items(low, args[0])
+            known = lists.known_items(low, first)
             if known is None:
-                xs = _listed(low, args[0])
+                xs = _listed(low, first)
                 return (
                     lists.own(low, either[0], xs, default)
                     if key == NONE
