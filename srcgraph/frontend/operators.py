@@ -150,7 +150,7 @@ def check_power(low: Lowering, x: Value, y: Value) -> None:
     message = "0.0 cannot be raised to a negative power"
     b.call_named("check_that", OPS["logical_not"](zero), error="ZeroDivisionError", message=message)
     if y.type.dtype.kind == "f" and x.type.dtype.kind != "c":
-        whole = OPS["equal"](y, OPS["floor"](y))
+        whole = OPS["logical_not"](OPS["less"](OPS["floor"](y), y))  # so is NaN
         below = OPS["logical_and"](OPS["less"](x, 0), OPS["greater"](x, -math.inf))
         real = OPS["logical_or"](OPS["logical_not"](below), whole)
         message = "a negative number to a fractional power is complex"

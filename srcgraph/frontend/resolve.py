@@ -165,6 +165,12 @@ def _gamma_fails(x: Value) -> Value:
     return OPS["logical_or"](_not_positive_integer(x), OPS["equal"](x, -math.inf))
 
 
+def _fmod_fails(x: Value, y: Value) -> Value:
+    """No remainder, though neither is NaN."""
+    known = OPS["logical_not"](OPS["logical_or"](OPS["isnan"](x), OPS["isnan"](y)))
+    return OPS["logical_and"](known, OPS["logical_or"](OPS["isinf"](x), OPS["equal"](y, 0.0)))
+
+
 def _log_fails(x: Value, base: Value | None = None) -> Value:
     bad = OPS["less_equal"](x, 0.0)
     return bad if base is None else OPS["logical_or"](bad, OPS["less_equal"](base, 0.0))
@@ -199,7 +205,7 @@ MATH: dict[Any, MathRule] = {
     math.cbrt: _rule("cbrt"),
     math.pow: _rule("power", _pow_fails, overflows=True, numpy_name="power"),
     math.fabs: _rule("fabs"),
-    math.fmod: _rule("fmod", lambda x, y: OPS["logical_or"](OPS["isinf"](x), OPS["equal"](y, 0.0))),
+    math.fmod: _rule("fmod", _fmod_fails),
     math.copysign: _rule("copysign"),
     math.degrees: _rule("rad2deg", numpy_name="degrees"),
     math.radians: _rule("deg2rad", numpy_name="radians"),

@@ -62,3 +62,9 @@ def statistics_of_a_number(a, ad):
 
 def step_of_mixed_dtypes(xf, xb):
     return np.heaviside(xf, 1), np.heaviside(xf - 0.5, xb), np.heaviside(xf, xb > 0)
+
+
+def not_a_number_is_in_every_domain(a, c):
+    nan = math.nan * a
+    powers = c**nan, nan**c, nan**0.0, 1.0**nan, math.pow(c, nan)
+    return math.fmod(nan, 0.0), math.fmod(math.inf, nan), math.fmod(a, math.inf), math.hypot(nan, math.inf), powers
