@@ -34,6 +34,17 @@ def f(x):
     rng = np.random.default_rng(0)
     return x + rng.random()
 """,
+    "store through a reshape of a transpose": """
+def f(m):
+    y = m.T.reshape(-1)
+    y[0] = 1.0
+    return m
+""",
+    "array stored through flat": """
+def f(m):
+    m.flat[:2] = [1.0, 2.0]
+    return m
+""",
     "walrus in a comprehension": """
 def f(x):
     squares = [s := v * v for v in x]

@@ -215,6 +215,15 @@ def test_read_only_second_call(load: Callable) -> None:
     np.testing.assert_equal(x, 2.0)
 
 
+def test_reshape_of_an_array_with_gaps(load: Callable, same_as_golden: Callable) -> None:
+    """NumPy's reshape of it is a copy: a store into that does not reach it. Later calls look again."""
+    compiled = sg.api.compile(load("\ndef f(x):\n    x.reshape(-1)[0] = 2.0\n    return x[0, 0]\n").f)
+    assert compiled(np.zeros((3, 2))) == 2.0
+    error = mistake(compiled, np.zeros((3, 4))[:, ::2])
+    assert isinstance(error, ArgumentError)
+    same_as_golden("argument: reshape of an array with gaps", error)
+
+
 # -- gradients ------------------------------------------------------------------------------------
 
 

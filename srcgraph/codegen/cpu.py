@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -13,7 +13,22 @@ from typing import TypeGuard
 from srcgraph.codegen.body import Body
 from srcgraph.codegen.decisions import transparent
 from srcgraph.codegen.expr import loop_index
-from srcgraph.codegen.items import Block, Item, Kernel, Let, LoopStore, Raise, Ref, all_blocks, all_exprs, refs
+from srcgraph.codegen.items import (
+    Block,
+    Do,
+    Invoke,
+    Item,
+    Kernel,
+    Let,
+    Loop,
+    LoopStore,
+    Raise,
+    Ref,
+    Store,
+    all_blocks,
+    all_exprs,
+    refs,
+)
 from srcgraph.codegen.names import Names
 from srcgraph.codegen.outline import outlined
 from srcgraph.codegen.schedule import Scheduler
@@ -112,8 +127,9 @@ class Module:
         block = scheduler.function()
         stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface)
         _store_back(block, stores, scheduler)
-        _drop_unused_sizes(block)
         block.results = [block.results[k] for k in interface.returned]
+        block.values = [block.values[k] for k in interface.returned]
+        _drop_unread(block)
         helpers = _helpers_used(block)
         reserved = frozenset((*helpers, *self.graphs, self.depth_left))
         names = Names(block, plain.params, reserved=reserved, hints=scheduler.hints)
@@ -190,15 +206,34 @@ def _element(s: Scheduler, value: Value, at: Sequence[ast.expr]) -> ast.expr:
     return ast.Subscript(Ref(value), index, ast.Load())
 
 
-def _drop_unused_sizes(block: Block) -> None:
-    """Sizes are read from shapes only where something uses them."""
-    used = {v for e in all_exprs(block) for v in refs(e)}
+def _drop_unread(block: Block) -> None:
+    """Sizes are read from shapes only where something uses them, and views are taken."""
+    used = {v for e in all_exprs(block) for v in refs(e)} | set(_taken_over(block))
     for inner in all_blocks(block):
-        inner.items[:] = [i for i in inner.items if not (_is_size(i) and i.value not in used)]
+        inner.items[:] = [i for i in inner.items if not (_is_unseen(i) and i.value not in used)]
 
 
-def _is_size(item: Item) -> TypeGuard[Let]:
+def _taken_over(block: Block) -> Iterator[Value]:
+    """The arrays whose memory another value is in after a store."""
+    for inner in all_blocks(block):
+        yield from (v for v in inner.values if v is not None)
+        for item in inner.items:
+            match item:
+                case Store(base=base) | Do(base=base):
+                    yield base
+                case Kernel(parts=parts):
+                    yield from (p.base for p in parts if isinstance(p, LoopStore) and p.base is not None)
+                case Invoke(changed=changed):
+                    yield from (base for _, base, _ in changed)
+                case Loop(init_values=values):
+                    yield from values
+
+
+def _is_unseen(item: Item) -> TypeGuard[Let]:
+    """Whether it matters only to those who read its value: a size, or a view."""
     expr = item.expr if isinstance(item, Let) else None
+    if isinstance(item, Let) and item.same:
+        return True
     return isinstance(expr, ast.Subscript) and isinstance(expr.value, ast.Attribute) and expr.value.attr == "shape"
 
 

@@ -48,6 +48,8 @@ class Let:
     origin: Origin = NOWHERE
     alias: Value | None = None
     """The array whose memory ``value`` may share, for reshapes and items of lists."""
+    same: bool = False
+    """Whether it does."""
 
 
 @dataclass(eq=False, slots=True)

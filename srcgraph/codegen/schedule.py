@@ -200,9 +200,10 @@ class Scheduler(Decisions):
             self.hints[value] = hint or ""
         if len(node.outputs) > 1:
             yield Unpack(node.outputs, call(name, *args, *attrs), node.origin)
-        elif node.op.name == "reshape":
+        elif node.op.name in ("reshape", "reshape_view"):
             shape: ast.expr = ast.Tuple(args[1:], ast.Load())
-            yield Let(out, call(name, args[0], shape), node.origin, alias=node.inputs[0])
+            same = node.op.name == "reshape_view"
+            yield Let(out, call(name, args[0], shape), node.origin, alias=node.inputs[0], same=same)
         else:
             yield Let(out, call(name, *args, *attrs), node.origin)
 

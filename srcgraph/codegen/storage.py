@@ -200,7 +200,7 @@ class _Storage:
         if not in_memory(item.value):
             return
         if item.alias is not None:
-            shared = frozenset(Buffer(b.name, owned=False) for b in self.of(item.alias))
+            shared = NONE if item.same else frozenset(Buffer(b.name, owned=False) for b in self.of(item.alias))
             self.buffers[item.value] = self.of(item.alias) | shared
         elif isinstance(item.expr, Ref):
             self.buffers[item.value] = self.of(item.expr.value)

@@ -129,6 +129,8 @@ def _demand(graph: Graph, consumed: set[Value]) -> None:
         for inner in node_graphs(node):
             _demand(inner, consumed)
         match node:
+            case Apply() if node.op.name == "reshape_view" and node.outputs[0] in consumed:
+                consumed.add(node.inputs[0])
             case If():
                 for out, x, y in zip(node.outputs, node.then.results, node.orelse.results, strict=True):
                     if out in consumed and in_memory(out):

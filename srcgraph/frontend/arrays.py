@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError, ShapeError
-from srcgraph.frontend import indexing
-from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Tup, may_share
+from srcgraph.frontend import flat, indexing
+from srcgraph.frontend.entities import NONE, Array, Cell, Const, Entity, Reshaped, Scalar, Tup, cells_of, may_share
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import as_index, new_array, read, ref_type, refuse, select, write
 from srcgraph.frontend.numpy_table import FUNCTIONS, METHODS, array_function
@@ -20,7 +20,7 @@ from srcgraph.ir.op import OPS
 from srcgraph.ir.ops import searching
 from srcgraph.ir.promote import common_dtype
 from srcgraph.ir.types import NAME_OF, ArrayType
-from srcgraph.ir.view import View, transposed
+from srcgraph.ir.view import View, transposed, whole
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -40,6 +40,8 @@ def as_array(low: Lowering, x: Entity) -> Array:
     """``x`` as a reference to an array; numbers and lists become new ones."""
     if isinstance(x, Array):
         return x
+    if flat.is_flat(x):
+        return new_array(low, read(low, flat.row(low, x)))
     made = array_from(low, x, None)
     assert isinstance(made, Array)
     return made
@@ -132,15 +134,13 @@ def _axis(low: Lowering, axis: int, ndim: int) -> int:
 def reshape(low: Lowering, a: Entity, shape: Entity, *more: Entity) -> Entity:
     ref = as_array(low, a)
     parts = list(shape.items) if isinstance(shape, Tup) else [shape, *more]
-    dims = _full_shape(low, product(ref_type(low, ref).shape), parts)
-    return _maybe_view(low, ref, OPS["reshape"](read(low, ref), *dims))
+    return _reshaped(low, ref, _full_shape(low, product(ref_type(low, ref).shape), parts))
 
 
 @array_function(np.ravel, method="ravel")
 def ravel(low: Lowering, a: Entity) -> Entity:
     ref = as_array(low, a)
-    total = low.builder.dim_value(product(ref_type(low, ref).shape))
-    return _maybe_view(low, ref, OPS["reshape"](read(low, ref), total))
+    return _reshaped(low, ref, [low.builder.dim_value(product(ref_type(low, ref).shape))])
 
 
 @array_function(method="flatten")
@@ -149,13 +149,28 @@ def flatten(low: Lowering, a: Entity) -> Entity:
     return new_array(low, OPS["reshape"](value, low.builder.dim_value(product(value.type.shape))))
 
 
-def _maybe_view(low: Lowering, ref: Array, value: Value) -> Array:
-    """A new array that may be the memory of ``ref``, as NumPy's reshape is where it can be."""
-    made = new_array(low, value, ref.cell.name)
+@array_function(method="view")
+def view(low: Lowering, a: Entity) -> Entity:
+    ref = as_array(low, a)
+    return select(low, ref, whole(ref_type(low, ref).ndim), ())
+
+
+def _reshaped(low: Lowering, ref: Array, dims: Sequence[Value]) -> Array:
+    """An array that may be the memory of ``ref``, as NumPy's reshape is where it can be."""
+    seen = _seen(low, ref.cell)
+    op = OPS["reshape" if seen or ref.view is not None else "reshape_view"]
+    made = new_array(low, op(read(low, ref), *dims))
+    if seen:
+        made.cell.choose(Reshaped(ref, tuple(dims)))
     may_share(made.cell, ref.cell)
     for other in ref.cell.shares - {made.cell}:
         may_share(made.cell, other)
     return made
+
+
+def _seen(low: Lowering, cell: Cell) -> bool:
+    """Whether the caller or a name refers to an array."""
+    return cell.visible or any(cell in cells_of(e, low.state) for e in low.state.names.values())
 
 
 def _full_shape(low: Lowering, total: Dim, parts: Sequence[Entity]) -> list[Value]:

@@ -15,6 +15,7 @@ from srcgraph.frontend import (
     arrays,
     dicts,
     effects,
+    flat,
     generators,
     library,
     lists,
@@ -120,6 +121,7 @@ ATTRIBUTES: dict[str, Callable[[Lowering, Array, ArrayType], Entity]] = {
     "mT": lambda low, base, kind: views.matrix_transpose(low, base),
     "real": lambda low, base, kind: views.real(low, base),
     "imag": lambda low, base, kind: views.imag(low, base),
+    "flat": lambda low, base, kind: flat.flat(low, base),
 }
 """Array attributes that are not called."""
 

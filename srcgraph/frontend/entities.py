@@ -27,24 +27,26 @@ class Cell:
     ``visible`` marks one the caller can see: an argument's, or a global's.
     """
 
-    __slots__ = ("choice", "choosers", "home", "joined", "name", "shares", "visible")
+    __slots__ = ("choice", "choosers", "home", "joined", "made", "name", "shares", "visible")
 
     def __init__(self, name: str, visible: bool = False):
         self.name = name
         self.visible = visible
         self.shares: set[Cell] = set()
         """Cells that may be the same memory, so that a store to one makes the others unreadable."""
-        self.choice: Either | None = None
+        self.choice: Either | Reshaped | None = None
         """What it stands for, if it is no buffer of its own; its content in the state may be `STALE`."""
         self.choosers: list[Cell] = []
         """The cells that may stand for this one."""
         self.joined: Either | None = None
         """What a buffer is one of that nothing else refers to any more."""
+        self.made: Value | None = None
+        """The value it was made for, if it is new memory."""
         self.home: Array | Either | None = None
         """Which of the arrays that a loop exchanges this buffer is, while the loop runs."""
 
-    def choose(self, choice: Either) -> None:
-        """Stand for one of several arrays from now on."""
+    def choose(self, choice: Either | Reshaped) -> None:
+        """Stand for one of several arrays, or for another's memory in another shape, from now on."""
         self.choice = choice
         for option in arrays_of(choice):
             if self not in option.cell.choosers:
@@ -132,10 +134,20 @@ class Either:
     orelse: Array | Either
 
 
-def arrays_of(choice: Array | Either) -> list[Array]:
+@dataclass(frozen=True, slots=True)
+class Reshaped:
+    """The memory of ``array`` with axes of other lengths, where NumPy's reshape is no copy."""
+
+    array: Array
+    dims: tuple[Value, ...]
+
+
+def arrays_of(choice: Array | Either | Reshaped) -> list[Array]:
     """The arrays one of which is meant."""
     if isinstance(choice, Array):
         return [choice]
+    if isinstance(choice, Reshaped):
+        return [choice.array]
     return arrays_of(choice.then) + arrays_of(choice.orelse)
 
 
@@ -318,6 +330,13 @@ UNBOUND = Unbound()
 NONE = Const(None)
 
 
+def memory_of(cell: Cell) -> Cell:
+    """The cell whose memory a reshaped one is."""
+    while isinstance(cell.choice, Reshaped):
+        cell = cell.choice.array.cell
+    return cell
+
+
 def may_share(x: Cell | Box, y: Cell | Box) -> None:
     """Record that two cells, or two boxes, may be the same."""
     if x is not y:
@@ -389,7 +408,8 @@ def sources_of(entity: Entity) -> Array | Either | None:
     """What a whole array is one of, in terms of the cells there were before branches were joined."""
     if not isinstance(entity, Array) or entity.view is not None:
         return None
-    return entity.cell.choice or entity.cell.joined or entity
+    choice = entity.cell.choice
+    return (choice if isinstance(choice, Either) else None) or entity.cell.joined or entity
 
 
 def values_of(entity: Entity) -> list[Value]:
@@ -444,7 +464,12 @@ def cells_of(entity: Entity, state: State | None = None, without: Sequence[Any] 
     out: list[Cell] = []
     for e in within(entity, state or State(), without):
         if isinstance(e, Array | Listing):
-            out.append(e.cell)
-            if e.cell.choice is not None:
-                out += [o.cell for o in arrays_of(e.cell.choice)]
+            out += _with_options(e.cell)
     return out
+
+
+def _with_options(cell: Cell) -> list[Cell]:
+    """A cell and those it stands for."""
+    if cell.choice is None:
+        return [cell]
+    return [cell, *(c for a in arrays_of(cell.choice) for c in _with_options(a.cell))]

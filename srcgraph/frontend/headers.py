@@ -627,7 +627,7 @@ def share(before: State, header: dict[Key, Entity], made: State, state: State) -
 
 def _new_cells(before: State, entity: Entity | None, state: State) -> list[Cell]:
     """The buffers an entity may refer to that no name referred to before the loop."""
-    return [c for c in cells_of(entity or UNBOUND, state) if c not in before.store and c.choice is None]
+    return [c for c in cells_of(entity or UNBOUND, state) if c not in before.store and not isinstance(c.choice, Either)]
 
 
 def _common(x: Sequence[Cell], y: Sequence[Cell]) -> bool:

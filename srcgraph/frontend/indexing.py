@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arithmetic, choices, dicts, expressions, fancy, lists, objects
+from srcgraph.frontend import arithmetic, choices, dicts, expressions, fancy, flat, lists, objects
 from srcgraph.frontend.entities import Array, Const, Entity, Instance, Iteration, Listing, Scalar, SliceOf, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.kinds import joined
@@ -31,6 +31,10 @@ def subscript(low: Lowering, base: Entity, index: Any, hint: str, name: str = ""
         return tuple_item(low, base, expressions.lower(low, index))
     if isinstance(base, Iteration) and base.kind == "range":
         return range_item(low, base, expressions.lower(low, index))
+    if flat.is_flat(base):
+        parts = _parts(low, index)
+        one = flat.single(low, base, parts)
+        return low.entity(_read_at(low, flat.row(low, base), parts)) if one is None else Scalar(read(low, one, hint))
     if not isinstance(base, Array):
         subject = f"{name} is {describe(base)}: it" if name else describe(base)
         raise refuse(f"{subject} cannot be indexed", low.loc, kind=InferenceError)
@@ -90,9 +94,17 @@ def _number_at(low: Lowering, items: Sequence[Entity], index: Value) -> Entity:
     return Scalar(out)
 
 
-def subscript_place(low: Lowering, base: Array, index: Any) -> Any:
+def subscript_place(low: Lowering, base: Array | Iteration, index: Any) -> Any:
     """What ``base[index]`` stands for: a reference, or a place with ``read`` and ``store`` of its own."""
-    return _place(low, base, _parts(low, index))
+    parts = _parts(low, index)
+    if isinstance(base, Array):
+        return _place(low, base, parts)
+    return flat.single(low, base, parts) or _place(low, flat.row(low, base), parts)
+
+
+def _read_at(low: Lowering, base: Array, parts: list[Entity]) -> Value:
+    place = _place(low, base, parts)
+    return read(low, place) if isinstance(place, Array) else place.read(low)
 
 
 def _parts(low: Lowering, index: Any) -> list[Entity]:

@@ -86,6 +86,12 @@ def plain(low: Lowering, entity: Entity) -> Entity:
     return table(low, held)
 
 
+def operand(low: Lowering, entity: Entity) -> Entity:
+    """What NumPy takes for an array where it needs one: a list or tuple counts as one of its items."""
+    found = plain(low, entity)
+    return arrays.as_array(low, found) if isinstance(found, Tup) else found
+
+
 def table(low: Lowering, held: Rows) -> Array:
     """A new array of the numbers of a list: a row for each item that is a tuple."""
     b = low.builder

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import calls, contents, dicts, expressions, indexing, lists, statements
+from srcgraph.frontend import calls, contents, dicts, expressions, flat, indexing, lists, statements
 from srcgraph.frontend.entities import (
     STALE,
     UNBOUND,
@@ -47,7 +47,7 @@ from srcgraph.frontend.headers import (
     stored_into,
     widen,
 )
-from srcgraph.frontend.memory import Dead, as_index, beside, content, ref_type, refuse
+from srcgraph.frontend.memory import Dead, as_index, beside, content, read, ref_type, refuse
 from srcgraph.frontend.scope import assigned
 from srcgraph.frontend.sharing import Sharing
 from srcgraph.ir.graph import Value
@@ -209,6 +209,8 @@ def items_by_position(low: Lowering, over: Entity) -> tuple[Value, Callable[[Val
             return b.dim_value(kind.shape[0]), lambda k: indexing.element_at(low, over, [k])
         case Listing():
             return _list_by_position(low, over)
+        case Iteration(kind="flat"):
+            return b.dim_value(flat.size(low, over)), lambda k: Scalar(read(low, flat.element(low, over, k)))
         case Iteration(kind="range", parts=parts):
             start, stop, step = (as_index(low, low.value(e), "a bound of range") for e in parts)
             return trip_count(low, start, stop, step), lambda k: Scalar(OPS["add"](start, OPS["mul"](k, step)))

@@ -123,6 +123,8 @@ class Lowering:
         """The literals that numbers at the start of an iteration are before the loop."""
         self.trusted: set[Value] = set()
         """Those of them that were taken to be literals in later iterations too."""
+        self.contiguous: set[int] = set()
+        """The parameters that must lie in memory in C order without gaps."""
 
     # -- where we are ---------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError, Loc, Problem, ShapeError, UnsupportedError
-from srcgraph.frontend.entities import STALE, Array, Cell, Content, Either, Unusable
+from srcgraph.frontend.entities import STALE, Array, Cell, Content, Either, Reshaped, Unusable, memory_of
+from srcgraph.frontend.layout import contiguous
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -47,26 +48,37 @@ def content(low: Lowering, cell: Cell) -> Value:
     held = low.state.store[cell]
     if held is STALE:
         assert cell.choice is not None
-        held = low.state.store[cell] = _chosen_content(low, cell.choice, cell.name)
+        held = _chosen_content(low, cell.choice, cell.name)
+        low.state.store[cell] = held
     if isinstance(held, Unusable):
         raise refuse(held.why, low.loc, held.hint)
     assert isinstance(held, Value)
     return held
 
 
-def _chosen_content(low: Lowering, choice: Array | Either, name: str) -> Value:
+def _chosen_content(low: Lowering, choice: Array | Either | Reshaped, name: str) -> Value:
     """What is held by the array that is meant."""
     if isinstance(choice, Array):
         return read(low, choice)
+    if isinstance(choice, Reshaped):
+        need_contiguous(low, choice.array, name)
+        _as_view(low, choice.array.cell)
+        return low.builder.apply(OPS["reshape_view"], (read(low, choice.array), *choice.dims), {}, name=name)
     sides = (choice.then, choice.orelse)
     return low.chosen(choice.test, [lambda c=c: [_chosen_content(low, c, name)] for c in sides], [name])[0]
 
 
+def _as_view(low: Lowering, cell: Cell) -> None:
+    """A reshape is made as what may be a copy, until it has to be a view."""
+    if isinstance(cell.choice, Reshaped) and low.state.store[cell] is cell.made:
+        low.state.store[cell] = STALE
+
+
 def chosen(low: Lowering, ref: Array) -> Array | Either:
     """What a reference stands for in terms of buffers."""
-    if ref.cell.choice is None:
-        return ref
-    return _viewed(low, ref.cell.choice, ref)
+    if isinstance(ref.cell.choice, Either):
+        return _viewed(low, ref.cell.choice, ref)
+    return ref
 
 
 def _viewed(low: Lowering, choice: Array | Either, ref: Array) -> Array | Either:
@@ -78,6 +90,7 @@ def _viewed(low: Lowering, choice: Array | Either, ref: Array) -> Array | Either
 def new_array(low: Lowering, value: Value, name: str = "") -> Array:
     """A reference to a new cell that holds ``value``."""
     cell = Cell(name or value.name)
+    cell.made = value
     low.state.store[cell] = value
     return Array(cell)
 
@@ -100,9 +113,10 @@ def ref_type(low: Lowering, ref: Array) -> TensorType:
 
 def write(low: Lowering, ref: Array, value: Value, accumulate: bool = False) -> None:
     """Store ``value`` into what ``ref`` stands for; it must be of the array's dtype and fit its shape."""
-    if ref.cell.choice is not None:
+    if isinstance(ref.cell.choice, Either):
         at_each(low, chosen(low, ref), lambda option: write(low, option, value, accumulate))
         return
+    _as_view(low, ref.cell)
     base = content(low, ref.cell)
     view = ref.view or whole(base.type.ndim)
     target = selected_type(base.type, view, tuple(v.type for v in ref.operands))
@@ -121,15 +135,34 @@ def at_each(low: Lowering, choice: Array | Either, action: Callable[[Array], Non
 
 def put(low: Lowering, cell: Cell, value: Value | Content) -> None:
     """Let ``cell`` hold another value; what may be the same memory can no longer be read."""
-    if cell.choice is not None:
-        assert isinstance(value, Value)
-        at_each(low, cell.choice, lambda option: replaced(low, option, value))
-        return
+    match cell.choice:
+        case Either():
+            assert isinstance(value, Value)
+            at_each(low, cell.choice, lambda option: replaced(low, option, value))
+            return
+        case Reshaped(array=array):
+            assert isinstance(value, Value)
+            need_contiguous(low, array, cell.name)
+            shape = map(low.builder.dim_value, ref_type(low, array).shape)
+            replaced(low, array, low.builder.call_named("reshape_view", value, *shape))
     low.state.store[cell] = value
+    _outdate(low, cell)
+    _spoil(low, cell)
+
+
+def _outdate(low: Lowering, cell: Cell) -> None:
+    """What may stand for ``cell`` is read anew when it is needed."""
     for chooser in cell.choosers:
-        if chooser in low.state.store:
+        if chooser in low.state.store and low.state.store[chooser] is not STALE:
             low.state.store[chooser] = STALE
+            _outdate(low, chooser)
+
+
+def _spoil(low: Lowering, cell: Cell) -> None:
+    """What may or may not be the memory of ``cell`` can no longer be read."""
     for other in sorted(cell.shares, key=lambda c: c.name):
+        if memory_of(other) is memory_of(cell):
+            continue
         if other.visible:
             whose = "still the argument's" if other.name == cell.name else f"that of {beside(cell, other)}"
             raise refuse(
@@ -141,6 +174,16 @@ def put(low: Lowering, cell: Cell, value: Value | Content) -> None:
         low.state.store[other] = Unusable(
             f"{other.name!r} may share memory with {beside(other, cell)}, which was changed at line {line}",
             f"take a copy before the change: {other.name}.copy()",
+        )
+
+
+def need_contiguous(low: Lowering, array: Array, name: str) -> None:
+    """Refuse where it is not known that ``array`` lies in memory without gaps, in C order."""
+    if not contiguous(low, array):
+        raise refuse(
+            f"whether {name!r} is a copy depends on how the array reshaped lies in memory, which is not known here",
+            low.loc,
+            f"make it a copy: {array.cell.name}.reshape(...).copy()",
         )
 
 

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arithmetic, attributes, contents, dicts, expressions, library, lists, objects, operators
+from srcgraph.frontend import (
+    arithmetic,
+    attributes,
+    contents,
+    dicts,
+    expressions,
+    flat,
+    library,
+    lists,
+    objects,
+    operators,
+)
 from srcgraph.frontend.entities import (
     NONE,
     Array,
@@ -153,6 +164,8 @@ def len_(low: Lowering, x: Entity) -> Entity:
         return Const(len(x.value))
     if isinstance(x, Iteration) and x.kind == "range":
         return lists.own(low, arithmetic.length_of_range, *x.parts)
+    if flat.is_flat(x):
+        return Scalar(low.builder.dim_value(flat.size(low, x)))
     if isinstance(x, Array):
         kind = ref_type(low, x)
         if not kind.ndim:

@@ -119,7 +119,15 @@ def _meaning(summary: Summary) -> Any:
     """What a caller sees of a summary: types without the symbols that mean something inside only."""
     known = frozenset(s for p in summary.graph.params for s in type_symbols(p.type))
     types = tuple(_outside(v.type, known) for v in summary.graph.results)
-    return summary.template, summary.changed, summary.lists, summary.rebound, summary.hidden, types
+    return (
+        summary.template,
+        summary.changed,
+        summary.lists,
+        summary.rebound,
+        summary.hidden,
+        summary.contiguous,
+        types,
+    )
 
 
 def is_recursive(session: Session, key: Any) -> bool:

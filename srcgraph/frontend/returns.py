@@ -28,6 +28,7 @@ from srcgraph.frontend.entities import (
     Method,
     Partial,
     Record,
+    Reshaped,
     Rng,
     Rows,
     Scalar,
@@ -35,6 +36,7 @@ from srcgraph.frontend.entities import (
     Unbound,
     Unusable,
     cells_of,
+    memory_of,
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Refusal, chosen, content, read, refuse
@@ -55,6 +57,7 @@ from srcgraph.frontend.template import (
     Out,
     Rebound,
     RecordOf,
+    ReshapeOf,
     RngOf,
     RowsOf,
     Template,
@@ -134,7 +137,7 @@ class Description:
                 return FunctionOf(key, tuple(self.box(p) if isinstance(p, Box) else self.part(p) for p in parts))
             case Choice(tag=tag, options=options):
                 return OneOf(self.output(tag), tuple(map(self.part, options)))
-            case Array(cell=cell) if cell.choice is not None:
+            case Array(cell=cell) if isinstance(cell.choice, Either):
                 return self.choice(chosen(self.low, e), None if e.view or self.apart else cell)
             case Array():
                 return self.array(e)
@@ -188,6 +191,10 @@ class Description:
 
     def array(self, ref: Array) -> Template:
         low, cell = self.low, ref.cell
+        if isinstance(cell.choice, Reshaped) and self.entry is not Entry.NONE:
+            root = memory_of(cell)
+            if param_of(low, root) is not None or self.seen[root] > 1:
+                return self.reshaped(ref, cell.choice)
         param = param_of(low, cell)
         held = read(low, Array(cell))
         if param is not None:
@@ -197,6 +204,12 @@ class Description:
             self.cells[cell] = len(self.outputs) - 1
         maybe = tuple(k for k, (_, c) in enumerate(low.params) if c in cell.shares)
         return NewArray(self.cells[cell], ref.view, tuple(map(self.output, ref.operands)), maybe)
+
+    def reshaped(self, ref: Array, whole: Reshaped) -> ReshapeOf:
+        """A reshape of an array that is seen in its own shape too."""
+        content(self.low, ref.cell)  # where that was changed since, it has to be a view
+        dims = tuple(map(self.output, whole.dims))
+        return ReshapeOf(self.part(whole.array), dims, ref.view, tuple(map(self.output, ref.operands)))
 
     def box(self, box: Box) -> NewBox | ArgumentBox:
         """A box of the arguments', or a new one and what it holds."""

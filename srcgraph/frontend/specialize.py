@@ -26,7 +26,7 @@ from srcgraph.frontend.entities import (
     Unusable,
 )
 from srcgraph.frontend.lower import Lowering, NeedStatic
-from srcgraph.frontend.memory import Dead, refuse, replaced
+from srcgraph.frontend.memory import Dead, need_contiguous, refuse, replaced
 from srcgraph.frontend.parameters import box_parameter, parameter
 from srcgraph.frontend.passing import Arguments, Made
 from srcgraph.frontend.recursion import (
@@ -76,6 +76,8 @@ class Summary:
         The boxes it changes, and what they hold afterwards.
     hidden : tuple of Hidden
         Globals it reads, whose leaves follow the arguments'.
+    contiguous : frozenset of int
+        Parameters that must lie in memory in C order without gaps.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Summary:
     lists: tuple[tuple[int, TupleOf | RowsOf], ...]
     rebound: tuple[Rebound, ...]
     hidden: tuple[Hidden, ...]
+    contiguous: frozenset[int]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -172,7 +175,7 @@ def _lower(
         changed = _changed(low, described.outputs)
         graph = low.builder.finish(described.outputs)
     hidden = tuple(h for h, _ in low.hidden_order)
-    return Summary(name, graph, template, changed, lists, rebound, hidden)
+    return Summary(name, graph, template, changed, lists, rebound, hidden, frozenset(low.contiguous))
 
 
 def _changed(low: Lowering, outputs: list[Value]) -> tuple[tuple[int, int], ...]:
@@ -242,6 +245,10 @@ def _call(low: Lowering, summary: Summary, given: Arguments) -> Entity:
     if isinstance(summary.template, Never):
         raise Dead
     _refuse_overlap(low, summary, given)
+    for position in sorted(summary.contiguous):
+        ref = given.refs[position]
+        assert ref is not None
+        need_contiguous(low, ref, ref.cell.name)
     for position, k in summary.changed:
         ref = given.refs[position]
         assert ref is not None

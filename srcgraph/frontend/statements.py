@@ -15,6 +15,7 @@ from srcgraph.frontend import (
     dicts,
     effects,
     expressions,
+    flat,
     indexing,
     lists,
     loops,
@@ -148,9 +149,21 @@ def assign(low: Lowering, target: Any, entity: Entity) -> None:
         case gast.Starred(value=value):
             assign(low, value, entity)
         case gast.Attribute(value=value, attr=attr):
-            objects.set_attribute(low, expressions.lower(low, value), attr, entity)
+            held = expressions.lower(low, value)
+            if isinstance(held, Array) and attr == "flat":
+                fill(low, held, entity)
+            else:
+                objects.set_attribute(low, held, attr, entity)
         case _:
             raise refuse(f"cannot assign to {type(target).__name__}", low.loc)
+
+
+def fill(low: Lowering, base: Array, entity: Entity) -> None:
+    """``base.flat = entity``."""
+    value = low.value(entity, "the value stored")
+    if value.type.ndim:
+        raise refuse("assigning an array to flat is not supported", low.loc, "store into x[...] an array of its shape")
+    write(low, base, low.builder.stored(value, ref_type(low, base).dtype))
 
 
 def unpack(low: Lowering, targets: Sequence[Any], entity: Entity) -> None:
@@ -180,9 +193,12 @@ def store(low: Lowering, target: Any, entity: Entity) -> None:
         _store_item(low, held, expressions.lower(low, target.slice), entity)
         return
     base = array_of(low, held, target.value)
-    entity = lists.plain(low, entity)
-    place = indexing.subscript_place(low, base, target.slice)
+    entity = lists.operand(low, entity)
+    place = indexing.subscript_place(low, held if flat.is_flat(held) else base, target.slice)
     value = low.value(entity, "the value stored")
+    if flat.is_flat(held) and value.type.ndim:
+        why = "storing an array through flat, which NumPy repeats as needed, is not supported"
+        raise refuse(why, low.loc, "store into x.reshape(-1), or one number")
     dtype = ref_type(low, base).dtype
     if value.type.dtype.kind == "c" and dtype.kind != "c":
         raise refuse("cannot store a complex number in a real array", low.loc, kind=InferenceError)
@@ -208,6 +224,8 @@ def _store_item(low: Lowering, base: Listing | Instance, index: Entity, entity: 
 def array_of(low: Lowering, entity: Entity, node: Any) -> Array:
     if isinstance(entity, Array):
         return entity
+    if flat.is_flat(entity):
+        return flat.array_of(entity)
     if isinstance(entity, Unusable):
         raise low.unusable(entity)
     raise refuse(
@@ -265,7 +283,7 @@ def augmented(low: Lowering, node: gast.AugAssign) -> None:
         _store_item(low, held, at, changed(low, op, before, expressions.lower(low, node.value)))
         return
     base = array_of(low, held, node.target.value)
-    place = indexing.subscript_place(low, base, node.target.slice)
+    place = indexing.subscript_place(low, held if flat.is_flat(held) else base, node.target.slice)
     if not isinstance(place, Array):
         before, held = content(low, base.cell), place.read(low)
         operand = expressions.lower(low, node.value)
@@ -295,6 +313,7 @@ def changed(low: Lowering, op: str, before: Entity, operand: Entity, hint: str =
 def in_place(low: Lowering, ref: Array, op: str, operand: Entity) -> None:
     """Change what ``ref`` stands for; the result is cast back to its dtype as NumPy does."""
     kind = ref_type(low, ref)
+    operand = lists.operand(low, operand)
     if op in ("add", "sub"):
         value = low.value(operand)
         if kind.dtype.kind in "fiu" and OPS[op].infer.loop([kind, value.type])[1] == kind.dtype:

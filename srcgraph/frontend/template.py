@@ -58,6 +58,16 @@ class EitherOf:
 
 
 @dataclass(frozen=True, slots=True)
+class ReshapeOf:
+    """NumPy's reshape of an array to lengths that are outputs, or a view of that."""
+
+    array: Template
+    dims: tuple[int, ...]
+    view: View | None = None
+    operands: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Fixed:
     """Something known when compiling."""
 
@@ -176,6 +186,7 @@ Template: TypeAlias = (
     | NewArray
     | ArgumentView
     | EitherOf
+    | ReshapeOf
     | Fixed
     | Unchanged
     | Never
@@ -200,6 +211,8 @@ def parts_of(template: Template | NewBox | ArgumentBox) -> tuple[Template | NewB
             return (content,)
         case EitherOf(then=then, orelse=orelse):
             return (then, orelse)
+        case ReshapeOf(array=array):
+            return (array,)
         case FunctionOf(parts=parts) | OneOf(options=parts):
             return parts
         case MaybeOf(bound=bound, inner=inner):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from srcgraph.opt.dce import dce
 from srcgraph.opt.licm import licm
 from srcgraph.opt.passes import Pass
+from srcgraph.opt.reshapes import carry_reshaped
 from srcgraph.opt.settle import settle
 from srcgraph.opt.simplify import simplify
 from srcgraph.opt.thread import thread
@@ -15,6 +16,7 @@ PRIMAL = (
     Pass("thread", thread),
     Pass("simplify", simplify),
     Pass("licm", licm),
+    Pass("carry_reshaped", carry_reshaped),
     Pass("dce", dce),
 )
 """What every function goes through before it is differentiated or emitted."""
@@ -24,6 +26,7 @@ DERIVED = (
     Pass("settle", settle),
     Pass("simplify", simplify),
     Pass("licm", licm),
+    Pass("carry_reshaped", carry_reshaped),
     Pass("dce", dce),
 )
 """What a derivative's graph goes through."""

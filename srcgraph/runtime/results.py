@@ -28,6 +28,7 @@ from srcgraph.frontend.template import (
     Out,
     Rebound,
     RecordOf,
+    ReshapeOf,
     RowsOf,
     Template,
     TupleOf,
@@ -68,6 +69,8 @@ def outputs_used(template: Template | NewBox | ArgumentBox) -> set[int]:
             return {tag}.union(*map(outputs_used, options))
         case RowsOf(parts=parts):
             return set(parts)
+        case ReshapeOf(array=array, dims=dims, operands=operands):
+            return {*dims, *operands}.union(outputs_used(array))
         case EitherOf(test=test):
             return {test}.union(*map(outputs_used, parts_of(template)))
     return set().union(*map(outputs_used, parts_of(template)))
@@ -104,6 +107,12 @@ def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -
             at = place[test]
             then, orelse = (maker(t, results, place) for t in (template.then, template.orelse))
             return lambda outs, leaves, objects: (then if outs[at] else orelse)(outs, leaves, objects)
+        case ReshapeOf(array=array, dims=dims, view=view, operands=operands):
+            whole, sizes = maker(array, results, place), [place[d] for d in dims]
+            ints = [place[o] for o in operands]
+            return lambda outs, leaves, objects: _viewed(
+                whole(outs, leaves, objects).reshape([outs[k] for k in sizes]), view, [outs[o] for o in ints]
+            )
         case TupleOf(items=items, cls=cls):
             makes = [maker(t, results, place) for t in items]
             return lambda outs, leaves, objects: build_tuple(cls, [m(outs, leaves, objects) for m in makes])
@@ -180,5 +189,5 @@ def _number(at: int, type: Type) -> Make:
     return lambda outs, leaves, objects: convert(outs[at])
 
 
-def _viewed(base: np.ndarray, view: View, operands: Sequence[int]) -> Any:
-    return numpy_view(base, tuple(operands), view)
+def _viewed(base: np.ndarray, view: View | None, operands: Sequence[int]) -> Any:
+    return base if view is None else numpy_view(base, tuple(operands), view)

@@ -11,7 +11,7 @@ import numpy as np
 
 from srcgraph.codegen.cpu import Generated, generate
 from srcgraph.codegen.storage import Interface
-from srcgraph.errors import InternalError, Loc, OverlapError, Problem, excerpt
+from srcgraph.errors import ArgumentError, InternalError, Loc, OverlapError, Problem, excerpt
 from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden
 from srcgraph.frontend.specialize import Lowered, Summary, lower_entry
@@ -71,6 +71,8 @@ class Specialization:
     single: bool
     changed: tuple[int, ...]
     private: tuple[int, ...]
+    contiguous: tuple[int, ...]
+    """The arrays that must lie in memory in C order without gaps."""
     hidden: tuple[Hidden, ...]
     hidden_types: tuple[Skeleton, ...]
     hidden_key: Any
@@ -99,10 +101,12 @@ class Specialization:
             key = quick_key([h.read() for h in self.hidden], leaves)
             if key is None or key != self.hidden_key:
                 return False
-        return not (self.changed or self.private) or self.apart(leaves)
+        return not (self.changed or self.private or self.contiguous) or self.apart(leaves)
 
     def apart(self, leaves: Sequence[Any]) -> bool:
-        """Whether the arrays it changes are writable and share no memory with others."""
+        """Whether the arrays it changes are writable and share no memory with others, and lie as they must."""
+        if not all(leaves[p].flags.c_contiguous for p in self.contiguous):
+            return False
         for position in (*self.changed, *self.private):
             array = leaves[position]
             for k, other in enumerate(leaves):
@@ -118,7 +122,7 @@ class Specialization:
             skeleton_of(h.read(), h.name, own)
             leaves += own.values
             objects += own.objects
-        if self.changed or self.private:
+        if self.changed or self.private or self.contiguous:
             self.check_memory(leaves)
         if self.updates:
             self.check_objects(objects, len(given.objects))
@@ -154,6 +158,10 @@ class Specialization:
     def check_memory(self, leaves: Sequence[Any]) -> None:
         """Arrays that are changed must be writable, and must not share memory with others in part."""
         names = [repr(p.name) for p in self.graph.params]
+        for position in self.contiguous:
+            if not leaves[position].flags.c_contiguous:
+                why = f"{self.name} stores through a reshape of argument {names[position]}, which is not C-contiguous"
+                raise ArgumentError(Problem(why, hint=f"pass np.ascontiguousarray({self.graph.params[position].name})"))
         for position in self.changed:
             if not leaves[position].flags.writeable:
                 error = ValueError("assignment destination is read-only")
@@ -318,6 +326,7 @@ def specialize(
         interface=version.interface,
         changed=tuple(version.interface.changed),
         private=version.private,
+        contiguous=tuple(sorted(found.summary.contiguous)),
         hidden=found.summary.hidden,
         hidden_types=describe_hidden(found.summary.hidden),
         hidden_key=quick_key([h.read() for h in found.summary.hidden], []),

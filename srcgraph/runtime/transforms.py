@@ -16,6 +16,7 @@ from srcgraph.frontend.template import (
     ArgumentBox,
     ArgumentList,
     ArgumentView,
+    EitherOf,
     Fixed,
     ListOf,
     Never,
@@ -25,6 +26,7 @@ from srcgraph.frontend.template import (
     Out,
     Rebound,
     RecordOf,
+    ReshapeOf,
     RowsOf,
     Template,
     TupleOf,
@@ -239,6 +241,10 @@ class _Kept:
                 if param in changed:  # only a copy is changed, so only that copy can be returned
                     return NewArray(self.at(changed[param]), view, ints)
                 return ArgumentView(param, view, ints)
+            case ReshapeOf(array=array, dims=dims, view=view, operands=operands):
+                return ReshapeOf(self.template(array), tuple(map(self.at, dims)), view, tuple(map(self.at, operands)))
+            case EitherOf(test=test, then=then, orelse=orelse):
+                return EitherOf(self.at(test), self.template(then), self.template(orelse))
             case TupleOf(items=items, cls=cls):
                 return TupleOf(tuple(map(self.template, items)), cls)
             case RecordOf(cls=cls, names=names, items=items):
@@ -319,7 +325,7 @@ def describe_result(version: Version, template: Template) -> str:
             if is_float(type):
                 return "a float"
             return {"i": "an integer", "u": "an integer", "b": "a bool"}.get(type.dtype.kind, f"a {type.dtype}")
-        case NewArray() | ArgumentView():
+        case NewArray() | ArgumentView() | EitherOf() | ReshapeOf():
             return "an array"
         case ListOf() | ArgumentList():
             return "a list"

@@ -159,3 +159,122 @@ def last_of_equal_indices(x):
     index = np.array([0, 0, 0])[: 3 * min(len(x), 1)]
     x[index] = np.array([1.0, 2.0, 3.0])[: len(index)]
     return x
+
+
+def stores_through_a_reshape(u):
+    row = u.reshape(-1)
+    for i in range(1, len(row)):
+        row[i] += 0.5 * row[i - 1]
+    return u.sum()
+
+
+def stores_into_both_shapes(m):
+    flat = m.ravel()
+    for i in range(m.shape[0]):
+        m[i, 0] *= 2.0
+        flat[-1] += m[i, 0]
+    return flat
+
+
+def reshaped_locally(n):
+    x = np.zeros(n * (n + 1))
+    grid = x.reshape(n, n + 1)
+    for i in range(n):
+        for j in range(n + 1):
+            grid[i, j] = i - 0.5 * j
+    return x, grid
+
+
+def reshaped_if(m, a):
+    y = m.reshape(-1)
+    if a > 0.3:
+        y[0] = a
+    else:
+        m[0, 0] = 2.0 * a
+    return y.sum() + m[0, 0]
+
+
+def reshape_on_one_path(m, a):
+    y = m.reshape(-1) if a > 0.3 else m.sum(axis=0)
+    return y * 2.0 + m[0, 0]
+
+
+def reshaped_after_the_change(m):
+    y = m.reshape(m.shape[1], -1)
+    m += 1.0
+    z = y + 1.0
+    y[0] = 3.0
+    return z, m
+
+
+def reshape_of_rows(m):
+    for i in range(m.shape[0]):
+        row = m[i].reshape(1, -1)
+        row[0] *= 1.5
+        row[0, 0] = 0.25
+    return m
+
+
+def reshaped_twice(m):
+    x = m * 2.0
+    y = x.reshape(-1)
+    z = y.reshape(x.shape[1], x.shape[0])
+    z[0] = 1.0
+    y[-1] = 5.0
+    return x, z
+
+
+def _smooth(v):
+    v.reshape(-1)[:] *= 0.5
+    return v
+
+
+def reshaped_in_a_function(m):
+    p = m.copy()
+    _smooth(p)
+    return _smooth(m) + p
+
+
+def flat_elements(m):
+    total = 0.0
+    for v in m.flat:
+        total += v * v
+    for k in range(len(m.flat)):
+        m.flat[k] = total - k
+    return m.flat[-1] + m.flat[1:].sum()
+
+
+def flat_filled(m):
+    p = m.T * 2.0
+    p.flat = 0.5
+    p.flat[0] += m.flat[0]
+    return p
+
+
+def reshape_while(m, tol):
+    y = m.reshape(-1)
+    k = 0
+    while k < 6 and y[0] > tol:
+        y[k % len(y)] *= 0.5
+        m[0, 0] -= 0.1
+        k += 1
+    return m, k
+
+
+def swapped_reshapes(u, n):
+    p = u.reshape(-1)
+    q = np.zeros(len(p))
+    for _ in range(n):
+        q[:] = 0.5 * p
+        p, q = q, p
+    return p
+
+
+def stores_lists(m, x, a):
+    m[0] = [a, 2 * a, 1.0]
+    m[:, 1] += (0.5 * a,)
+    x[:2] = (1, 2)
+    y = [a, 3.0]
+    x[[0, 1]] = y
+    m[-1, :2] *= y
+    return x.sum()

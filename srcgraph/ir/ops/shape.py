@@ -142,6 +142,31 @@ reshape = define(
 )
 
 
+def _seen_through(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    """A view of a view is one of the array itself, or that."""
+    x, *dims = inputs
+    before = builder.definition(x)
+    base = before.inputs[0] if before is not None and before.op is reshape_view else x
+    if base.type.shape == sizes([v.type for v in dims]):
+        return base
+    return None if base is x else reshape_view(base, *dims)
+
+
+reshape_view = define(
+    name="reshape_view",
+    doc="As ``reshape``, of an array that lies in C order: what is stored into the result is stored into ``x``.",
+    infer=_reshape_type,
+    numpy=lambda x, *dims: np.reshape(x, dims).copy(),
+    kind="library",
+    jvp=linear(lambda tx, *dims: reshape(tx, *dims)),
+    vjp=lambda ct, out, x, *dims: (reshape(ct, *dims_of(x)), *(None for _ in dims)),
+    simplify=_seen_through,
+    emit={"cpu": "reshape"},
+    linear=True,
+    samples=(sample("f64[3, 4]", 2, 6),),
+)
+
+
 def sum_to(ct: Value, x: Value) -> Value:
     """The transpose of broadcasting ``x`` to the shape of ``ct``: sums over the stretched axes."""
     from_ndim, to_ndim = ct.type.ndim, x.type.ndim
