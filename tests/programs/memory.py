@@ -273,8 +273,8 @@ def swapped_reshapes(u, n):
 def stores_lists(m, x, a):
     m[0] = [a, 2 * a, 1.0]
     m[:, 1] += (0.5 * a,)
-    x[:2] = (1, 2)
+    m[0, :2] = (1, 2)
     y = [a, 3.0]
-    x[[0, 1]] = y
+    m[0, [0, 2]] = y
     m[-1, :2] *= y
     return x.sum()
