@@ -9,7 +9,7 @@ cannot raise costs nothing, and everything else is ordinary branches, which are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import conditions, expressions, operators, statements
+from srcgraph.frontend import conditions, expressions, statements
 from srcgraph.frontend.entities import NONE, Const, Entity, Maybe, Scalar, State, Tup, Unusable
 from srcgraph.frontend.exits import Guarded
 from srcgraph.frontend.memory import Dead, refuse
 from srcgraph.frontend.truths import combined, negation
 from srcgraph.ir.exceptions import exception, is_limit
 from srcgraph.ir.graph import Origin, Value
-from srcgraph.ir.op import Op
+from srcgraph.ir.op import OPS, Op
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.straight import Region
 from srcgraph.ir.types import PY_BOOL
@@ -291,10 +291,13 @@ class Catching:
         return Caught(tuple(h.classes for h in self._handlers()), any(c.loud for c in self.active))
 
     def _handlers(self) -> list[Handler]:
-        """The handlers around, innermost first, up to a `finally` that would have to run."""
-        out = []
+        """The handlers an exception can reach, innermost first, up to a `finally` that would have to run."""
+        out: list[Handler] = []
         for catcher in reversed(self.active):
-            out += [Handler(catcher, k, classes) for k, classes in enumerate(catcher.classes)]
+            for k, classes in enumerate(catcher.classes):
+                before = tuple(c for h in out for c in h.classes)
+                if not all(issubclass(c, before) for c in classes):
+                    out.append(Handler(catcher, k, classes))
             if catcher.loud:
                 break
         return out
@@ -329,11 +332,11 @@ class Catching:
         handlers = self._handlers()
         flags: dict[str, Entity] = {}
         for catcher in dict.fromkeys(h.catcher for h in handlers):
-            first = next(k for k, h in enumerate(handlers) if h.catcher is catcher)
-            here = [conditions.compare(low, gast.Eq(), number, Const(first + k)) for k in range(len(catcher.classes))]
+            mine = [(k, h.number) for k, h in enumerate(handlers) if h.catcher is catcher]
+            here = [conditions.compare(low, gast.Eq(), number, Const(k)) for k, _ in mine]
             flags[catcher.node.raised] = reduce(partial(combined, low, "logical_or"), here)
             if catcher.node.handler:
-                flags[catcher.node.handler] = operators.binary(low, "sub", number, Const(first))
+                flags[catcher.node.handler] = self._picked(here, [n for _, n in mine])
 
         def mark(state: State) -> None:
             if len({h.catcher for h in handlers}) == 1:
@@ -347,6 +350,18 @@ class Catching:
         if holds == Const(False):  # it certainly raised
             raise Dead
         return value
+
+    def _picked(self, tests: Sequence[Entity], numbers: Sequence[int]) -> Entity:
+        """The number whose test holds; the last one if no other does."""
+        low = self.low
+        out: Entity = Const(numbers[-1])
+        for test, number in zip(tests[:-1], numbers[:-1], strict=True):
+            known = low.truth(test)
+            if isinstance(known, bool):
+                out = Const(number) if known else out
+            else:
+                out = low.entity(OPS["where"](known, number, low.value(out)))
+        return out
 
 
 class Outcome(tuple):

@@ -347,3 +347,17 @@ def solve_or_least_squares(q, x):
         return np.linalg.solve(q - q[0], x)
     except np.linalg.LinAlgError:
         return np.linalg.lstsq(q - q[0], x, rcond=None)[0]
+
+
+def _down(n):
+    try:
+        if n == 0:
+            return 1 // n
+        return _down(n - 1) + 1
+    except ZeroDivisionError:
+        return 5
+
+
+def recursion_that_catches(n):
+    """Each level has a handler of its own; the innermost one catches."""
+    return _down(n)
