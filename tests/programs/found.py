@@ -96,3 +96,18 @@ def comprehension_reads_what_is_chosen(x, s, n):
         if t > 0.1:
             s = x
     return s
+
+
+def one_slope_on_both_sides(a, b, k):
+    """The derivative passes the first branch the same way on either side; the second one's keeps its values."""
+    r = a * b
+    if k > 1:
+        r = r + 1.0
+    else:
+        r = r + 2.0
+    if r > 0.5:
+        t = np.sin(r) * a
+        out = t * t
+    else:
+        out = r / b
+    return out

@@ -97,8 +97,10 @@ class _Prepare(Rebuild):
             region, results = self.branch(graph, node.captures, cond, holds)
             sides.append((region, results))
         names = [o.name for o in node.outputs]
+        count = len(self.builder.region.nodes)
         outs = self.builder.if_(cond, sides[0], sides[1], names)
-        self.rename_last("then", "orelse")
+        if len(self.builder.region.nodes) > count:  # none where both sides give the same: the last is another's then
+            self.rename_last("then", "orelse")
         return outs
 
     def rename_last(self, *kinds: str) -> str:

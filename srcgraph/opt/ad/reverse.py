@@ -206,8 +206,10 @@ class Reverse:
                 results.append([frame[v] if v in frame else self.ct_or_zero(v) for v in touched])
         names = [d_name(v) for v in touched]
         cond = self.recalled(node.cond)
+        count = len(self.builder.region.nodes)
         outs = self.builder.if_(cond, (sides[0][0], results[0]), (sides[1][0], results[1]), names)
-        self.name_last(f"{node.then.name}r", f"{node.orelse.name}r")
+        if len(self.builder.region.nodes) > count:  # none where both sides give the same: the last is another's then
+            self.name_last(f"{node.then.name}r", f"{node.orelse.name}r")
         for value, out in zip(touched, outs, strict=True):
             self.frames[-1][value] = self.own(out)
 
