@@ -55,8 +55,15 @@ def _loaded(file: Path, recorder: Recorder) -> Any:
 
 
 def _stand_ins(recorder: Recorder) -> dict[str, Any]:
+    kept: list[Any] = []  # an identity is one as long as its object lives
+
+    def tool(function: Callable) -> Callable:
+        kept.append(function)
+        recorder.tools.add(id(function))
+        return function
+
     def check_grads(function: Callable, argnums: Any = None, modes: Any = None, order: int = 2) -> Callable:
-        return lambda *args, **kwargs: recorder.add(function, args, kwargs)
+        return tool(lambda *args, **kwargs: recorder.add(function, args, kwargs))
 
     def combo_check(function: Callable, argnums: Any, *lists: Any, **options: Any) -> Any:
         def check(*args: Any, **kwargs: Any) -> None:
@@ -65,18 +72,14 @@ def _stand_ins(recorder: Recorder) -> dict[str, Any]:
                 for chosen in itertools.product(*args):
                     recorder.add(function, chosen, dict(zip(keys, values, strict=True)))
 
-        return check
-
-    kept: list[Any] = []  # an identity is one as long as its object lives
+        return tool(check)
 
     def derivative(function: Callable, argnum: Any = 0, *more: Any, **options: Any) -> Callable:
         def call(*args: Any, **kwargs: Any) -> Any:
             recorder.add(function, args, kwargs)
             return function(*args, **kwargs)
 
-        recorder.tools.add(id(call))
-        kept.append(call)
-        return call
+        return tool(call)
 
     class Tools(types.ModuleType):
         def __getattr__(self, name: str) -> Any:

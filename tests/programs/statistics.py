@@ -79,3 +79,8 @@ def tiles_and_repeats(x, m):
 def edited(x, a):
     y = np.insert(x, 1, a)
     return np.delete(y, 0), np.append(y, [a, 2.0 * a])
+
+
+def spread_of_numbers(a, n, c):
+    """One number is no sample: its variance over ``n - 1`` is 0 / 0."""
+    return np.var(a), np.std(n), np.var(c, mean=0.5), np.isnan(np.var(a, ddof=1)), np.var(1.0j * a)

@@ -97,7 +97,7 @@ def var(
     ddof = ddof if correction is None else correction
     if x.type.ndim == 0:
         value = cast_to(x, x.type.dtype)
-        power = squared_size(sub(value, value))
+        power = squared_size(sub(value, value if mean is None else mean))
         return div(power, _degrees(current_builder().const(1), ddof, power.type.dtype))
     off = sub(x, _mean(x, axis, keepdims=True, where=where) if mean is None else mean)
     power = squared_size(off)
