@@ -83,4 +83,4 @@ def edited(x, a):
 
 def spread_of_numbers(a, n, c):
     """One number is no sample: its variance over ``n - 1`` is 0 / 0."""
-    return np.var(a), np.std(n), np.var(c, mean=0.5), np.isnan(np.var(a, ddof=1)), np.var(1.0j * a)
+    return np.var(a), np.std(n), np.var(c, mean=0.5), np.isnan(np.var(a, ddof=1)), np.var(1.0 + 2.0j)
