@@ -35,7 +35,7 @@ compiled, on the arguments its own tests give it; values, dtypes, kinds, shapes,
 exceptions are compared. The gradient, by all float arguments, of the sums and half the sums of squares of all float
 results and changed arguments is compared with differences along three directions. *Refused* is an error that names
 the line and the construct; *wrong* is anything else, crashes included. Complex arguments are counted apart, and not
-differentiated.
+differentiated. Functions that themselves call the tools of the project they test are left out.
 
 `make conformance` writes this page; it needs checkouts of the projects, named by environment variables
 ({variables}). Nothing of them is kept here.
