@@ -24,6 +24,10 @@ from srcgraph.ir.types import NAME_OF
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
+NAMED_RESULTS: dict[Any, type] = {
+    f: type(f(np.eye(1))) for f in (np.linalg.eig, np.linalg.eigh, np.linalg.qr, np.linalg.slogdet, np.linalg.svd)
+}
+"""The named tuples that functions give."""
 UFUNC_KEYWORDS = ("out", "where", "dtype")
 """What every elementwise function takes besides its operands."""
 
@@ -57,6 +61,8 @@ def call(
     args = _arranged(low, function, record, args, kwargs)
     out = kwargs.pop("out", NONE) if "out" in signature_of(function) else NONE
     made = calls.call_record(low, record, args, kwargs, hint, numpy_flavour=True)
+    if isinstance(made, Tup) and function in NAMED_RESULTS:
+        made = Tup(made.items, NAMED_RESULTS[function])
     return made if out == NONE else into(low, out, made, exact=True)
 
 

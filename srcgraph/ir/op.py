@@ -97,7 +97,8 @@ class Op:
     jvp : callable or NoDerivative
         ``jvp(tangents, out, *inputs, **attrs)`` gives the tangent of ``out``; absent tangents are None.
     vjp : callable or NoDerivative
-        ``vjp(ct, out, *inputs, **attrs)`` gives one cotangent per input, None where there is none.
+        ``vjp(ct, out, *inputs, **attrs)`` gives one cotangent per input, None where there is none, and
+        NoDerivative where that with respect to one input is refused.
     vjp_into : callable or None
         ``vjp_into(running, ct, out, *inputs, **attrs)`` adds this node's contribution to the running
         cotangent of the first input in place of making a whole array for it.

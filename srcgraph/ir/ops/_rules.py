@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import OPS, Op, current_builder, define
+from srcgraph.ir.op import OPS, NoDerivative, Op, current_builder, define
 from srcgraph.ir.promote import Elementwise, resolve, ufunc
 from srcgraph.ir.types import BOOL, INT, PY_INT, TensorType, is_float
 
@@ -19,18 +20,23 @@ Partials = Callable[..., Sequence[Any]]
 def from_partials(partials: Partials) -> dict[str, Any]:
     """Write both derivative rules from one formula.
 
-    ``partials(out, *inputs)`` gives one factor per input: a value, a number, or None for zero.
+    ``partials(out, *inputs)`` gives one factor per input: a value, a number, None for zero, or
+    `NoDerivative` where the derivative with respect to this input is refused.
     """
 
     def jvp(tangents: Sequence[Value | None], out: Value, *inputs: Value, **attrs: Any) -> Value | None:
         factors = partials(out, *inputs, **attrs)
+        for t, p in zip(tangents, factors, strict=True):
+            if t is not None and isinstance(p, NoDerivative):
+                raise DerivativeError(Problem(p.why, current_builder().origin.loc))
         terms = [times(t, p) for t, p in zip(tangents, factors, strict=True) if t is not None and p is not None]
         return total(terms)
 
     def vjp(ct: Value, out: Value, *inputs: Value, **attrs: Any) -> tuple[Value | None, ...]:
         factors = merged_partials(inputs, partials(out, *inputs, **attrs))
         return tuple(
-            times(ct, p) if p is not None and is_float(v.type) else None for p, v in zip(factors, inputs, strict=True)
+            p if isinstance(p, NoDerivative) else times(ct, p) if p is not None and is_float(v.type) else None
+            for p, v in zip(factors, inputs, strict=True)
         )
 
     return {"jvp": jvp, "vjp": vjp}
@@ -39,6 +45,8 @@ def from_partials(partials: Partials) -> dict[str, Any]:
 def merged_partials(inputs: Sequence[Value], factors: Sequence[Any]) -> Sequence[Any]:
     """One factor for an operand given twice: ``x * x`` has the partial ``2 * x``."""
     if len(inputs) != 2 or inputs[0] is not inputs[1] or None in factors:
+        return factors
+    if any(isinstance(f, NoDerivative) for f in factors):
         return factors
     x, y = factors
     return (OPS["add"](x, y) if isinstance(x, Value) or isinstance(y, Value) else x + y), None

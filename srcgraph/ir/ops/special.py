@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from srcgraph.errors import DerivativeError, InferenceError, Problem
+from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import Op, composite, current_builder, define, sample
+from srcgraph.ir.op import NoDerivative, Op, composite, current_builder, define, sample
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._rules import from_partials
 from srcgraph.ir.ops.compare import equal, less_equal, where
@@ -25,7 +25,7 @@ from srcgraph.ir.ops.reductions import as_operand, cast_to, max_array, normalize
 from srcgraph.ir.ops.searching import largest
 from srcgraph.ir.ops.vector import add, div, mul, neg, sub
 from srcgraph.ir.promote import ufunc
-from srcgraph.ir.types import FLOAT, is_float
+from srcgraph.ir.types import FLOAT
 
 _ROOT_PI, _ROOT_2PI = math.sqrt(math.pi), math.sqrt(2.0 * math.pi)
 
@@ -137,17 +137,12 @@ beta = _special("beta", special.beta, _beta_partials, "Beta function.", *_TWO)
 betaln = _special("betaln", special.betaln, _betaln_partials, "Logarithm of the beta function.", *_TWO)
 
 
-def _by_x_only(name: str, slope: Callable) -> Callable:
+_NOT_BY_A = NoDerivative("the derivative with respect to its first argument has no closed form, and is not supported")
+
+
+def _by_x_only(slope: Callable) -> Callable:
     """Partials of a function whose derivative by its first parameter is not known."""
-
-    def partials(out: Value, a: Value, x: Value) -> tuple[None, Value]:
-        node = current_builder().definition(a)
-        if is_float(a.type) and (node is None or node.op.name not in ("const", "cast", "full")):
-            why = f"{name}: the derivative with respect to its first argument is not supported"
-            raise DerivativeError(Problem(why, current_builder().origin.loc, hint="pass it as an integer"))
-        return None, slope(a, x)
-
-    return partials
+    return lambda out, a, x: (_NOT_BY_A, slope(a, x))
 
 
 def _gamma_density(a: Value, x: Value) -> Value:
@@ -156,13 +151,13 @@ def _gamma_density(a: Value, x: Value) -> Value:
 
 _GAMMAINC = (sample("i64[3]", "f64[3]", domain=(1.0, 4.0)),)
 gammainc = _special(
-    "gammainc", special.gammainc, _by_x_only("gammainc", _gamma_density), "Regularized lower incomplete gamma.",
+    "gammainc", special.gammainc, _by_x_only(_gamma_density), "Regularized lower incomplete gamma.",
     *_GAMMAINC,
 )  # fmt: skip
 gammaincc = _special(
     "gammaincc",
     special.gammaincc,
-    _by_x_only("gammaincc", lambda a, x: neg(_gamma_density(a, x))),
+    _by_x_only(lambda a, x: neg(_gamma_density(a, x))),
     "Regularized upper incomplete gamma.",
     *_GAMMAINC,
 )

@@ -117,13 +117,13 @@ def _eig(a: Any, what: str) -> tuple[Value, Value]:
     return add(w_real, mul(1j, w_imag)), add(v_real, mul(1j, v_imag))
 
 
-@composite("eig_array", python=np.linalg.eig)
+@composite("eig_array", python=np.linalg.eig, samples=(sample(_TURN),))
 def eig(a: Any) -> tuple[Value, Value]:
     """Eigenvalues, and eigenvectors as columns; complex also where NumPy finds all of them real."""
     return _eig(a, "eig")
 
 
-@composite("eigvals", python=np.linalg.eigvals)
+@composite("eigvals", python=np.linalg.eigvals, samples=(sample(_TURN),))
 def eigvals(a: Any) -> Value:
     """Eigenvalues; complex also where NumPy finds all of them real."""
     return _eig(a, "eigvals")[0]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.builder import Builder
@@ -164,9 +165,16 @@ class Reverse:
                 raise DerivativeError(Problem(f"{node.op.name}: {rule.why}", node.origin.loc))
             return
         given = (ct, out) if len(cts) == 1 else (cts, node.outputs)
-        contributions = self.guarded(node, ct, rule(*given, *node.inputs, **node.attrs))
+        contributions = self.guarded(node, ct, self.known(node, rule(*given, *node.inputs, **node.attrs)))
         for value, contribution in zip(node.inputs, contributions, strict=True):
             self.accumulate(value, contribution)
+
+    def known(self, node: Apply, contributions: Sequence[Any]) -> list[Value | None]:
+        """The contributions; one that is refused matters if the operand has a cotangent."""
+        for value, contribution in zip(node.inputs, contributions, strict=True):
+            if isinstance(contribution, NoDerivative) and value in self.active:
+                raise DerivativeError(Problem(f"{node.op.name}: {contribution.why}", node.origin.loc))
+        return [None if isinstance(c, NoDerivative) else c for c in contributions]
 
     def guarded(self, node: Apply, ct: Value | None, contributions: Sequence[Value | None]) -> Sequence[Value | None]:
         """No NaN from a side that `where` did not choose: 0 times an infinite partial is 0 there."""
