@@ -18,10 +18,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from op_checks import Case
 
-from srcgraph.frontend import generators, views
+from srcgraph.frontend import generators, grids, views
 from srcgraph.frontend.attributes import ATTRIBUTES
 from srcgraph.frontend.numpy_calls import UFUNC_KEYWORDS, own_parameters, signature_of
 from srcgraph.frontend.resolve import methods, record_of
+from srcgraph.frontend.written import WRITTEN
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Apply, Graph
 from srcgraph.ir.op import COMPOSITES, ZERO, Composite, NoDerivative, Op, building
@@ -143,7 +144,10 @@ def row(space: Any, name: str, value: Any) -> Row:
         return row_of_lowering(name, value, generators.METHODS[name])
     if callable(value):
         lower = views.FUNCTIONS.get(value)
+        lower = lower or WRITTEN.get(value)
         return Row(name, False) if lower is None else row_of_lowering(name, value, lower)
+    if any(value is g for g in grids.GRIDS):
+        return Row(name, True, "a subscript", "text", "yes")
     return Row(name, space is np and (value is None or isinstance(value, float | bool)))
 
 

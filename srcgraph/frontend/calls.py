@@ -53,6 +53,7 @@ from srcgraph.frontend.memory import ref_type, refuse
 from srcgraph.frontend.pythonic import BUILTINS, REAL_PART
 from srcgraph.frontend.resolve import MATH, record_of
 from srcgraph.frontend.session import FunctionCode
+from srcgraph.frontend.written import WRITTEN
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Composite, Op
 from srcgraph.ir.promote import in_words, is_weak
@@ -141,12 +142,15 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
         return special(low, args, kwargs, hint)
     if isinstance(function, type) and issubclass(function, np.generic):
         return _numpy_scalar(low, function, args)
-    if function in MATH or function in arrays.FUNCTIONS or record_of(function) is not None:
+    if function in MATH or function in arrays.FUNCTIONS or function in WRITTEN or record_of(function) is not None:
         args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}
     if function in MATH:
         return call_math(low, function, args, kwargs, hint)
     if function in views.FUNCTIONS:
         return arrays.call(low, views.FUNCTIONS[function], args, kwargs)
+    if function in WRITTEN:
+        code = low.session.code_of(WRITTEN[function])
+        return call_function(low, code, bound(low, code, WRITTEN[function], args, kwargs))
     record = record_of(function)
     if record is not None:
         return numpy_calls.call(low, function, record, args, kwargs, hint)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arithmetic, choices, dicts, expressions, fancy, flat, lists, objects
+from srcgraph.frontend import arithmetic, choices, dicts, expressions, fancy, flat, grids, lists, objects
 from srcgraph.frontend.entities import Array, Const, Entity, Instance, Iteration, Listing, Scalar, SliceOf, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.kinds import joined
@@ -35,6 +35,8 @@ def subscript(low: Lowering, base: Entity, index: Any, hint: str, name: str = ""
         parts = _parts(low, index)
         one = flat.single(low, base, parts)
         return low.entity(_read_at(low, flat.row(low, base), parts)) if one is None else Scalar(read(low, one, hint))
+    if isinstance(base, Const) and any(base.value is g for g in grids.GRIDS):
+        return grids.subscript(low, base.value, _parts(low, index))
     if not isinstance(base, Array):
         subject = f"{name} is {describe(base)}: it" if name else describe(base)
         raise refuse(f"{subject} cannot be indexed", low.loc, kind=InferenceError)

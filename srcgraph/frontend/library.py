@@ -5,6 +5,8 @@ Errors raised here are shown at the user's call.
 
 from __future__ import annotations
 
+import numpy as np
+
 
 def extend(xs, more):
     for k in range(len(more)):
@@ -344,3 +346,35 @@ def reduce_from(function, items, start):
     for item in items:
         out = function(out, item)
     return out
+
+
+def reduceat(combine, x, indices):
+    n = len(indices)
+    for k in range(n):
+        if indices[k] < 0 or indices[k] >= len(x):
+            raise IndexError("index out-of-bounds in reduceat")
+    out = combine.reduce(x[:1]) + np.zeros(n, x.dtype)
+    for k in range(n):
+        start = indices[k]
+        stop = indices[k + 1] if k + 1 < n else len(x)
+        out[k] = combine.reduce(x[start:stop]) if start < stop else x[start]
+    return out
+
+
+def zeros_like(x):
+    return np.zeros_like(np.asarray(x))
+
+
+def piece(x, y, where, value):
+    """What `numpy.piecewise` does for one condition."""
+    if callable(value):
+        part = x[where]
+        if len(part) > 0:
+            y[where] = value(part)
+    else:
+        y[where] = value
+
+
+def outside(rest, where):
+    """The rest where another condition does not hold either."""
+    return rest & ~where

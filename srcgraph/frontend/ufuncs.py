@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import calls, numpy_calls
+from srcgraph.frontend import calls, library, lists, numpy_calls
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Tup
 from srcgraph.frontend.memory import checked_index, read, ref_type, refuse, write
 from srcgraph.frontend.resolve import record_of
@@ -43,6 +43,7 @@ def call(low: Lowering, function: Any, ufunc: np.ufunc, args: Sequence[Entity], 
     lower = _METHODS.get(function.__name__)
     if lower is None or record_of(ufunc) is None:
         raise refuse(f"np.{ufunc.__name__}.{function.__name__} is not supported", low.loc)
+    args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}
     try:
         given = inspect.signature(lower).bind(low, ufunc, *args, **kwargs)
     except TypeError as error:
@@ -100,6 +101,18 @@ def accumulate(
 
 
 @_method
+def reduceat(
+    low: Lowering, ufunc: np.ufunc, array: Entity, indices: Entity, axis: Entity = Const(0), dtype: Entity = NONE
+) -> Entity:
+    """Combinations of the elements from each index up to the next; that at the index where the next is not larger."""
+    x = low.entity(calls.operand(low, array, f"np.{ufunc.__name__}.reduceat"))
+    if not isinstance(x, Array) or ref_type(low, x).ndim != 1 or dtype != NONE:
+        raise refuse(f"np.{ufunc.__name__}.reduceat takes an array of one axis and indices here", low.loc)
+    index = low.entity(_index_array(low, indices))
+    return lists.own(low, library.reduceat, Const(ufunc), x, index)
+
+
+@_method
 def outer(low: Lowering, ufunc: np.ufunc, A: Entity, B: Entity) -> Entity:  # noqa: N803 (NumPy's names)
     """Every element of one with every element of the other."""
     what = f"np.{ufunc.__name__}.outer"
@@ -120,7 +133,7 @@ def at(low: Lowering, ufunc: np.ufunc, a: Entity, indices: Entity, b: Entity = N
     view = View((*("i" for _ in parts), *(":" for _ in range(rest))), tuple(range(rest)))
     (count,) = dims_of(flat_index[0])
     assert isinstance(kind, ArrayType)
-    operand = None if b == NONE else folds.rows_of(low.value(b, "b"), index[0], kind, len(parts))
+    operand = None if b == NONE else folds.rows_of(calls.operand(low, b, "b"), index[0], kind, len(parts))
 
     def step(i: Value, out: Value) -> Sequence[Value]:
         at = [checked_index(low, item(x, 0, i), kind.shape[k], k) for k, x in enumerate(flat_index)]

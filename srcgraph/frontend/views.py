@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, dtypes
+from srcgraph.frontend import arrays, dtypes, expressions, library, lists
 from srcgraph.frontend.entities import Array, Const, Entity, Scalar, Tup
 from srcgraph.frontend.memory import as_index, new_array, read, ref_type, refuse, select, slice_operands
 from srcgraph.frontend.numpy_table import FUNCTIONS, METHODS, array_function
@@ -217,6 +217,25 @@ def unstack(low: Lowering, x: Entity, axis: Entity = Const(0)) -> Entity:
     view = View(tuple("i" if k == at else ":" for k in range(kind.ndim)), tuple(range(kind.ndim - 1)))
     items = (select(low, ref, view, [low.builder.const(k)]) for k in range(count))
     return Tup(tuple(Scalar(read(low, e)) if kind.ndim == 1 else e for e in items))
+
+
+@array_function(np.piecewise)
+def piecewise(low: Lowering, x: Entity, condlist: Entity, funclist: Entity) -> Entity:
+    wheres = condlist.items if isinstance(condlist, Tup) else (condlist,)
+    values = expressions.items_of(low, funclist)
+    if not all(isinstance(w, Array) for w in wheres) or len(values) - len(wheres) not in (0, 1):
+        why = "piecewise takes an array, conditions that are arrays, and as many functions, or one more"
+        raise refuse(why, low.loc, kind=InferenceError)
+    line = arrays.as_array(low, x)
+    out = lists.own(low, library.zeros_like, line)
+    if len(values) > len(wheres):
+        rest: Entity = Const(True)
+        for where in wheres:
+            rest = lists.own(low, library.outside, rest, where)
+        wheres = (*wheres, rest)
+    for where, value in zip(wheres, values, strict=True):
+        lists.own(low, library.piece, line, out, where, value)
+    return out
 
 
 # -- several arrays -----------------------------------------------------------------------------------

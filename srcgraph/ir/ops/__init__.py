@@ -35,6 +35,7 @@ parts        np.gcd, np.signbit, np.modf and the like
 calculus     np.gradient, np.interp, np.trapezoid, np.polyval and the like
 grids        np.meshgrid, np.logspace, np.select, np.median and the like
 numerics     np.where, np.clip, np.dot, np.linalg.norm and the like
+tricks       np.block, np.unravel_index, np.fft.fftshift and the like
 _rules       derivative rules made from partials; short ways to write records
 _loops       loops in graph code
 """
@@ -73,6 +74,7 @@ from srcgraph.ir.ops import (
     special,
     spectra,
     statistics,
+    tricks,
     vector,
 )
 
@@ -110,5 +112,6 @@ __all__ = [
     "special",
     "spectra",
     "statistics",
+    "tricks",
     "vector",
 ]

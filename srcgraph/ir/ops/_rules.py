@@ -97,7 +97,12 @@ def arithmetic(function: np.ufunc, exact: Callable[..., Dim] | None = None) -> E
 
 
 def unary(
-    function: np.ufunc, partial: Callable[[Value, Value], Any] | None, emit: str, *, doc: str, **fields: Any
+    function: np.ufunc,
+    partial: Callable[[Value, Value], Any] | None,
+    emit: str | Callable[..., str],
+    *,
+    doc: str,
+    **fields: Any,
 ) -> Op:
     """An elementwise function of one operand, named as in NumPy.
 

@@ -16,7 +16,7 @@ from srcgraph.ir.ops._rules import arithmetic, binary, from_partials, unary
 from srcgraph.ir.ops.compare import equal, greater, less, logical_and, not_equal, where
 from srcgraph.ir.ops.vector import div, literal
 from srcgraph.ir.promote import ufunc
-from srcgraph.ir.types import ArrayType, ScalarType, TensorType, is_float
+from srcgraph.ir.types import BOOL, ArrayType, ScalarType, TensorType, is_float
 
 _ANY = (sample("f64[3]"), sample("f32"))
 _POSITIVE = (sample("f64[3]", domain=(0.2, 3.0)), sample("f32", domain=(0.2, 3.0)))
@@ -402,7 +402,12 @@ bit_xor = binary(
     samples=_INTS,
 )
 invert = unary(
-    np.invert, None, "~x", doc="Bitwise not.", python=(np.invert, operator.invert), samples=(sample("i64[3]"),)
+    np.invert,
+    None,
+    lambda dtype: "not x" if dtype == BOOL else "~x",
+    doc="Bitwise not.",
+    python=(np.invert, operator.invert),
+    samples=(sample("i64[3]"), sample("b1[3]")),
 )
 left_shift = binary(
     np.left_shift,

@@ -9,14 +9,15 @@ import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import composite, current_builder, sample
-from srcgraph.ir.ops._rules import binary
+from srcgraph.ir.op import composite, current_builder, define, sample
+from srcgraph.ir.ops._rules import binary, from_partials
 from srcgraph.ir.ops.compare import equal, less, where
 from srcgraph.ir.ops.complex import numpy_number
 from srcgraph.ir.ops.elementwise import absolute, copysign, exp, floordiv, mod, trunc
 from srcgraph.ir.ops.numerics import numpy_operands
 from srcgraph.ir.ops.reductions import as_operand
-from srcgraph.ir.ops.vector import cast, mul, sub
+from srcgraph.ir.ops.vector import cast, mul, neg, sub
+from srcgraph.ir.promote import Elementwise
 from srcgraph.ir.types import BOOL, FLOAT
 
 logaddexp2 = binary(
@@ -126,3 +127,48 @@ def array_equiv(a1: Any, a2: Any) -> Value:
     if out.type.ndim:
         out = current_builder().call_named("all", out, axes=tuple(range(out.type.ndim)))
     return cast(out, dtype=BOOL, weak=True)
+
+
+# -- mantissa and exponent ------------------------------------------------------------------------------
+
+ldexp = binary(
+    np.ldexp,
+    lambda out, x, y: (ldexp(current_builder().const(x.type.dtype.type(1)), y), None),
+    "np.ldexp(x, y)",
+    doc="``x * 2**y``.",
+    samples=(sample("f64[3]", "i64[3]"), sample("f64", 3), sample("f32[3]", "i32[3]")),
+)
+mantissa = define(
+    name="mantissa",
+    doc="``x`` divided by the power of 2 that makes it less than 1 and at least 0.5.",
+    infer=Elementwise(lambda types: ((types[0].dtype,), types[0].dtype)),
+    numpy=lambda x: np.frexp(x)[0],
+    emit={"cpu": "math.frexp(x)[0]"},
+    samples=(sample("f64[3]"),),
+    **from_partials(lambda out, x: (ldexp(current_builder().const(x.type.dtype.type(1)), neg(exponent(x))),)),
+)
+exponent = define(
+    name="exponent",
+    doc="The exponent of that power of 2.",
+    infer=Elementwise(lambda types: ((types[0].dtype,), np.dtype(np.int32))),
+    numpy=lambda x: np.frexp(x)[1],
+    emit={"cpu": "np.int32(math.frexp(x)[1])"},
+    samples=(sample("f64[3]"),),
+)
+
+
+@composite("frexp", python=np.frexp, samples=(sample("f64[4]", domain=(-9.0, 9.0)), sample("f64")))
+def frexp(x: Any) -> tuple[Value, Value]:
+    """Mantissa and exponent: ``x == mantissa * 2**exponent``."""
+    value = _float_of(x, np.frexp)
+    return mantissa(value), exponent(value)
+
+
+@composite("spacing", python=np.spacing, samples=(sample("f64[4]")))
+def spacing(x: Any) -> Value:
+    """The distance to the next number away from 0."""
+    value = _float_of(x, np.spacing)
+    size = absolute(value)
+    infinite = current_builder().call_named("isinf", value)
+    step = sub(nextafter(size, value.type.dtype.type(np.inf)), size)
+    return where(infinite, value.type.dtype.type(np.nan), copysign(step, value))

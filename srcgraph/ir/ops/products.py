@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,10 +38,6 @@ def _terms(subscripts: str, count: int) -> tuple[list[str], str]:
     NumPy manual, numpy.einsum: without ``->`` the result has the labels met once, in alphabetical order.
     """
     text = subscripts.replace(" ", "")
-    if "." in text:
-        raise InferenceError(
-            "einsum: an ellipsis is not supported",
-        )
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != count:
@@ -53,6 +50,24 @@ def _terms(subscripts: str, count: int) -> tuple[list[str], str]:
     if len(set(right)) != len(right) or not set(right) <= set(labels):
         raise InferenceError(f"einsum: the result's labels {right!r} must be different, and labels of operands")
     return terms, right
+
+
+def _spelled_out(subscripts: str, ndims: Sequence[int]) -> str:
+    """Labels in place of each ``...``: those of the last axes are the same ones everywhere."""
+    left, arrow, right = subscripts.replace(" ", "").partition("->")
+    if "." not in left:
+        return subscripts
+    terms = left.split(",")
+    counts = [n - len(t.replace("...", "")) if "..." in t else 0 for t, n in zip(terms, ndims, strict=False)]
+    most = max(counts, default=0)
+    free = [c for c in string.ascii_letters if c not in subscripts]
+    if min(counts, default=0) < 0 or most > len(free):
+        raise InferenceError(f"einsum: {subscripts!r} has more labels than the operands have axes")
+    labels = "".join(free[:most])
+    spelled = [t.replace("...", labels[most - n :] if n else "") for t, n in zip(terms, counts, strict=False)]
+    own = "".join(terms[: len(spelled)]).replace(".", "")
+    implied = labels + "".join(sorted(c for c in set(own) if own.count(c) == 1))
+    return f"{','.join(spelled)}->{right.replace('...', labels) if arrow else implied}"
 
 
 def _without_repeats(x: Value, term: str) -> tuple[Value, str]:
@@ -117,7 +132,7 @@ def einsum(subscripts: Any, *operands: Any, optimize: Any = False) -> Value:
     if not isinstance(subscripts, str):
         raise InferenceError("einsum: the first argument must be a string here")
     values = [numpy_number(as_operand(x)) for x in operands]
-    terms, right = _terms(subscripts, len(values))
+    terms, right = _terms(_spelled_out(subscripts, [v.type.ndim for v in values]), len(values))
     for x, term in zip(values, terms, strict=True):
         if x.type.ndim != len(term):
             raise InferenceError(f"einsum: labels {term!r} for an array of {x.type.ndim} axes")

@@ -10,7 +10,7 @@ import numpy as np
 from srcgraph.errors import InferenceError
 from srcgraph.ir.dims import as_dim
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import composite, current_builder, sample
+from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index, same_size
 from srcgraph.ir.ops.compare import greater, less, logical_and, logical_not, logical_or, not_equal, where
@@ -291,15 +291,17 @@ def compress(x: Value, mask: Value) -> Value:
     "take",
     python=np.take,
     method="take",
-    static="axis",
+    static="axis mode",
     samples=(
+        sample("f64[4]", np.array([0, 9, -9]), mode="clip"),
+        sample("f64[4]", np.array([0, 9, -9]), mode="wrap"),
         sample("f64[4]", np.array([0, 3, 1, 1])),
         sample("f64[4, 2]", np.array([2, 0]), axis=0),
         sample("f64[2, 3]", np.array([[2, 0], [1, -1]]), axis=1),
         sample("f64[2, 3]", 2, axis=-1),
     ),
 )
-def take_array(a: Any, indices: Any, axis: Any = None) -> Value:
+def take_array(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Value:
     """Elements at indices, of the flattened array or along an axis."""
     b = current_builder()
     x, index = b.value(a), b.value(indices)
@@ -308,6 +310,13 @@ def take_array(a: Any, indices: Any, axis: Any = None) -> Value:
         raise InferenceError(f"take: indices must be integers, not {index.type}")
     (at,) = normalized(0 if axis is None else axis, x.type.ndim)
     n = dims_of(x)[at]
+    if mode not in ("raise", "clip", "wrap"):
+        raise InferenceError(f"take: mode={mode!r} is not one of raise, clip and wrap")
+    if mode != "raise":
+        message = "cannot do a non-empty take from an empty axes."
+        b.call_named("check_that", b.call_named("greater", n, 0), error="IndexError", message=message)
+        index = b.cast(index, INT, not index.type.ndim)
+        index = OPS["maximum"](OPS["minimum"](index, sub(n, 1)), 0) if mode == "clip" else OPS["mod"](index, n)
     if not index.type.ndim:
         return item(x, at, check_index(b.cast(index, INT, weak=True), n, axis=at))
     if at == 0:

@@ -1,0 +1,281 @@
+"""NumPy functions written in Python, by NumPy's own signatures: compiled with what calls them, as if written there.
+
+Derivatives follow from the text. Errors raised here are shown at the user's call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+WRITTEN: dict[Any, Callable] = {}
+"""By NumPy's function: the one written here."""
+
+
+def _as(*functions: Any) -> Callable[[Callable], Callable]:
+    def enter(function: Callable) -> Callable:
+        WRITTEN.update(dict.fromkeys(functions, function))
+        return function
+
+    return enter
+
+
+# -- storing ------------------------------------------------------------------------------------------
+
+
+def _check_kinds(to, value):
+    """NumPy stores no fractions in integers here."""
+    if to.dtype.kind in ("b", "i", "u") and np.asarray(value).dtype.kind in ("f", "c"):
+        raise TypeError("Cannot cast array data to integers")
+    if to.dtype.kind == "f" and np.asarray(value).dtype.kind == "c":
+        raise TypeError("Cannot cast array data to real numbers")
+
+
+@_as(np.copyto)
+def copyto(dst, src, *, where=True):
+    _check_kinds(dst, src)
+    if where is True:
+        dst[...] = src
+    else:
+        dst[...] = np.where(where, src, dst)
+
+
+@_as(np.put)
+def put(a, ind, v):
+    at = np.atleast_1d(np.asarray(ind)).ravel()
+    new = np.atleast_1d(np.asarray(v)).ravel()
+    for k in range(len(at)):
+        i = at[k]
+        if i < -a.size or i >= a.size:
+            raise IndexError("index is out of bounds")
+        if i < 0:
+            i += a.size
+        if len(new) > 0:
+            a[np.unravel_index(i, a.shape)] = new[k % len(new)]
+
+
+@_as(np.place)
+def place(arr, mask, vals):
+    where = np.nonzero(mask)
+    new = np.atleast_1d(np.asarray(vals)).ravel()
+    if len(where[0]) > 0:
+        if len(new) == 0:
+            raise ValueError("Cannot insert from an empty array!")
+        arr[where] = np.resize(new, len(where[0]))
+
+
+@_as(np.putmask)
+def putmask(a, mask, values):
+    new = np.atleast_1d(np.asarray(values)).ravel()
+    if len(new) > 0:
+        a[...] = np.where(mask, np.resize(new, a.shape).astype(a.dtype), a)
+
+
+@_as(np.fill_diagonal)
+def fill_diagonal(a, val):
+    if a.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    at = np.arange(min(a.shape))
+    new = np.atleast_1d(np.asarray(val)).ravel()
+    if a.ndim == 2:
+        a[at, at] = np.resize(new, len(at))
+    elif a.ndim == 3:
+        a[at, at, at] = np.resize(new, len(at))
+    else:
+        raise NotImplementedError("fill_diagonal of more than three axes")
+
+
+# -- choosing -----------------------------------------------------------------------------------------
+
+
+@_as(np.choose)
+def choose(a, choices, *, mode="raise"):
+    n = len(choices)
+    if mode == "clip":
+        a = np.clip(a, 0, n - 1)
+    elif mode == "wrap":
+        a = np.mod(a, n)
+    elif np.any(a < 0) or np.any(a >= n):
+        raise ValueError("invalid entry in choice array")
+    return np.select([np.equal(a, k) for k in range(len(choices))], choices)
+
+
+@_as(np.fromfunction)
+def fromfunction(function, shape, *, dtype=float):
+    if len(shape) == 1:
+        return function(np.arange(shape[0], dtype=dtype))
+    grid = np.indices(shape, dtype=dtype)
+    if len(shape) == 2:
+        return function(grid[0], grid[1])
+    return function(grid[0], grid[1], grid[2])
+
+
+# -- indices ------------------------------------------------------------------------------------------
+
+
+@_as(np.triu_indices_from)
+def triu_indices_from(arr, k=0):
+    return np.triu_indices(arr.shape[0], k, arr.shape[1])
+
+
+@_as(np.tril_indices_from)
+def tril_indices_from(arr, k=0):
+    return np.tril_indices(arr.shape[0], k, arr.shape[1])
+
+
+@_as(np.diag_indices_from)
+def diag_indices_from(arr):
+    if arr.ndim != 2 or arr.shape[0] != arr.shape[1]:
+        raise ValueError("All dimensions of input must be of equal length")
+    return np.diag_indices(arr.shape[0], 2)
+
+
+# -- polynomials --------------------------------------------------------------------------------------
+
+
+def _without_leading_zeros(p):
+    if len(p) == 0:
+        return np.zeros(1, p.dtype)
+    first = 0
+    while first < len(p) - 1 and p[first] == 0:
+        first += 1
+    return p[first:].copy()
+
+
+@_as(np.polymul)
+def polymul(a1, a2):
+    p, q = _without_leading_zeros(np.asarray(a1)), _without_leading_zeros(np.asarray(a2))
+    out = np.zeros(len(p) + len(q) - 1, np.result_type(p, q))
+    for k in range(len(p)):
+        out[k : k + len(q)] += p[k] * q
+    return out
+
+
+@_as(np.polyfit)
+def polyfit(x, y, deg, rcond=None, w=None):
+    """Least squares with columns of length 1; see numpy.polyfit."""
+    t = np.asarray(x) + 0.0
+    right = np.asarray(y) + 0.0
+    if deg < 0:
+        raise ValueError("expected deg >= 0")
+    if len(t) == 0:
+        raise TypeError("expected non-empty vector for x")
+    if len(t) != len(right):
+        raise TypeError("expected x and y to have same length")
+    left = np.vander(t, deg + 1)
+    if w is not None:
+        by = np.asarray(w) + 0.0
+        left = left * by[:, None]
+        right = right * by if right.ndim == 1 else right * by[:, None]
+    scale = np.sqrt(np.sum(left * left, axis=0))
+    cut = len(t) * np.finfo(np.float64).eps if rcond is None else rcond
+    c = np.linalg.lstsq(left / scale, right, cut)[0]
+    return c / scale if right.ndim == 1 else c / scale[:, None]
+
+
+# -- what leaves NaN out ------------------------------------------------------------------------------
+
+
+@_as(np.nanmedian)
+def nanmedian(a, axis=None):
+    x = np.asarray(a)
+    if axis is None:
+        return _median_of_numbers(x.ravel())
+    rows = np.moveaxis(x, axis, -1)
+    if x.ndim == 1:
+        return _median_of_numbers(x)
+    out = np.empty(rows.shape[0])
+    for i in range(rows.shape[0]):
+        out[i] = _median_of_numbers(rows[i])
+    return out
+
+
+def _median_of_numbers(x):
+    kept = x[~np.isnan(x)]
+    return np.median(kept) if len(kept) > 0 else np.float64(np.nan)
+
+
+@_as(np.nanquantile)
+def nanquantile(a, q, axis=None):
+    x = np.asarray(a)
+    if axis is None:
+        return _quantile_of_numbers(x.ravel(), q)
+    rows = np.moveaxis(x, axis, -1)
+    if x.ndim == 1:
+        return _quantile_of_numbers(x, q)
+    out = np.empty(rows.shape[0])
+    for i in range(rows.shape[0]):
+        out[i] = _quantile_of_numbers(rows[i], q)
+    return out
+
+
+def _quantile_of_numbers(x, q):
+    kept = x[~np.isnan(x)]
+    return np.quantile(kept, q) if len(kept) > 0 else np.float64(np.nan)
+
+
+@_as(np.nanpercentile)
+def nanpercentile(a, q, axis=None):
+    return nanquantile(a, q / 100, axis)
+
+
+# -- other names of the same --------------------------------------------------------------------------
+
+
+@_as(np.linalg.outer)
+def linalg_outer(x1, x2):
+    return np.outer(x1, x2)
+
+
+@_as(np.linalg.matmul)
+def linalg_matmul(x1, x2):
+    return np.matmul(x1, x2)
+
+
+@_as(np.linalg.trace)
+def linalg_trace(x, *, offset=0):
+    return np.trace(x, offset, -2, -1)
+
+
+@_as(np.linalg.diagonal)
+def linalg_diagonal(x, *, offset=0):
+    return np.diagonal(x, offset, -2, -1)
+
+
+@_as(np.linalg.matrix_transpose)
+def linalg_matrix_transpose(x):
+    return np.matrix_transpose(x)
+
+
+@_as(np.linalg.tensordot)
+def linalg_tensordot(x1, x2, *, axes=2):
+    return np.tensordot(x1, x2, axes)
+
+
+@_as(np.linalg.cross)
+def linalg_cross(x1, x2, *, axis=-1):
+    return np.cross(x1, x2, axis=axis)
+
+
+@_as(np.linalg.vector_norm)
+def linalg_vector_norm(x, *, axis=None, keepdims=False, ord=2):
+    if axis is None and x.ndim > 1:
+        return np.linalg.norm(x.ravel(), ord)
+    return np.linalg.norm(x, ord, axis, keepdims)
+
+
+@_as(np.linalg.matrix_norm)
+def linalg_matrix_norm(x, *, keepdims=False, ord="fro"):
+    return np.linalg.norm(x, ord, (-2, -1), keepdims)
+
+
+@_as(np.cumulative_sum)
+def cumulative_sum(x, *, axis=None):
+    return np.cumsum(x, axis)
+
+
+@_as(np.cumulative_prod)
+def cumulative_prod(x, *, axis=None):
+    return np.cumprod(x, axis)
