@@ -164,7 +164,7 @@ def frexp(x: Any) -> tuple[Value, Value]:
     return mantissa(value), exponent(value)
 
 
-@composite("spacing", python=np.spacing, samples=(sample("f64[4]")))
+@composite("spacing", python=np.spacing, samples=(sample("f64[4]"),))
 def spacing(x: Any) -> Value:
     """The distance to the next number away from 0."""
     value = _float_of(x, np.spacing)
