@@ -260,14 +260,14 @@ def linalg_cross(x1, x2, *, axis=-1):
 
 
 @_as(np.linalg.vector_norm)
-def linalg_vector_norm(x, *, axis=None, keepdims=False, ord=2):
+def linalg_vector_norm(x, *, axis=None, keepdims=False, ord: Any = 2):
     if axis is None and x.ndim > 1:
         return np.linalg.norm(x.ravel(), ord)
     return np.linalg.norm(x, ord, axis, keepdims)
 
 
 @_as(np.linalg.matrix_norm)
-def linalg_matrix_norm(x, *, keepdims=False, ord="fro"):
+def linalg_matrix_norm(x, *, keepdims=False, ord: Any = "fro"):
     return np.linalg.norm(x, ord, (-2, -1), keepdims)
 
 

@@ -32,7 +32,7 @@ def from_partials(partials: Partials) -> dict[str, Any]:
         terms = [times(t, p) for t, p in zip(tangents, factors, strict=True) if t is not None and p is not None]
         return total(terms)
 
-    def vjp(ct: Value, out: Value, *inputs: Value, **attrs: Any) -> tuple[Value | None, ...]:
+    def vjp(ct: Value, out: Value, *inputs: Value, **attrs: Any) -> tuple[Value | NoDerivative | None, ...]:
         factors = merged_partials(inputs, partials(out, *inputs, **attrs))
         return tuple(
             p if isinstance(p, NoDerivative) else times(ct, p) if p is not None and is_float(v.type) else None
