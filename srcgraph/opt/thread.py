@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from srcgraph.ir.graph import Apply, Graph, If, Node, Value, node_inputs
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.straight import Region
+from srcgraph.ir.types import ArrayType
 from srcgraph.ir.walk import all_graphs
 
 
@@ -30,10 +31,19 @@ def _pair(nodes: Sequence[Node], at: int) -> tuple[int, bool] | None:
         node = nodes[k]
         if isinstance(node, If):
             side = _side(node.cond, first.cond, made)
-            return None if side is None else (k, side)
+            return None if side is None or _hands_on(node, first) else (k, side)
         if not isinstance(node, Apply) or node.op.ordered or not set(first.outputs).isdisjoint(node_inputs(node)):
             return None
     return None
+
+
+def _hands_on(second: If, first: If) -> bool:
+    """Whether an array of the first branch is a result of the second: joined, two results would be one memory."""
+    for graph in (second.then, second.orelse):
+        given = dict(zip(graph.params, second.captures, strict=True))
+        if any(isinstance(r.type, ArrayType) and given.get(r) in first.outputs for r in graph.results):
+            return True
+    return False
 
 
 _NEGATION = ("logical_not", "cast")
