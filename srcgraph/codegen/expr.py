@@ -19,7 +19,7 @@ from srcgraph.errors import InternalError
 from srcgraph.ir.dims import Dim, DimCall, as_dim, symbol
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType
-from srcgraph.ir.view import View, split_operands
+from srcgraph.ir.view import View, split_operands, step_of
 
 Index = tuple[Dim, ...]
 INDEX_SYMBOLS = {f"@{k}": v for k, v in enumerate(INDICES)}
@@ -275,7 +275,7 @@ def base_index(view: View, operands: Sequence[Dim], index: Index) -> Index:
         elif selector == ":":
             out.append(at[axis])
         else:
-            out.append(own[0] + at[axis] * int(selector))
+            out.append(own[0] + at[axis] * step_of(selector, own))
     return tuple(out)
 
 

@@ -200,7 +200,7 @@ def update(s: Scheduler, node: Apply) -> Iterator[Item]:
     out, view = node.outputs[0], node.attrs["view"]
     operands = [s.write.index_of(v) for v in node.inputs[2:]]
     own = split_operands(view, operands)
-    shape = view_shape(view, base.type.shape, [o[1] for o in own if len(o) == 2])
+    shape = view_shape(view, base.type.shape, [o[1] for o in own if len(o) > 1])
     index = loop_index(shape)
     at = base_index(view, operands, index)
     if isinstance(value.type, ArrayType) and _reads_elsewhere(s, value, shape, base, at):

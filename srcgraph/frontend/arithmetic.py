@@ -212,6 +212,18 @@ def length_of_range(start, stop, step):
     return (start - stop - step - 1) // -step if start > stop else 0
 
 
+def first_and_length(start, stop, step, n):
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step > 0:
+        first = 0 if start is None else max(start + n, 0) if start < 0 else min(start, n)
+        last = n if stop is None else max(stop + n, 0) if stop < 0 else min(stop, n)
+        return first, (last - first + step - 1) // step if first < last else 0
+    first = n - 1 if start is None else max(start + n, -1) if start < 0 else min(start, n - 1)
+    last = -1 if stop is None else max(stop + n, -1) if stop < 0 else min(stop, n - 1)
+    return first, (first - last - step - 1) // -step if first > last else 0
+
+
 def item_of_range(i, start, stop, step):
     n = length_of_range(start, stop, step)
     if i < -n or i >= n:

@@ -12,7 +12,7 @@ from srcgraph.frontend import arithmetic, choices, dicts, expressions, fancy, fl
 from srcgraph.frontend.entities import Array, Const, Entity, Instance, Iteration, Listing, Scalar, SliceOf, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.kinds import joined
-from srcgraph.frontend.memory import as_index, checked_index, read, ref_type, refuse, select, slice_operands
+from srcgraph.frontend.memory import as_index, checked_index, known_int, read, ref_type, refuse, select, slice_operands
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.vector import literal
@@ -191,7 +191,9 @@ def axis_selector(low: Lowering, part: Entity, size: Any, axis: int) -> tuple[An
     if isinstance(part, SliceOf):
         if all(isinstance(e, Const) and e.value is None for e in (part.start, part.stop, part.step)):
             return ":", []
-        step = 1 if part.step == Const(None) else low.static(part.step, "the step of a slice")
+        step = 1 if part.step == Const(None) else _known_step(low, part.step)
+        if step is None:
+            return "s", _stepped(low, part, size)
         if step == 0:
             raise refuse("slice step cannot be zero", low.loc, kind=InferenceError)
         ends = [
@@ -202,6 +204,27 @@ def axis_selector(low: Lowering, part: Entity, size: Any, axis: int) -> tuple[An
     if value.type.ndim or value.type.dtype.kind not in "iu":
         raise refuse(f"an index must be an integer, not {value.type}", low.loc, "use int(...)", kind=InferenceError)
     return "i", [checked_index(low, value, size, axis)]
+
+
+def _known_step(low: Lowering, step: Entity) -> int | None:
+    """The step of a slice; None if it is known at run time only."""
+    if isinstance(step, Scalar):
+        return known_int(low, as_index(low, step.value, "the step of a slice"))
+    known = low.static(step, "the step of a slice")
+    if not isinstance(known, int):
+        raise refuse(f"the step of a slice must be an integer, not {describe(step)}", low.loc, kind=InferenceError)
+    return known
+
+
+def _stepped(low: Lowering, part: SliceOf, size: Any) -> list[Value]:
+    """Start, length and step of a slice whose step is known at run time."""
+    ends = [
+        e if e == Const(None) else Scalar(as_index(low, low.value(e), "a slice's end")) for e in (part.start, part.stop)
+    ]
+    step = Scalar(as_index(low, low.value(part.step), "the step of a slice"))
+    found = lists.own(low, arithmetic.first_and_length, *ends, step, Scalar(low.builder.dim_value(size)))
+    assert isinstance(found, Tup)
+    return [*(low.value(e) for e in found.items), step.value]
 
 
 def element_at(low: Lowering, base: Array, indices: Sequence[Value]) -> Entity:

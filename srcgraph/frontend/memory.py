@@ -18,7 +18,7 @@ from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.index import selected_type
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.types import INT, ScalarType, TensorType
-from srcgraph.ir.view import View, split_operands, whole
+from srcgraph.ir.view import View, split_operands, step_of, whole
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -268,10 +268,12 @@ def _composed_axis(b: Any, selector: Any, own: tuple, inner: Any, inner_own: tup
         return selector, own
     if selector == ":":
         return inner, inner_own
-    start, _ = own
-    at = b.call_named("add", start, b.call_named("mul", inner_own[0], int(selector)))
+    step = step_of(selector, own)
+    at = b.call_named("add", own[0], b.call_named("mul", inner_own[0], step))
     if inner == "i":
         return "i", (at,)
+    if "s" in (selector, inner):
+        return "s", (at, inner_own[1], b.call_named("mul", step_of(inner, inner_own), step))
     return int(selector) * int(inner), (at, inner_own[1])
 
 

@@ -54,7 +54,7 @@ class FunctionCode:
     @property
     def is_library(self) -> bool:
         """Whether it is one of the compiler's own functions in Python."""
-        return self.globals.get("__name__") in ("srcgraph.frontend.library", "srcgraph.frontend.written")
+        return str(self.globals.get("__name__")).startswith("srcgraph.frontend.")
 
     def is_of(self, function: types.FunctionType) -> bool:
         """Whether this is the code of a live function."""

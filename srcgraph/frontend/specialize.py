@@ -7,7 +7,7 @@ over the call's outputs; arrays it changes come back as extra outputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -55,7 +55,7 @@ from srcgraph.infer.signature import (
     part_name,
     sizes_of,
 )
-from srcgraph.ir.dims import Dim
+from srcgraph.ir.dims import Dim, substitute
 from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.op import building
 from srcgraph.ir.rebuild import substitute_type
@@ -239,7 +239,8 @@ def _call(low: Lowering, summary: Summary, given: Arguments) -> Entity:
         given.skeleton(session.outside_at(low, hidden.name, hidden.container))
     symbols = {name: dim for dim, name in given.names.items()}
     _bind_symbols(summary.graph, given.values, symbols)
-    types = [_at_caller(low, v.type, symbols) for v in summary.graph.results]
+    sizes: dict[Dim, Dim] = {}
+    types = [_at_caller(low, v.type, symbols, sizes) for v in summary.graph.results]
     names = ["" if isinstance(v.type, ScalarType) else v.name for v in summary.graph.results]
     outs = low.builder.call_graph(summary.name, given.values, types, names, summary.changed)
     if isinstance(summary.template, Never):
@@ -286,16 +287,18 @@ def _bind_symbols(graph: Graph, values: Sequence[Value], symbols: dict[str, Dim]
                 symbols[param.type.value.symbol] = value.type.value
 
 
-def _at_caller(low: Lowering, type: Type, symbols: dict[str, Dim]) -> Type:
-    """A result's type with the callee's own symbols replaced by new ones."""
+def _at_caller(low: Lowering, type: Type, symbols: dict[str, Dim], sizes: dict[Dim, Dim]) -> Type:
+    """A result's type, where each of ``sizes`` that only the callee can compute has a symbol of its own."""
     match type:
         case ScalarType():
             known = type.value is not None and type.value.symbols() <= set(symbols)
             return substitute_type(type, symbols) if known else without_value(type)
         case ArrayType():
-            unknown = {s for d in type.shape for s in d.symbols()} - set(symbols)
-            env = {**symbols, **{s: low.builder.new_size(s) for s in unknown}}
-            return substitute_type(type, env)
+            for d in type.shape:
+                if not d.symbols() <= set(symbols) and d not in sizes:
+                    sizes[d] = low.builder.new_size(d.symbol or "n")
+            shape = (sizes[d] if d in sizes else substitute(d, symbols) for d in type.shape)
+            return replace(type, shape=tuple(shape))
     return type
 
 

@@ -79,12 +79,7 @@ def fill_diagonal(a, val):
         raise ValueError("array must be at least 2-d")
     at = np.arange(min(a.shape))
     new = np.atleast_1d(np.asarray(val)).ravel()
-    if a.ndim == 2:
-        a[at, at] = np.resize(new, len(at))
-    elif a.ndim == 3:
-        a[at, at, at] = np.resize(new, len(at))
-    else:
-        raise NotImplementedError("fill_diagonal of more than three axes")
+    a[(at,) * a.ndim] = np.resize(new, len(at))
 
 
 # -- choosing -----------------------------------------------------------------------------------------
@@ -181,39 +176,37 @@ def polyfit(x, y, deg, rcond=None, w=None):
 @_as(np.nanmedian)
 def nanmedian(a, axis=None):
     x = np.asarray(a)
-    if axis is None:
+    if axis is None or x.ndim == 1:
         return _median_of_numbers(x.ravel())
     rows = np.moveaxis(x, axis, -1)
-    if x.ndim == 1:
-        return _median_of_numbers(x)
-    out = np.empty(rows.shape[0])
-    for i in range(rows.shape[0]):
-        out[i] = _median_of_numbers(rows[i])
+    out = np.empty(rows.shape[:-1], np.median(np.ones(1, x.dtype)).dtype)
+    every, at = rows.reshape(out.size, rows.shape[-1]), out.reshape(-1)
+    for i in range(out.size):
+        at[i] = _median_of_numbers(every[i])
     return out
 
 
 def _median_of_numbers(x):
     kept = x[~np.isnan(x)]
-    return np.median(kept) if len(kept) > 0 else np.float64(np.nan)
+    return np.median(kept) if len(kept) > 0 else np.median(np.ones(1, x.dtype)) * np.nan
 
 
 @_as(np.nanquantile)
 def nanquantile(a, q, axis=None):
     x = np.asarray(a)
-    if axis is None:
+    if axis is None or x.ndim == 1:
         return _quantile_of_numbers(x.ravel(), q)
     rows = np.moveaxis(x, axis, -1)
-    if x.ndim == 1:
-        return _quantile_of_numbers(x, q)
-    out = np.empty(rows.shape[0])
-    for i in range(rows.shape[0]):
-        out[i] = _quantile_of_numbers(rows[i], q)
+    out = np.empty(rows.shape[:-1], np.quantile(np.ones(1, x.dtype), q).dtype)
+    every, at = rows.reshape(out.size, rows.shape[-1]), out.reshape(-1)
+    for i in range(out.size):
+        at[i] = _quantile_of_numbers(every[i], q)
     return out
 
 
 def _quantile_of_numbers(x, q):
     kept = x[~np.isnan(x)]
-    return np.quantile(kept, q) if len(kept) > 0 else np.float64(np.nan)
+    return np.quantile(kept, q) if len(kept) > 0 else np.quantile(np.ones(1, x.dtype), q) * np.nan
 
 
 @_as(np.nanpercentile)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from srcgraph.errors import InternalError
 from srcgraph.ir.dims import Dim, as_dim
 
 Selector = str | int
 """``":"`` the whole axis; ``"i"`` one index (1 operand); a step, an integer: a slice (2 operands,
-start and length)."""
+start and length); ``"s"`` a slice whose step is known at run time (3 operands: start, length and step)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class View:
 
 
 def operand_count(selector: Selector) -> int:
-    return 0 if selector == ":" else 1 if selector == "i" else 2
+    return {":": 0, "i": 1, "s": 3}.get(selector, 2)  # type: ignore[call-overload]
 
 
 def whole(ndim: int) -> View:
@@ -56,6 +57,11 @@ def element(ndim: int) -> View:
 
 def transposed(ndim: int, axes: Sequence[int]) -> View:
     return View((":",) * ndim, tuple(axes))
+
+
+def step_of(selector: Selector, operands: tuple) -> Any:
+    """The step of a sliced axis."""
+    return operands[2] if selector == "s" else int(selector)
 
 
 def split_operands(view: View, operands: Sequence) -> list[tuple]:
@@ -85,7 +91,7 @@ def parse_view(text: str) -> View:
     """Read back what ``str`` wrote."""
     axes_text, _, order_text = text.partition(" -> ")
     names = [t for t in axes_text.split(", ") if t]
-    axes = tuple(int(t[1:]) if t.startswith("s") else t for t in names)
+    axes = tuple(int(t[1:]) if t.startswith("s") and t != "s" else t for t in names)
     if order_text:
         order = tuple(None if t == "new" else int(t) for t in order_text.split(", "))
     elif text.endswith(" -> "):

@@ -49,7 +49,7 @@ def load(text: str, name: str = "program") -> Callable:
     """The function ``f`` of a text, whose source can be found."""
     file = f"<{name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    scope: dict[str, Any] = {"np": np, "math": math}
+    scope: dict[str, Any] = {"__name__": name, "np": np, "math": math}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # of what shrinking makes
         exec(compile(text, file, "exec"), scope)

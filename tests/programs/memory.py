@@ -278,3 +278,27 @@ def stores_lists(m, x, a):
     m[0, [0, 2]] = y
     m[-1, :2] *= y
     return x.sum()
+
+
+def sieve(n):
+    prime = np.ones(n + 2, dtype=bool)
+    prime[:2] = False
+    p = 2
+    while p * p < len(prime):
+        if prime[p]:
+            prime[p * p :: p] = False
+        p += 1
+    return prime
+
+
+def diagonal_by_steps(q):
+    q.flat[:: q.shape[1] + 1] += 2.0
+    return q.sum(axis=0)
+
+
+def steps_of_run_time(x, n):
+    total = 0.0
+    for step in range(1, n + 1):
+        total += x[::step].sum() - x[::-step][-1:].sum()
+        x[1::step][:2] *= 0.5
+    return total, x[-1 : -n - 2 : -(n + 1)]

@@ -16,7 +16,7 @@ from srcgraph.ir.op import OPS, current_builder, define, sample
 from srcgraph.ir.ops._rules import linear
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.types import ArrayType, ScalarType, TensorType, Type, is_float, tensor
-from srcgraph.ir.view import View, split_operands, view_shape, whole
+from srcgraph.ir.view import View, split_operands, step_of, view_shape, whole
 
 
 def numpy_view(x: np.ndarray, operands: tuple[int, ...], view: View) -> np.ndarray:
@@ -28,7 +28,7 @@ def numpy_view(x: np.ndarray, operands: tuple[int, ...], view: View) -> np.ndarr
         elif selector == "i":
             index.append(own[0])
         else:
-            index.append(_slice(own[0], own[1], int(selector)))
+            index.append(_slice(own[0], own[1], step_of(selector, own)))
     part = x[(*index, ...)]
     kept = [k for k in view.order if k is not None]
     part = part.transpose(kept)
@@ -45,7 +45,7 @@ def _slice(start: int, length: int, step: int) -> slice:
 
 def _lengths(view: View, operands: tuple[Type, ...]) -> list[Dim]:
     own = split_operands(view, operands)
-    return [o[1].value for o in own if len(o) == 2]
+    return [o[1].value for o in own if len(o) > 1]
 
 
 def selected_type(x: ArrayType, view: View, operands: tuple[Type, ...]) -> TensorType:
