@@ -47,10 +47,11 @@ def in_numpy(expression: str, args: list[np.ndarray]) -> np.ndarray | None:
     """What NumPy gives, None where it raises or would use half precision."""
     try:
         with np.errstate(all="ignore"):
-            out = np.asarray(eval(expression, {"np": np}, dict(zip("xy", args, strict=False))))
+            out = eval(expression, {"np": np}, dict(zip("xy", args, strict=False)))
     except (TypeError, ValueError, OverflowError):
         return None
-    return None if out.dtype == np.float16 else out
+    parts = out if isinstance(out, tuple) else (out,)
+    return None if any(np.asarray(p).dtype == np.float16 for p in parts) else np.asarray(out)
 
 
 def cases():

@@ -60,6 +60,8 @@ def lcm(x1: Any, x2: Any) -> Value:
 def _float_of(x: Any, ufunc: np.ufunc) -> Value:
     """An operand as the float NumPy's function takes it as."""
     value = numpy_number(x)
+    if value.type.dtype.kind == "c":
+        raise InferenceError(f"{ufunc.__name__} takes real numbers, not {value.type.dtype}")
     dtype = ufunc.resolve_dtypes((value.type.dtype, *[None] * ufunc.nout))[0]
     if dtype == np.float16:
         raise InferenceError(f"{ufunc.__name__} of {value.type.dtype} gives half precision, which is not supported")
@@ -171,4 +173,6 @@ def spacing(x: Any) -> Value:
     size = absolute(value)
     infinite = current_builder().call_named("isinf", value)
     step = sub(nextafter(size, value.type.dtype.type(np.inf)), size)
-    return where(infinite, value.type.dtype.type(np.nan), copysign(step, value))
+    kind = value.type.dtype.type
+    signed = where(less(value, kind(0)), neg(step), step)  # that of -0.0 is positive
+    return where(infinite, kind(np.nan), signed)
