@@ -19,8 +19,11 @@ template     what a call returns, over the outputs of its graph
 session      what the functions of one specialisation share: graphs, globals read, guards, problems
 lower        the abstract interpreter: its state, names, and the walk over statements
 statements   assignment, stores, branches
-loops        what a loop runs over, and the `For` or `While` it becomes
-headers      what a loop carries: the body walked until the state at its header stops changing
+loops        loops over few things, over anything, and while something holds
+iteration    what a `for` runs over: how many items, and the one at a position;  flat: x.flat
+carrying     the body walked until the state at its header stops changing, and the `For` or `While` of it
+headers      what a name can be at the start of an iteration;  shape_values: the values carried for it
+sharing      what a loop carries that may be the same memory or object
 kinds        what numbers of different kinds become where paths join
 join         what two paths made of names and memory, as outputs of one `If`
 expressions  every expression, by its kind; unpacking
@@ -54,4 +57,5 @@ entities     what a name can mean: number, reference to an array, tuple, functio
 either       arrays chosen at run time: which of several it is
 exchange     loops that swap arrays others see
 memory       reading and writing arrays through references; views composed
+layout       whether NumPy lays an array out in C order, so that its reshape is a view
 """

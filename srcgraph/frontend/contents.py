@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from srcgraph.errors import InferenceError, InternalError
-from srcgraph.frontend import headers
+from srcgraph.frontend import headers, shape_values
 from srcgraph.frontend.entities import ALREADY, Cell, Const, Content, Entity, Listing, Rows, State, Tup, Unusable
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import put, refuse
@@ -130,7 +130,7 @@ def usable(low: Lowering, kind: headers.Shape) -> headers.Shape:
     """A kind of item that a list at run time can have."""
     if isinstance(kind, headers.Broken):
         raise refuse(kind.why, low.loc, kind.hint, kind=InferenceError)
-    if not headers.leaf_types(kind):
+    if not shape_values.leaf_types(kind):
         why = f"a list of {_shown(kind)} that grows while the program runs is not supported"
         raise refuse(why, low.loc, "lists hold numbers, arrays, or tuples of these")
     return kind
@@ -189,15 +189,15 @@ def length(low: Lowering, held: Content) -> Value:
 
 def must_grow(kind: headers.Shape) -> bool:
     """Whether items of a kind cannot be in arrays of numbers: they are arrays themselves."""
-    return any(isinstance(t, ArrayType) for _, t in headers.leaf_types(kind))
+    return any(isinstance(t, ArrayType) for _, t in shape_values.leaf_types(kind))
 
 
 def as_rows(low: Lowering, held: Content, kind: headers.Shape, growing: bool, name: str = "") -> Rows:
     """A content at run time, its items of a kind that theirs fits into."""
     growing = growing or must_grow(kind)
-    leaves = headers.leaf_types(kind)
+    leaves = shape_values.leaf_types(kind)
     if isinstance(held, Tup):
-        rows = [headers.leaf_values(low, kind, e) for e in held.items]
+        rows = [shape_values.leaf_values(low, kind, e) for e in held.items]
         columns = [[row[k] for row in rows] for k in range(len(leaves))]
         pairs = zip(columns, leaves, strict=True)
         return Rows(kind, tuple(_column(low, c, t, growing, name + suffix) for c, (suffix, t) in pairs))
@@ -303,9 +303,9 @@ def leaf_types(shape: ContentShape) -> list[tuple[str, Type]]:
     """Suffix and type of each value a content is carried as."""
     match shape:
         case Items(items=items):
-            return [(f"_{k}{s}", t) for k, item in enumerate(items) for s, t in headers.leaf_types(item)]
+            return [(f"_{k}{s}", t) for k, item in enumerate(items) for s, t in shape_values.leaf_types(item)]
         case Table(item=item, size=size, growing=growing):
-            return [(s, _part_type(t, size, growing)) for s, t in headers.leaf_types(item)]
+            return [(s, _part_type(t, size, growing)) for s, t in shape_values.leaf_types(item)]
     return []
 
 
@@ -322,7 +322,7 @@ def leaf_values(low: Lowering, shape: ContentShape, held: Content | Unusable, na
     match shape:
         case Items(items=items):
             assert isinstance(held, Tup)
-            return [v for s, e in zip(items, held.items, strict=True) for v in headers.leaf_values(low, s, e)]
+            return [v for s, e in zip(items, held.items, strict=True) for v in shape_values.leaf_values(low, s, e)]
         case Table(item=item, growing=growing):
             assert isinstance(held, Tup | Rows)
             return list(as_rows(low, held, item, growing, name).parts)
@@ -333,9 +333,11 @@ def instantiate(low: Lowering, shape: ContentShape, leaves: Iterator[Value], nam
     """The content a shape stands for, from its leaves' values."""
     match shape:
         case Items(items=items):
-            return Tup(tuple(headers.instantiate(low, s, leaves, f"{name}_{k}") for k, s in enumerate(items)), list)
+            return Tup(
+                tuple(shape_values.instantiate(low, s, leaves, f"{name}_{k}") for k, s in enumerate(items)), list
+            )
         case Table(item=item):
-            return Rows(item, tuple(next(leaves) for _ in headers.leaf_types(item)))
+            return Rows(item, tuple(next(leaves) for _ in shape_values.leaf_types(item)))
     return Unusable(shape.why, shape.hint, low.loc)
 
 

@@ -7,20 +7,18 @@ search ends.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from srcgraph.frontend import contents
-from srcgraph.frontend.boxes import held, held_in, new_box
-from srcgraph.frontend.choices import choosable, fixed, options_of, same_function, tag_among
-from srcgraph.frontend.either import Option, choice_of, is_array, operands_of, own_content
+from srcgraph.frontend.boxes import held, held_in
+from srcgraph.frontend.choices import choosable, fixed, options_of, same_function
+from srcgraph.frontend.either import Option
 from srcgraph.frontend.entities import (
     ALREADY,
-    STALE,
-    UNBOUND,
     Array,
     Cell,
     Choice,
@@ -40,19 +38,16 @@ from srcgraph.frontend.entities import (
     arrays_of,
     boxes_of,
     cells_of,
-    may_share,
-    sources_of,
     within,
 )
-from srcgraph.frontend.exchange import Exchanged, homes
+from srcgraph.frontend.exchange import Exchanged
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.kinds import SAME_WIDTH, as_joined, join_type, loses
-from srcgraph.frontend.memory import chosen, new_array, read, ref_type
+from srcgraph.frontend.kinds import SAME_WIDTH, join_type, loses
+from srcgraph.frontend.memory import chosen, ref_type
 from srcgraph.ir.dims import UNKNOWN, as_dim
-from srcgraph.ir.graph import Value
 from srcgraph.ir.promote import in_words
 from srcgraph.ir.straight import Region
-from srcgraph.ir.types import BOOL, PY_BOOL, PY_INT, ArrayType, ScalarType, TensorType, Type, same_kind
+from srcgraph.ir.types import ArrayType, ScalarType, TensorType, same_kind
 from srcgraph.ir.view import View
 
 if TYPE_CHECKING:
@@ -304,7 +299,7 @@ def _array_shape(
     return Chosen(type, tuple(keys), own=len(old) < len(arrays))
 
 
-def _unsized(type: TensorType) -> ArrayType:
+def unsized(type: TensorType) -> ArrayType:
     assert isinstance(type, ArrayType)
     return replace(type, shape=tuple(UNKNOWN for _ in type.shape))
 
@@ -319,9 +314,9 @@ def shape_of(low: Lowering, entity: Entity, ends: Ends | State, name: str = "") 
         return Number(number_type(entity))
     if isinstance(entity, Array):
         if isinstance(ends, State):
-            return Buffer(_unsized(low.within(ends, lambda: ref_type(low, entity))))
+            return Buffer(unsized(low.within(ends, lambda: ref_type(low, entity))))
         type = low.inside(ends.region, ends.state, lambda: ref_type(low, entity))
-        return _array_shape(low, _unsized(type), [_at_end(low, entity, ends)], ends, name)
+        return _array_shape(low, unsized(type), [_at_end(low, entity, ends)], ends, name)
     state = ends if isinstance(ends, State) else ends.state
     if isinstance(entity, Tup):
         return Several(tuple(shape_of(low, e, ends, name) for e in entity.items), entity.cls)
@@ -436,199 +431,3 @@ def _known_type(entity: Entity) -> ScalarType:
         return ScalarType(np.dtype(type(entity.value)), weak=True, value=known)
     assert isinstance(entity, Scalar) and isinstance(entity.value.type, ScalarType)
     return entity.value.type
-
-
-# -- leaves: the values a shape is made of --------------------------------------------------------
-
-
-def leaf_types(shape: Shape) -> list[tuple[str, Type]]:
-    """Suffix and type of each value a shape carries."""
-    match shape:
-        case Number(type=type) | Buffer(type=type):
-            return [("", type)]
-        case Part(count=count):
-            return [("_at", PY_INT)] * count
-        case OneOf():
-            return [("_choice", PY_INT)]
-        case Exchanged(type=type, cells=cells):
-            return [("", type), *((f"_is_{cell.name or 'first'}", PY_BOOL) for cell in cells[:-1])]
-        case Chosen(type=type, options=options, own=own, stored=stored):
-            tests = [(f"_is_{cell.name or 'first'}", PY_BOOL) for cell, _, _ in options][: shape.tests]
-            operands = [("_at", PY_INT)] * sum(count for _, _, count in options)
-            array = [("_own", _unsized(type))] if own and stored else [] if stored else [("", type)]
-            return [*array, *tests, *operands]
-        case Several(items=items):
-            return [(f"_{k}{s}", t) for k, item in enumerate(items) for s, t in leaf_types(item)]
-        case Fresh(content=content):
-            return contents.leaf_types(content)
-        case Fields(names=names, items=items):
-            return [(f"_{k}{s}", t) for k, item in zip(names, items, strict=True) for s, t in leaf_types(item)]
-        case NewObject(content=content):
-            return leaf_types(content)
-        case Later(shape=inner, flagged=flagged):
-            flag: list[tuple[str, Type]] = [("_bound", PY_BOOL)] if flagged else []
-            return flag + leaf_types(inner)
-    return []
-
-
-def leaf_values(low: Lowering, shape: Shape, entity: Entity) -> list[Value]:
-    """The values an entity gives to the leaves of ``shape``, converted, in the current state and region."""
-    if entity == Unusable(ALREADY):  # a problem that is known: anything of the type will do
-        return [low.arbitrary(t, UNKNOWN.symbols()) for _, t in leaf_types(shape)]
-    match shape:
-        case Number(type=type):
-            return [as_joined(low, low.value(entity), type)]
-        case Buffer():
-            assert isinstance(entity, Array)
-            return [read(low, entity)]
-        case Part():
-            assert isinstance(entity, Array)
-            return list(entity.operands)
-        case OneOf(options=options):
-            return [tag_among(low, entity, options)]
-        case Chosen():
-            assert isinstance(entity, Array)
-            return _chosen_values(low, shape, entity)
-        case Exchanged(cells=cells):
-            assert isinstance(entity, Array)
-            home = homes(sources_of(entity) or entity)
-            return [read(low, entity), *(low.value(is_array(low, home, (c, None, 0))) for c in cells[:-1])]
-        case Several(items=items):
-            assert isinstance(entity, Tup)
-            return [v for s, e in zip(items, entity.items, strict=True) for v in leaf_values(low, s, e)]
-        case Fresh(content=content):
-            assert isinstance(entity, Listing)
-            return contents.leaf_values(low, content, contents.content_in(low.state, entity.cell), entity.cell.name)
-        case Fields(items=items):
-            assert isinstance(entity, Record)
-            return [v for s, e in zip(items, entity.items, strict=True) for v in leaf_values(low, s, e)]
-        case NewObject(content=content):
-            assert isinstance(entity, Instance)
-            return leaf_values(low, content, held(low, entity.box))
-        case Later(shape=inner, flagged=flagged):
-            return _later_values(low, inner, flagged, entity)
-    return []
-
-
-def _chosen_values(low: Lowering, shape: Chosen, ref: Array) -> list[Value]:
-    """Content, or the array of its own; which of the alternatives it is; the operands of each."""
-    choice = chosen(low, ref)
-    if not shape.stored:
-        arrays = [read(low, ref)]
-    elif shape.own:
-        arrays = [own_content(low, choice, shape.options) or low.arbitrary(_unsized(shape.type), UNKNOWN.symbols())]
-    else:
-        arrays = []
-    tests = [low.value(is_array(low, choice, option)) for option in shape.options[: shape.tests]]
-    operands: list[Value] = []
-    for option in shape.options:
-        operands += operands_of(low, choice, option) or [low.builder.const(0)] * option[2]
-    return [*arrays, *tests, *operands]
-
-
-def _later_values(low: Lowering, inner: Shape, flagged: bool, entity: Entity) -> list[Value]:
-    bound: Entity = Const(not isinstance(entity, Unbound))
-    if isinstance(entity, Maybe):
-        bound, entity = entity.bound, entity.entity
-    flag = [low.builder.cast(low.value(bound), BOOL, True)] if flagged else []
-    if isinstance(entity, Unbound):
-        return flag + [low.arbitrary(t, UNKNOWN.symbols()) for _, t in leaf_types(inner)]
-    return flag + leaf_values(low, inner, entity)
-
-
-def instantiate(low: Lowering, shape: Shape, leaves: Iterator[Value], name: str) -> Entity:
-    """The entity a shape stands for, from its leaves' values; arrays get cells of their own."""
-    match shape:
-        case Same(entity=entity):
-            return entity
-        case Number():
-            return Scalar(next(leaves))
-        case Buffer():
-            return new_array(low, next(leaves), name)
-        case Part(cell=cell, view=view, count=count):
-            return Array(cell, view, tuple(next(leaves) for _ in range(count)))
-        case OneOf(options=options):
-            return _option(low, next(leaves), options)
-        case Chosen():
-            return _choice(low, shape, leaves, name)
-        case Exchanged(cells=cells):
-            ref = new_array(low, next(leaves), name)
-            ref.cell.home = choice_of([next(leaves) for _ in cells[1:]], [Array(c) for c in cells])
-            return ref
-        case Several(items=items, cls=cls):
-            return Tup(tuple(instantiate(low, s, leaves, name) for s in items), cls)
-        case Fresh(content=content):
-            held = contents.instantiate(low, content, leaves, name)
-            return held if isinstance(held, Unusable) else contents.new_list(low, held, name)
-        case Fields(cls=cls, names=names, items=items):
-            pairs = zip(names, items, strict=True)
-            return Record(cls, names, tuple(instantiate(low, s, leaves, f"{name}_{k}") for k, s in pairs))
-        case NewObject(cls=cls, content=content):
-            return Instance(new_box(low, instantiate(low, content, leaves, name), name), cls)
-        case Later(shape=inner, flagged=flagged):
-            if not flagged:
-                return instantiate(low, inner, leaves, name)
-            bound = Scalar(next(leaves))
-            return Maybe(bound, instantiate(low, inner, leaves, name))
-        case Broken(why=why, hint=hint):
-            return Unusable(why, hint, low.loc)
-
-
-def _option(low: Lowering, tag: Value, options: tuple[Entity, ...]) -> Choice:
-    low.builder.learn(tag.type.value, as_dim(len(options) - 1) - tag.type.value)
-    return Choice(tag, options)
-
-
-def _choice(low: Lowering, shape: Chosen, leaves: Iterator[Value], name: str) -> Array:
-    held = next(leaves) if shape.own or not shape.stored else STALE
-    tests = [next(leaves) for _ in range(shape.tests)]
-    alternatives: list[Array | Either] = [
-        Array(cell, view, tuple(next(leaves) for _ in range(count))) for cell, view, count in shape.options
-    ]
-    if shape.own:
-        assert isinstance(held, Value)
-        alternatives.append(new_array(low, held, name))
-    choice = choice_of(tests, alternatives)
-    if isinstance(choice, Array):
-        return choice
-    cell = Cell(name)
-    cell.choose(choice)
-    low.state.store[cell] = STALE if shape.stored else held
-    return Array(cell)
-
-
-# -- sharing between the cells of a header --------------------------------------------------------
-
-
-def share(before: State, header: dict[Key, Entity], made: State, state: State) -> None:
-    """Carried arrays may be the memory of views made in some cases only, or of each other, as they are in ``state``.
-
-    ``made`` is the state that ``header`` is part of.
-    """
-    grows = True
-    while grows:
-        grows = False
-        for name, entity in header.items():
-            origins = set(cells_of(state.names.get(name, UNBOUND), state)) - set(cells_of(entity, made))
-            found = {other for cell in origins for other in cell.shares}
-            found |= {cell for cell in origins if cell in before.store} if isinstance(entity, Listing) else set()
-            for cell in _new_cells(before, entity, made):
-                grows |= not found <= {cell, *cell.shares}
-                for other in found:
-                    may_share(cell, other)
-    names = list(header)
-    for k, a in enumerate(names):
-        for b in names[k + 1 :]:
-            if _common(_new_cells(before, state.names.get(a), state), _new_cells(before, state.names.get(b), state)):
-                for x in _new_cells(before, header[a], made):
-                    for y in _new_cells(before, header[b], made):
-                        may_share(x, y)
-
-
-def _new_cells(before: State, entity: Entity | None, state: State) -> list[Cell]:
-    """The buffers an entity may refer to that no name referred to before the loop."""
-    return [c for c in cells_of(entity or UNBOUND, state) if c not in before.store and not isinstance(c.choice, Either)]
-
-
-def _common(x: Sequence[Cell], y: Sequence[Cell]) -> bool:
-    return any(a is b or b in a.shares for a in x for b in y)

@@ -15,9 +15,10 @@ from srcgraph.frontend import (
     expressions,
     headers,
     indexing,
+    iteration,
     library,
-    loops,
     operators,
+    shape_values,
 )
 from srcgraph.frontend.contents import content, is_growing, length, new_list, part_array, put_content
 from srcgraph.frontend.entities import (
@@ -95,7 +96,7 @@ def operand(low: Lowering, entity: Entity) -> Entity:
 def table(low: Lowering, held: Rows) -> Array:
     """A new array of the numbers of a list: a row for each item that is a tuple."""
     b = low.builder
-    if any(isinstance(t, ArrayType) for _, t in headers.leaf_types(held.item)):
+    if any(isinstance(t, ArrayType) for _, t in shape_values.leaf_types(held.item)):
         return library_array(low, held)
     parts = [part_array(low, p) for p in held.parts]
     if isinstance(held.item, headers.Number):
@@ -171,9 +172,9 @@ def turn_to_rows(low: Lowering, base: Listing, held: Content, kind: headers.Shap
 
 def item_at(low: Lowering, held: Rows, at: Value, hint: str = "") -> Entity:
     """The item at an index in range."""
-    types = [t for _, t in headers.leaf_types(held.item)]
+    types = [t for _, t in shape_values.leaf_types(held.item)]
     leaves = [part_item(low, p, t, at, hint) for p, t in zip(held.parts, types, strict=True)]
-    return headers.instantiate(low, held.item, iter(leaves), hint)
+    return shape_values.instantiate(low, held.item, iter(leaves), hint)
 
 
 def part_item(low: Lowering, part: Value, type: Type, at: Value, hint: str) -> Value:
@@ -202,7 +203,7 @@ def store(low: Lowering, base: Listing, index: Entity, entity: Entity) -> None:
             raise Dead
     rows = with_room_for(low, base, entity)
     at_value = in_range(low, index, rows, message)
-    leaves = headers.leaf_values(low, rows.item, entity)
+    leaves = shape_values.leaf_values(low, rows.item, entity)
     parts = [stored(low, p, at_value, v) for p, v in zip(rows.parts, leaves, strict=True)]
     put_content(low, base, Rows(rows.item, tuple(parts)))
 
@@ -234,7 +235,7 @@ def append(low: Lowering, xs: Listing, value: Entity) -> Entity:
         put_content(low, xs, Tup((*held.items, value), list))
         return NONE
     rows = with_room_for(low, xs, value, growing=True)
-    leaves = headers.leaf_values(low, rows.item, value)
+    leaves = shape_values.leaf_values(low, rows.item, value)
     b = low.builder
     pairs = zip(rows.parts, leaves, strict=True)
     parts = [b.apply(OPS["list_push"], (p, v), {}, name=p.name) for p, v in pairs]
@@ -263,7 +264,7 @@ def pop(low: Lowering, xs: Listing, index: Entity = Const(-1)) -> Entity:
     put_content(low, xs, Rows(held.item, tuple(rest for rest, _ in pairs)))
     for part, (rest, _) in zip(held.parts, pairs, strict=True):
         object.__setattr__(rest, "name", part.name)
-    return headers.instantiate(low, held.item, iter([item for _, item in pairs]), "")
+    return shape_values.instantiate(low, held.item, iter([item for _, item in pairs]), "")
 
 
 @method
@@ -420,7 +421,7 @@ def as_list(low: Lowering, entity: Entity) -> Listing:
 def pythonic_range(low: Lowering, over: Iteration) -> Value:
     """``range(start, stop, step)`` as an array."""
     start, stop, step = (low.value(e) for e in over.parts)
-    return OPS["arange"](start, step, loops.trip_count(low, start, stop, step))
+    return OPS["arange"](start, step, iteration.trip_count(low, start, stop, step))
 
 
 def delete(low: Lowering, base: Listing, index: Entity) -> None:
@@ -466,7 +467,7 @@ def repeated(low: Lowering, x: Listing, times: Entity, hint: str = "") -> Entity
     if isinstance(held, Tup) and len(held.items) == 1 and not contents.must_grow(kind):
         b = low.builder
         n = count if b.proves(count.type.value) else b.call_named("maximum", count, 0)
-        leaves = zip(headers.leaf_values(low, kind, held.items[0]), headers.leaf_types(kind), strict=True)
+        leaves = zip(shape_values.leaf_values(low, kind, held.items[0]), shape_values.leaf_types(kind), strict=True)
         parts = [b.apply(OPS["full"], (b.cast(v, t.dtype), n), {}, name=hint) for v, (_, t) in leaves]  # type: ignore[union-attr]
         return new_list(low, Rows(kind, tuple(parts)), hint)
     return own(low, library.repeat, x, times)

@@ -7,7 +7,23 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from srcgraph.frontend.boxes import held_in
-from srcgraph.frontend.entities import Box, Entity, Instance, Key, Record, State, Unbound, boxes_of, may_share, parts_of
+from srcgraph.frontend.entities import (
+    UNBOUND,
+    Box,
+    Cell,
+    Either,
+    Entity,
+    Instance,
+    Key,
+    Listing,
+    Record,
+    State,
+    Unbound,
+    boxes_of,
+    cells_of,
+    may_share,
+    parts_of,
+)
 
 Path: TypeAlias = tuple[Any, ...]
 
@@ -83,3 +99,40 @@ class Sharing:
         """Whether a variable other than ``key`` leads to a box."""
         names = self.before.names
         return any(box is b for n in live if n != key and n in names for _, b in places(names[n], self.before))
+
+
+# -- arrays ---------------------------------------------------------------------------------------------
+
+
+def share(before: State, header: dict[Key, Entity], made: State, state: State) -> None:
+    """Carried arrays may be the memory of views made in some cases only, or of each other, as they are in ``state``.
+
+    ``made`` is the state that ``header`` is part of.
+    """
+    grows = True
+    while grows:
+        grows = False
+        for name, entity in header.items():
+            origins = set(cells_of(state.names.get(name, UNBOUND), state)) - set(cells_of(entity, made))
+            found = {other for cell in origins for other in cell.shares}
+            found |= {cell for cell in origins if cell in before.store} if isinstance(entity, Listing) else set()
+            for cell in _new_cells(before, entity, made):
+                grows |= not found <= {cell, *cell.shares}
+                for other in found:
+                    may_share(cell, other)
+    names = list(header)
+    for k, a in enumerate(names):
+        for b in names[k + 1 :]:
+            if _common(_new_cells(before, state.names.get(a), state), _new_cells(before, state.names.get(b), state)):
+                for x in _new_cells(before, header[a], made):
+                    for y in _new_cells(before, header[b], made):
+                        may_share(x, y)
+
+
+def _new_cells(before: State, entity: Entity | None, state: State) -> list[Cell]:
+    """The buffers an entity may refer to that no name referred to before the loop."""
+    return [c for c in cells_of(entity or UNBOUND, state) if c not in before.store and not isinstance(c.choice, Either)]
+
+
+def _common(x: Sequence[Cell], y: Sequence[Cell]) -> bool:
+    return any(a is b or b in a.shares for a in x for b in y)

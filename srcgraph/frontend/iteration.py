@@ -1,0 +1,115 @@
+"""What a `for` runs over: how many items there are, and the one at a position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from srcgraph.errors import InferenceError
+from srcgraph.frontend import calls, contents, expressions, flat, indexing, lists
+from srcgraph.frontend.entities import (
+    Array,
+    Cell,
+    Entity,
+    Iteration,
+    Listing,
+    Rows,
+    Scalar,
+    Tup,
+)
+from srcgraph.frontend.memory import as_index, read, ref_type, refuse
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
+Bounds = tuple[Value, Value, Value]
+
+
+@dataclass(slots=True)
+class Plan:
+    """How a `for` runs: the bounds of its index, and the item at an index."""
+
+    bounds: Bounds
+    item: Callable[[Value], Entity]
+    name: str = "i"
+    lists: list[Cell] = field(default_factory=list)
+    """The lists that are looped over."""
+
+
+def plan_of(low: Lowering, over: Entity, name: str) -> Plan:
+    """How to run over an iterable."""
+    b = low.builder
+    if isinstance(over, Iteration) and over.kind == "range":
+        start, stop, step = (as_index(low, low.value(e), "a bound of range") for e in over.parts)
+        return Plan((start, stop, step), Scalar, name)
+    count, item = items_by_position(low, over)
+    return Plan((b.const(0), count, b.const(1)), item, name if isinstance(over, Array) else "k")
+
+
+def items_by_position(low: Lowering, over: Entity) -> tuple[Value, Callable[[Value], Entity]]:
+    """How many items an iterable has, and the item at a position."""
+    b = low.builder
+    match over:
+        case Array():
+            kind = ref_type(low, over)
+            if not kind.ndim:
+                raise refuse("iteration over a 0-d array", low.loc, kind=InferenceError)
+            return b.dim_value(kind.shape[0]), lambda k: indexing.element_at(low, over, [k])
+        case Listing():
+            return _list_by_position(low, over)
+        case Iteration(kind="flat"):
+            return b.dim_value(flat.size(low, over)), lambda k: Scalar(read(low, flat.element(low, over, k)))
+        case Iteration(kind="range", parts=parts):
+            start, stop, step = (as_index(low, low.value(e), "a bound of range") for e in parts)
+            return trip_count(low, start, stop, step), lambda k: Scalar(OPS["add"](start, OPS["mul"](k, step)))
+        case Iteration(kind="enumerate", parts=(inner, first)):
+            count, item = items_by_position(low, inner)
+            begin = as_index(low, low.value(first), "the start of enumerate")
+            return count, lambda k: Tup((Scalar(OPS["add"](k, begin)), item(k)))
+        case Iteration(kind="zip", parts=parts):
+            return _zipped(low, parts)
+        case Iteration(kind="map", parts=(function, inner)):
+            count, item = items_by_position(low, inner)
+            return count, lambda k: calls.apply(low, function, expressions.items_of(low, item(k)), {})
+        case Iteration(kind="reversed", parts=(inner,)):
+            count, item = items_by_position(low, inner)
+            return count, lambda k: item(OPS["sub"](OPS["sub"](count, 1), k))
+        case Tup(items=items):
+            raise refuse("a tuple cannot be mixed with arrays in one loop", low.loc, f"it has {len(items)} items")
+    raise refuse(f"cannot loop over {low.shown(over)}", low.loc, kind=InferenceError)
+
+
+def _list_by_position(low: Lowering, over: Listing) -> tuple[Value, Callable[[Value], Entity]]:
+    held = contents.content(low, over)
+    if isinstance(held, Tup):
+        held = lists.turn_to_rows(low, over, held, contents.joint_kind(low, (held, low.state)))
+
+    def item(k: Value) -> Entity:
+        now = contents.content(low, over)
+        assert isinstance(now, Rows)
+        return lists.item_at(low, now, k)
+
+    return contents.length(low, held), item
+
+
+def _zipped(low: Lowering, parts: Sequence[Entity]) -> tuple[Value, Callable[[Value], Entity]]:
+    pairs = [items_by_position(low, p) for p in parts]
+    count = pairs[0][0]
+    for other, _ in pairs[1:]:
+        if other.type != count.type:
+            count = OPS["minimum"](count, other)
+    return count, lambda k: Tup(tuple(item(k) for _, item in pairs))
+
+
+def trip_count(low: Lowering, start: Value, stop: Value, step: Value) -> Value:
+    """``len(range(start, stop, step))``."""
+    known = step.type.value.const
+    if known is None or known == 0:
+        raise refuse("the step of range must be a known number here", low.loc)
+    span = OPS["sub"](stop, start) if known > 0 else OPS["sub"](start, stop)
+    if abs(known) > 1:
+        span = OPS["floordiv"](OPS["add"](span, abs(known) - 1), abs(known))
+    return span if low.builder.proves(span.type.value) else OPS["maximum"](span, 0)
