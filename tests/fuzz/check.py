@@ -5,6 +5,8 @@ from __future__ import annotations
 import linecache
 import math
 import re
+import sys
+import types
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,7 +51,9 @@ def load(text: str, name: str = "program") -> Callable:
     """The function ``f`` of a text, whose source can be found."""
     file = f"<{name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    scope: dict[str, Any] = {"__name__": name, "np": np, "math": math}
+    module = sys.modules[name] = types.ModuleType(name)  # where dataclasses look for their annotations
+    scope = vars(module)
+    scope.update(np=np, math=math)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # of what shrinking makes
         exec(compile(text, file, "exec"), scope)
