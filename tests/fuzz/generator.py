@@ -203,6 +203,8 @@ class Writer(Structures):
         """A tuple of numbers, packed and taken apart."""
         x, y = self.float_(1), self.float_(1)
         names = [self.target(FLOAT), self.target(FLOAT)]
+        if names[0] == names[1]:  # CPython 3.11.2 stores these the wrong way round
+            return False
         right = f"_pair({bare(x)}, {bare(y)})" if "_pair" in self.extra and self.chance(0.5) else f"{x}, {y}"
         self.put(indent, f"{', '.join(names)} = {right}")
         for name in names:
