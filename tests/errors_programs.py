@@ -345,6 +345,18 @@ def f(a):
 }
 
 TYPES: dict[str, str] = {
+    "array of two dtypes from one iteration to the next": """
+def f(x):
+    g = np.float32(0.5)
+    xf = x.astype(np.float32)
+    for i in range(3):
+        if i > 1:
+            y = g * np.full((3, 2), xf[i])
+        if xf[i] > 0.5:
+            y
+        else:
+            g = np.mean(x)
+""",
     "arithmetic with a generator": """
 def f(rng, a):
     return a + rng

@@ -189,12 +189,9 @@ def _numpy_scalar(low: Lowering, dtype: Any, args: Sequence[Entity]) -> Entity:
     target = np.dtype(dtype)
     if target not in NAME_OF or len(args) != 1:
         raise refuse(f"{dtype.__name__} is not supported here", low.loc)
-    if isinstance(args[0], Const) and args[0].is_number:
-        try:
-            return Scalar(low.builder.const(target.type(args[0].value)))
-        except (TypeError, ValueError, OverflowError):
-            pass  # raised at run time, or refused, below
-    value = low.value(args[0])
+    if isinstance(args[0], Const) and args[0].is_number and _holds(target, args[0].value):
+        return Scalar(low.builder.const(target.type(args[0].value)))
+    value = low.value(args[0])  # what it cannot hold is raised at run time, or refused
     if value.type.ndim:
         return low.entity(low.builder.cast(value, target))
     if not isinstance(value.type, ScalarType):
@@ -202,6 +199,14 @@ def _numpy_scalar(low: Lowering, dtype: Any, args: Sequence[Entity]) -> Entity:
     if value.type.dtype.kind == "c" and target.kind not in "cb":
         raise refuse(f"np.{target} of a complex number", low.loc, REAL_PART, kind=InferenceError)
     return Scalar(low.builder.stored(value, target))
+
+
+def _holds(dtype: np.dtype[Any], number: Any) -> bool:
+    try:
+        dtype.type(number)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 # -- NumPy ----------------------------------------------------------------------------------------

@@ -196,6 +196,9 @@ def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> S
     """What a name is at the header if it is ``entry`` before the loop and ``end`` after an iteration."""
     if entry == end or end == Unusable(ALREADY):
         return Same(entry)
+    for side in (end.entity if isinstance(end, Maybe) else end, entry):
+        if isinstance(side, Unusable) and side.why != ALREADY:
+            return Broken(side.why, side.hint)
     if isinstance(entry, Unbound | Maybe) or isinstance(end, Maybe):
         inner = end.entity if isinstance(end, Maybe) else end
         if isinstance(inner, Unbound):
@@ -338,10 +341,10 @@ def shape_of(low: Lowering, entity: Entity, ends: Ends | State, name: str = "") 
 def join_shapes(x: Shape, y: Shape) -> Shape:
     """The smaller shape that allows both."""
     match x, y:
-        case (Same(), _):
-            return y
-        case (_, Same()):
+        case (Broken(), _) | (_, Same()):
             return x
+        case (_, Broken()) | (Same(), _):
+            return y
         case (Number(type=a), Number(type=b)):
             joined = join_type(a, b)
             return (
@@ -373,7 +376,7 @@ def join_shapes(x: Shape, y: Shape) -> Shape:
             return Later(join_shapes(a, y), f)
         case (_, Later(shape=b, flagged=f)):
             return Later(join_shapes(x, b), f)
-    return y if isinstance(y, Broken) or x == y else x
+    return x
 
 
 def _joined_choice(x: Chosen | Buffer | Part, y: Chosen | Buffer | Part) -> Chosen:

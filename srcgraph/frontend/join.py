@@ -125,6 +125,9 @@ class Joiner:
             return choices.join_choices(self, x, y, name)
         if Unusable(ALREADY) in (x, y):
             return lambda outs: Unusable(ALREADY)
+        unusable = next((e for e in (x, y) if isinstance(e, Unusable)), None)
+        if unusable is not None:
+            return lambda outs: unusable
         why = f"{shown(name)} is {describe(x)} on one path and {describe(y)} on the other"
         return lambda outs: Unusable(why, "give it one kind of value on every path", self.low.loc)
 

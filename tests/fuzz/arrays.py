@@ -92,7 +92,7 @@ class Arrays(Numbers):
             return None
         text = str(sizes[0]) if len(shape) == 1 else f"({', '.join(map(str, sizes))})"
         if base == "i":
-            return self.one((f"np.arange({text})", f"np.zeros({text}, dtype=int)")) if len(shape) == 1 else None
+            return self.one((f"np.arange({text})", f"np.zeros({text}, dtype=int)")[len(shape) > 1 :])
         options = [f"np.zeros({text})", f"np.ones({text})", f"np.full({text}, {self.float_(0)})"]
         like = self.name(lambda k: k.base == base and k.shape == shape)
         if like:
