@@ -496,9 +496,8 @@ def _merge_check(low: Lowering, test: Value, then: tuple[Region, State], orelse:
     """``if bad: raise``: a check, and the other branch goes on in line."""
     b = low.builder
     raising, other = (then, orelse) if _only_raises(then) else (orelse, then)
-    *before, check = raising[0].nodes
+    check = raising[0].take_last()
     assert isinstance(check, Apply)
-    raising[0].nodes[:] = before
     b.splice(raising[0])
     fine = OPS["logical_not"](test) if raising is then else test
     with b.at(origin=check.origin):

@@ -43,6 +43,13 @@ class Region:
     known: list[Dim] = field(default_factory=list)
     born: set[str] = field(default_factory=set)
 
+    def take_last(self) -> Node:
+        """Remove the last node and return it; no later node is merged with it."""
+        node = self.nodes.pop()
+        for key in [k for k, outputs in self.merged.items() if outputs == node.outputs]:
+            del self.merged[key]
+        return node
+
     def graph(self, name: str, results: Sequence[Value]) -> Graph:
         return Graph(name, self.params, tuple(self.nodes), tuple(results))
 

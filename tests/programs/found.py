@@ -111,3 +111,17 @@ def one_slope_on_both_sides(a, b, k):
     else:
         out = r / b
     return out
+
+
+def two_guards_with_one_message(x, n, k):
+    """What one guard raises is raised by the next one too."""
+    if n > 2:
+        raise ValueError("no")
+    for i in range(k):
+        if i > 1 and x[i] > 0.0:
+            raise ValueError("no")
+        if i > 2:
+            raise ValueError("no")
+    if x[0] > 0.1:
+        raise ValueError("no")
+    return np.sum(x)
