@@ -26,9 +26,9 @@ from srcgraph.frontend.written import WRITTEN
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Apply, Graph
 from srcgraph.ir.op import COMPOSITES, ZERO, Composite, NoDerivative, Op, building
-from srcgraph.ir.types import NAME_OF, PY_FLOAT, PY_INT, is_float
+from srcgraph.ir.types import NAME_OF, PY_FLOAT, PY_INT, is_inexact
 from srcgraph.ir.walk import all_nodes
-from srcgraph.opt.ad.activity import active_values
+from srcgraph.opt.ad.activity import active_values, through_complex
 
 PAGE = Path(__file__).with_name("numpy_coverage.md")
 SPACES: tuple[tuple[str, Any], ...] = (
@@ -96,14 +96,16 @@ def drawn(node: Any) -> bool:
 
 def derivative_of_sample(graph: Graph) -> str:
     """Whether what a function expands to lets derivatives through."""
-    if not any(is_float(v.type) for v in graph.results):
+    if not any(is_inexact(v.type) for v in graph.results):
         return "none: the result is not a float"
-    floats = [v for v in graph.params if is_float(v.type)]
+    floats = [v for v in graph.params if is_inexact(v.type)]
     active = active_values(graph, floats, graph.results)
     for node in all_nodes(graph):
         rule = node.op.vjp if isinstance(node, Apply) else ZERO
         if isinstance(rule, NoDerivative) and rule.why and (not drawn(node) or not active.isdisjoint(node.outputs)):
             return rule.why
+        if isinstance(node, Apply) and not node.op.through_complex and through_complex(node, active):
+            return "of real numbers only"
     return "yes" if active.intersection(floats) else "zero" if floats else "none: no argument is a float"
 
 

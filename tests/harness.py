@@ -235,7 +235,7 @@ def assert_same(got: Any, want: Any, what: str, rtol: float = 1e-12) -> None:
     if want is None or isinstance(want, str) or callable(want):
         assert got == want, f"{what}: {got!r} for {want!r}"
         return
-    tolerance = 1e-5 if getattr(want, "dtype", None) == np.float32 else rtol
+    tolerance = 1e-5 if getattr(want, "dtype", None) in (np.float32, np.complex64) else rtol
     np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * 1e-2, err_msg=what)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from srcgraph.ir.op import OPS, Composite, Op, Sample, building
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.parser import parse_graph
 from srcgraph.ir.printer import format_graph
-from srcgraph.ir.types import ArrayType, Type, is_float, parse_type
+from srcgraph.ir.types import ArrayType, Type, is_float, is_inexact, parse_type
 from srcgraph.ir.verify import verify
 from srcgraph.ir.walk import same_graph
 from srcgraph.opt.ad.vjp import gradient
@@ -119,7 +120,7 @@ def assert_value(got: Any, want: Any, type: Type) -> None:
     want = np.asarray(want)
     assert want.dtype == type.dtype, f"the rule says {type.dtype}, NumPy gives {want.dtype}"
     assert np.shape(got) == want.shape
-    loose = 2e-6 if type.dtype == np.float32 else 1e-13
+    loose = 2e-6 if type.dtype in (np.float32, np.complex64) else 1e-13
     np.testing.assert_allclose(np.asarray(got), want, rtol=loose, atol=loose)
 
 
@@ -183,13 +184,13 @@ def check_jvp(record: Op, s: Sample) -> None:
         assert abs(got - want) <= room, f"{got} for {want} within {error}"
 
 
-def jvp_graph(record: Op, s: Sample) -> Graph:
-    """The graph of the tangents: parameters, then one direction per float parameter."""
+def jvp_graph(record: Op, s: Sample, moves: Callable[[Type], bool] = is_float) -> Graph:
+    """The graph of the tangents: parameters, then one direction per parameter of a type that moves."""
     case = Case(record, s)
     b = case.builder
     tangents: dict[Value, Value] = {}
     for p in case.params:
-        if is_float(p.type):
+        if moves(p.type):
             tangents[p] = b.param(f"t_{p.name}", p.type)
     with building(b):
         node = node_of(case.graph, record)
@@ -205,7 +206,7 @@ def through(b: Builder, value: Value, tangents: dict[Value, Value]) -> Value | N
     if value in tangents:
         return tangents[value]
     node = b.definition(value)
-    if node is not None and node.op.name in ("cast", "broadcast_to", "with_shape") and is_float(value.type):
+    if node is not None and node.op.name in ("cast", "broadcast_to", "with_shape") and is_inexact(value.type):
         inner = through(b, node.inputs[0], tangents)
         return None if inner is None else node.op(inner, *node.inputs[1:], **node.attrs)
     return None

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.fft
 
 WRITTEN: dict[Any, Callable] = {}
 """By NumPy's function: the one written here."""
@@ -125,6 +126,20 @@ def diag_indices_from(arr):
     if arr.ndim != 2 or arr.shape[0] != arr.shape[1]:
         raise ValueError("All dimensions of input must be of equal length")
     return np.diag_indices(arr.shape[0], 2)
+
+
+# -- frequencies --------------------------------------------------------------------------------------
+
+
+@_as(np.fft.fftfreq, scipy.fft.fftfreq)
+def fftfreq(n, d=1.0):
+    k = np.arange(len(np.empty(n)))  # a negative n raises, as in NumPy
+    return np.where(k < (n + 1) // 2, k, k - n) * (1.0 / (n * d))
+
+
+@_as(np.fft.rfftfreq, scipy.fft.rfftfreq)
+def rfftfreq(n, d=1.0):
+    return np.arange(len(np.empty(n // 2 + 1))) * (1.0 / (n * d))
 
 
 # -- polynomials --------------------------------------------------------------------------------------

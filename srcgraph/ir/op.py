@@ -119,6 +119,8 @@ class Op:
         For check ops: graph code of the condition under which it does not raise.
     commutative, linear, heavy : bool
         Operands may swap; the derivative needs no primal value; never recomputed in the reverse sweep.
+    through_complex : bool
+        The derivative rules hold for complex operands too, see `srcgraph.ir.ops.complex`.
     helpers : str
         The module of `srcgraph.runtime` that has the functions its text calls.
     results : tuple of str
@@ -151,6 +153,7 @@ class Op:
     commutative: bool = False
     linear: bool = False
     heavy: bool = False
+    through_complex: bool = False
     fresh: bool = False
     helpers: str = "cpu"
     results: tuple[str, ...] = ()

@@ -108,8 +108,17 @@ def is_integer(type: Type) -> bool:
 
 
 def is_float(type: Type) -> bool:
-    """Whether values of this type have derivatives."""
+    """Whether a function has derivatives with respect to values of this type."""
     return isinstance(type, ScalarType | ArrayType) and type.dtype.kind == "f"
+
+
+def is_complex(type: Type) -> bool:
+    return isinstance(type, ScalarType | ArrayType) and type.dtype.kind == "c"
+
+
+def is_inexact(type: Type) -> bool:
+    """Whether derivatives pass through values of this type, in NumPy's word for floats and complex numbers."""
+    return is_float(type) or is_complex(type)
 
 
 def without_value(type: Type) -> Type:

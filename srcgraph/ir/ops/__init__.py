@@ -29,6 +29,7 @@ orthogonal   QR, eigenvalues, singular values, least squares, and their derivati
 equations    np.linalg.solve, inv, det, cholesky and the like
 spectra      np.linalg.qr, eigh, svd, lstsq and the like
 norms        np.linalg.norm and cond
+fourier      np.fft and scipy.fft
 searching    np.sort, np.unique, np.histogram and the like
 products     np.einsum, np.dot, np.kron, np.convolve and the like
 parts        np.gcd, np.signbit, np.modf and the like
@@ -52,6 +53,7 @@ from srcgraph.ir.ops import (
     elementwise,
     equations,
     factors,
+    fourier,
     generators,
     grids,
     index,
@@ -90,6 +92,7 @@ __all__ = [
     "elementwise",
     "equations",
     "factors",
+    "fourier",
     "generators",
     "grids",
     "index",

@@ -12,7 +12,7 @@ from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, NoDerivative, Op, current_builder, define
 from srcgraph.ir.promote import Elementwise, resolve, ufunc
-from srcgraph.ir.types import BOOL, INT, PY_INT, TensorType, is_float
+from srcgraph.ir.types import BOOL, INT, PY_INT, TensorType, is_complex, is_inexact
 
 Partials = Callable[..., Sequence[Any]]
 
@@ -35,7 +35,7 @@ def from_partials(partials: Partials) -> dict[str, Any]:
     def vjp(ct: Value, out: Value, *inputs: Value, **attrs: Any) -> tuple[Value | NoDerivative | None, ...]:
         factors = merged_partials(inputs, partials(out, *inputs, **attrs))
         return tuple(
-            p if isinstance(p, NoDerivative) else times(ct, p) if p is not None and is_float(v.type) else None
+            p if isinstance(p, NoDerivative) else back(ct, p) if p is not None and is_inexact(v.type) else None
             for p, v in zip(factors, inputs, strict=True)
         )
 
@@ -61,6 +61,16 @@ def times(x: Value, factor: Value | float) -> Value:
     if factor == 1:
         return x
     return -x if factor == -1 else OPS["mul"](factor, x)
+
+
+def conjugated(x: Value) -> Value:
+    """The complex conjugate; a real number as it is."""
+    return OPS["conjugate"](x) if is_complex(x.type) else x
+
+
+def back(ct: Value, factor: Value | float) -> Value:
+    """``ct`` times a partial derivative, its conjugate where it is complex."""
+    return times(ct, conjugated(factor) if isinstance(factor, Value) else factor)
 
 
 def total(terms: Sequence[Value]) -> Value | None:

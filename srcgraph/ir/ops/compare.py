@@ -14,7 +14,7 @@ from srcgraph.ir.op import Op, define, sample
 from srcgraph.ir.ops._rules import binary, unary
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.promote import Elementwise, Loop, broadcast_shapes, common_dtype, is_weak, resolve
-from srcgraph.ir.types import BOOL, INT, ScalarType, TensorType, is_float
+from srcgraph.ir.types import BOOL, INT, ScalarType, TensorType, is_inexact
 
 _WITHIN_64_BITS = frozenset(map(np.dtype, (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32)))
 
@@ -144,7 +144,7 @@ def _where_jvp(tangents: Any, out: Value, c: Value, x: Value, y: Value) -> Value
 
 
 def _where_vjp(ct: Value, out: Value, c: Value, x: Value, y: Value) -> tuple[Value | None, ...]:
-    if not is_float(out.type):
+    if not is_inexact(out.type):
         return (None, None, None)
     return (None, where(c, ct, 0.0), where(c, 0.0, ct))
 
@@ -167,5 +167,6 @@ where = define(
     vjp=_where_vjp,
     emit={"cpu": "y if x else z"},
     simplify=_chosen,
+    through_complex=True,
     samples=(sample("b1[3]", "f64[3]", "f64"), sample("b1[3, 1]", "f64[4]", "f32[3, 4]")),
 )

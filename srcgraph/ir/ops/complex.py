@@ -1,4 +1,16 @@
-"""Parts of complex numbers. Of real numbers they are what they are; derivatives exist for those."""
+"""Parts of complex numbers, and how derivatives pass through these.
+
+A derivative is one of a real number with respect to real numbers; on the way there may be complex ones. The tangent
+of ``z = x + iy`` is ``tx + i ty``, its cotangent ``ct_x + i ct_y``: the inner product is ``Re(conj(ct) t)``. So where
+the derivative of an op is a factor ``p``, as it is for analytic functions, the rules are ``t -> p t`` and
+``ct -> conj(p) ct``; real and imaginary part, conjugate and absolute value are linear over real numbers only, and have
+rules of their own. Ops whose rules hold for complex operands say so by ``through_complex``.
+
+References
+----------
+Giles, An extended collection of matrix derivative results, 2008, section 2.3; Kreutz-Delgado, The complex gradient
+operator and the CR-calculus, 2009.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import NoDerivative, composite, current_builder, define, sample
-from srcgraph.ir.ops._rules import unary
+from srcgraph.ir.op import OPS, Op, composite, current_builder, define, sample
+from srcgraph.ir.ops._rules import linear
 from srcgraph.ir.ops.compare import equal, not_equal
 from srcgraph.ir.ops.elementwise import arctan2
 from srcgraph.ir.ops.shape import zeros_of
@@ -18,7 +30,6 @@ from srcgraph.ir.promote import Elementwise, Loop, ufunc
 from srcgraph.ir.types import TensorType
 
 _PART = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
-_NO_DERIVATIVE = NoDerivative("derivatives through complex numbers are not supported")
 _ANY = (sample("c128[3]"), sample("c64[2]"))
 
 
@@ -31,28 +42,31 @@ def _itself(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None
     return inputs[0] if inputs[0].type.dtype.kind != "c" else None
 
 
-real = define(
-    name="real", doc="Real part.", infer=Elementwise(_part), numpy=np.real, emit={"cpu": "x.real"},
-    simplify=_itself, samples=_ANY, jvp=_NO_DERIVATIVE, vjp=_NO_DERIVATIVE,
-)  # fmt: skip
-imag_of_complex = define(
-    name="imag", doc="Imaginary part of a complex number.", infer=Elementwise(_part), numpy=np.imag,
-    emit={"cpu": "x.imag"}, samples=_ANY, jvp=_NO_DERIVATIVE, vjp=_NO_DERIVATIVE,
-)  # fmt: skip
-conjugate = unary(
-    np.conjugate,
-    lambda out, x: 1,
-    "np.conj(x)",
-    doc="Complex conjugate.",
-    infer=ufunc(np.conjugate),
-    simplify=_itself,
-    samples=_ANY,
-)
+def _as_complex(ct: Value, x: Value) -> Value:
+    """A cotangent as that of a complex number."""
+    return current_builder().cast(ct, x.type.dtype, getattr(x.type, "weak", False))
 
 
-def conjugated(x: Value) -> Value:
-    """The complex conjugate; a real number as it is."""
-    return conjugate(x) if x.type.dtype.kind == "c" else x
+def _linear_part(name: str, doc: str, emit: str, **fields: Any) -> Op:
+    """An op that is linear in real and imaginary part."""
+    return define(
+        name=name, doc=doc, emit={"cpu": emit}, jvp=linear(lambda tx: OPS[name](tx)), linear=True,
+        through_complex=True, samples=_ANY, **fields,
+    )  # fmt: skip
+
+
+real = _linear_part(
+    "real", "Real part.", "x.real", infer=Elementwise(_part), numpy=np.real, simplify=_itself,
+    vjp=lambda ct, out, x: (_as_complex(ct, x),),
+)  # fmt: skip
+imag_of_complex = _linear_part(
+    "imag", "Imaginary part of a complex number.", "x.imag", infer=Elementwise(_part), numpy=np.imag,
+    vjp=lambda ct, out, x: (mul(_as_complex(ct, x), x.type.dtype.type(1j)),),
+)  # fmt: skip
+conjugate = _linear_part(
+    "conjugate", "Complex conjugate.", "np.conj(x)", infer=ufunc(np.conjugate), numpy=np.conjugate,
+    python=(np.conjugate,), simplify=_itself, vjp=lambda ct, out, x: (conjugate(ct),),
+)  # fmt: skip
 
 
 def imag(x: Value) -> Value:

@@ -12,11 +12,11 @@ from scipy import special
 from srcgraph.ir import dims
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, define, sample
-from srcgraph.ir.ops._rules import arithmetic, binary, from_partials, unary
+from srcgraph.ir.ops._rules import arithmetic, binary, conjugated, from_partials, unary
 from srcgraph.ir.ops.compare import equal, greater, less, logical_and, not_equal, where
 from srcgraph.ir.ops.vector import div, literal
 from srcgraph.ir.promote import ufunc
-from srcgraph.ir.types import BOOL, ArrayType, ScalarType, TensorType, is_float
+from srcgraph.ir.types import BOOL, ArrayType, ScalarType, TensorType, is_complex, is_float, is_inexact
 
 _ANY = (sample("f64[3]"), sample("f32"))
 _POSITIVE = (sample("f64[3]", domain=(0.2, 3.0)), sample("f32", domain=(0.2, 3.0)))
@@ -24,10 +24,12 @@ _UNIT = (sample("f64[3]", domain=(-0.9, 0.9)), sample("f32", domain=(-0.9, 0.9))
 
 # -- exponentials and logarithms ----------------------------------------------------------------
 
-exp = unary(np.exp, lambda out, x: out, "np.exp(x)", doc="``e**x``.", samples=_ANY)
+exp = unary(np.exp, lambda out, x: out, "np.exp(x)", doc="``e**x``.", through_complex=True, samples=_ANY)
 exp2 = unary(np.exp2, lambda out, x: out * math.log(2.0), "np.exp2(x)", doc="``2**x``.", samples=_ANY)
 expm1 = unary(np.expm1, lambda out, x: out + 1.0, "np.expm1(x)", doc="``e**x - 1``, accurate near 0.", samples=_ANY)
-log = unary(np.log, lambda out, x: 1.0 / x, "np.log(x)", doc="Natural logarithm.", samples=_POSITIVE)
+log = unary(
+    np.log, lambda out, x: 1.0 / x, "np.log(x)", doc="Natural logarithm.", through_complex=True, samples=_POSITIVE
+)
 log2 = unary(
     np.log2, lambda out, x: (1.0 / math.log(2.0)) / x, "np.log2(x)", doc="Base-2 logarithm.", samples=_POSITIVE
 )
@@ -66,9 +68,11 @@ erfc = unary(
 
 # -- trigonometry -------------------------------------------------------------------------------
 
-sin = unary(np.sin, lambda out, x: cos(x), "np.sin(x)", doc="Sine, in radians.", samples=_ANY)
-cos = unary(np.cos, lambda out, x: -sin(x), "np.cos(x)", doc="Cosine, in radians.", samples=_ANY)
-tan = unary(np.tan, lambda out, x: 1.0 + out * out, "np.tan(x)", doc="Tangent, in radians.", samples=_UNIT)
+sin = unary(np.sin, lambda out, x: cos(x), "np.sin(x)", doc="Sine, in radians.", through_complex=True, samples=_ANY)
+cos = unary(np.cos, lambda out, x: -sin(x), "np.cos(x)", doc="Cosine, in radians.", through_complex=True, samples=_ANY)
+tan = unary(
+    np.tan, lambda out, x: 1.0 + out * out, "np.tan(x)", doc="Tangent, in radians.", through_complex=True, samples=_UNIT
+)
 arcsin = unary(
     np.arcsin, lambda out, x: 1.0 / sqrt(1.0 - x * x), "np.arcsin(x)", doc="Inverse sine, in radians.", samples=_UNIT
 )
@@ -78,9 +82,13 @@ arccos = unary(
 arctan = unary(
     np.arctan, lambda out, x: 1.0 / (1.0 + x * x), "np.arctan(x)", doc="Inverse tangent, in radians.", samples=_ANY
 )
-sinh = unary(np.sinh, lambda out, x: cosh(x), "np.sinh(x)", doc="Hyperbolic sine.", samples=_ANY)
-cosh = unary(np.cosh, lambda out, x: sinh(x), "np.cosh(x)", doc="Hyperbolic cosine.", samples=_ANY)
-tanh = unary(np.tanh, lambda out, x: 1.0 - out * out, "np.tanh(x)", doc="Hyperbolic tangent.", samples=_ANY)
+sinh = unary(np.sinh, lambda out, x: cosh(x), "np.sinh(x)", doc="Hyperbolic sine.", through_complex=True, samples=_ANY)
+cosh = unary(
+    np.cosh, lambda out, x: sinh(x), "np.cosh(x)", doc="Hyperbolic cosine.", through_complex=True, samples=_ANY
+)
+tanh = unary(
+    np.tanh, lambda out, x: 1.0 - out * out, "np.tanh(x)", doc="Hyperbolic tangent.", through_complex=True, samples=_ANY
+)
 arcsinh = unary(
     np.arcsinh,
     lambda out, x: 1.0 / sqrt(x * x + 1.0),
@@ -123,7 +131,9 @@ rad2deg = unary(
 
 # -- powers and roots ---------------------------------------------------------------------------
 
-sqrt = unary(np.sqrt, lambda out, x: 0.5 / out, "np.sqrt(x)", doc="Square root.", samples=_POSITIVE)
+sqrt = unary(
+    np.sqrt, lambda out, x: 0.5 / out, "np.sqrt(x)", doc="Square root.", through_complex=True, samples=_POSITIVE
+)
 root = unary(
     np.sqrt,
     lambda out, x: _or_zero(x.type.dtype.type(0.5), out),
@@ -134,9 +144,9 @@ root = unary(
     samples=_POSITIVE,
 )
 cbrt = unary(np.cbrt, lambda out, x: 1.0 / (3.0 * out * out), "np.cbrt(x)", doc="Cube root.", samples=_POSITIVE)
-square = unary(np.square, lambda out, x: 2.0 * x, "x * x", doc="``x * x``.", samples=_ANY)
+square = unary(np.square, lambda out, x: 2.0 * x, "x * x", doc="``x * x``.", through_complex=True, samples=_ANY)
 reciprocal = unary(
-    np.reciprocal, lambda out, x: -(out * out), "1 / x", doc="``1 / x``.", samples=_POSITIVE
+    np.reciprocal, lambda out, x: -(out * out), "1 / x", doc="``1 / x``.", through_complex=True, samples=_POSITIVE
 )  # integers: NumPy truncates, so only floats may be written so
 
 
@@ -259,13 +269,37 @@ arctan2 = binary(
 # -- sign, rounding, remainders -----------------------------------------------------------------
 
 sign = unary(np.sign, None, "np.sign(x)", doc="-1, 0 or 1 with the sign of ``x``.", python=(), samples=_ANY)
+
+
+def _direction(out: Value, x: Value) -> Value:
+    """The complex number of length 1 that points where ``x`` does; 0 of 0."""
+    zero = equal(out, 0.0)
+    return where(zero, 0.0, x / where(zero, 1.0, out))
+
+
+def _absolute_jvp(tangents: Any, out: Value, x: Value) -> Value | None:
+    (tx,) = tangents
+    if tx is None or not is_complex(x.type):
+        return None if tx is None else tx * sign(x)
+    return OPS["real"](conjugated(_direction(out, x)) * tx)
+
+
+def _absolute_vjp(ct: Value, out: Value, x: Value) -> tuple[Value | None]:
+    if not is_inexact(x.type):
+        return (None,)
+    return (ct * (_direction(out, x) if is_complex(x.type) else sign(x)),)
+
+
 absolute = unary(
     np.absolute,
-    lambda out, x: sign(x),
+    None,
     "abs(x)",
+    jvp=_absolute_jvp,
+    vjp=_absolute_vjp,
     doc="Absolute value; derivative 0 at 0.",
     python=(np.absolute, abs, operator.abs),
     infer=arithmetic(np.absolute),
+    through_complex=True,
     samples=(*_ANY, sample("int")),
 )
 fabs = unary(

@@ -15,7 +15,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, current_builder, define, sample
 from srcgraph.ir.ops._rules import linear
 from srcgraph.ir.ops.vector import literal
-from srcgraph.ir.types import ArrayType, ScalarType, TensorType, Type, is_float, tensor
+from srcgraph.ir.types import ArrayType, ScalarType, TensorType, Type, is_inexact, tensor
 from srcgraph.ir.view import View, split_operands, step_of, view_shape, whole
 
 
@@ -96,6 +96,7 @@ getitem = define(
     vjp_into=_getitem_into,
     simplify=_whole_read,
     linear=True,
+    through_complex=True,
     samples=(
         sample("f64[3, 4]", 1, 2, view=View(("i", "i"), ())),
         sample("f64[3, 4]", 0, 2, view=View((":", 2), (1, 0))),
@@ -114,9 +115,9 @@ def _setitem_jvp(tangents: Any, out: Value, x: Value, v: Value, *operands: Value
 
 
 def _setitem_vjp(ct: Value, out: Value, x: Value, v: Value, *operands: Value, view: View) -> tuple:
-    if not is_float(x.type):
+    if not is_inexact(x.type):
         return (None,) * (2 + len(operands))
-    part = getitem(ct, *operands, view=view) if is_float(v.type) else None
+    part = getitem(ct, *operands, view=view) if is_inexact(v.type) else None
     if view == whole(x.type.ndim):  # nothing of the old array is left
         return (None, part, *(None for _ in operands))
     cleared = setitem(ct, _zero(x), *operands, view=view)
@@ -146,6 +147,7 @@ setitem = define(
     jvp=_setitem_jvp,
     vjp=_setitem_vjp,
     linear=True,
+    through_complex=True,
     samples=(
         sample("f64[3, 4]", "f64", 1, 2, view=View(("i", "i"), ())),
         sample("f64[3, 4]", "f64[2, 1]", 0, 2, view=View((":", 2), (1, 0))),
@@ -163,9 +165,9 @@ def _add_at_jvp(tangents: Any, out: Value, x: Value, v: Value, *operands: Value,
 
 
 def _add_at_vjp(ct: Value, out: Value, x: Value, v: Value, *operands: Value, view: View) -> tuple:
-    if not is_float(x.type):
+    if not is_inexact(x.type):
         return (None,) * (2 + len(operands))
-    part = getitem(ct, *operands, view=view) if is_float(v.type) else None
+    part = getitem(ct, *operands, view=view) if is_inexact(v.type) else None
     return (ct, part, *(None for _ in operands))
 
 
@@ -189,6 +191,7 @@ add_at = define(
     vjp=_add_at_vjp,
     simplify=_added_to_zero,
     linear=True,
+    through_complex=True,
     samples=setitem.samples,
 )
 

@@ -13,11 +13,11 @@ from srcgraph.ir.dims import product as product_of
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import current_builder, define, sample
 from srcgraph.ir.ops._loops import counted, item, with_item
-from srcgraph.ir.ops._rules import total
+from srcgraph.ir.ops._rules import conjugated, total
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, reshape
 from srcgraph.ir.ops.vector import mul
-from srcgraph.ir.types import ArrayType, Type, is_float, tensor
+from srcgraph.ir.types import ArrayType, Type, is_inexact, tensor
 from srcgraph.ir.view import View, transposed
 
 
@@ -34,15 +34,16 @@ def _matmul_jvp(tangents: Any, out: Value, x: Value, y: Value) -> Value | None:
 
 
 def _matmul_vjp(ct: Value, out: Value, x: Value, y: Value) -> tuple[Value | None, Value | None]:
-    """``ct y^T`` and ``x^T ct``, where a vector stands for a row on the left, a column on the right."""
+    """``ct y^H`` and ``x^H ct``, where a vector stands for a row on the left, a column on the right."""
     if x.type.ndim == 1 and y.type.ndim == 1:
-        return mul(ct, y), mul(ct, x)
+        return mul(ct, conjugated(y)), mul(ct, conjugated(x))
+    x, y = conjugated(x), conjugated(y)
     by_x = by_y = None
-    if is_float(x.type):
+    if is_inexact(x.type):
         by_x = outer(ct, y) if y.type.ndim == 1 else matmul(ct, transpose(y))
         if x.type.ndim == 1:
             by_x = matmul(y, ct)
-    if is_float(y.type):
+    if is_inexact(y.type):
         by_y = outer(x, ct) if x.type.ndim == 1 else matmul(transpose(x), ct)
     return by_x, by_y
 
@@ -69,6 +70,7 @@ matmul = define(
     vjp=_matmul_vjp,
     emit={"cpu": "matmul", "cpu_exact": "matmul_exact"},
     heavy=True,
+    through_complex=True,
     samples=(
         sample("i64[3, 4]", "i64[4, 2]"),
         sample("i32[4]", "i32[4]"),

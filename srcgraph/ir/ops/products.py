@@ -14,7 +14,8 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import composite, current_builder, sample
 from srcgraph.ir.ops import linalg, reduce
 from srcgraph.ir.ops._loops import counted, item, with_item
-from srcgraph.ir.ops.complex import conjugated, numpy_number
+from srcgraph.ir.ops._rules import conjugated
+from srcgraph.ir.ops.complex import numpy_number
 from srcgraph.ir.ops.elementwise import maximum, minimum
 from srcgraph.ir.ops.index import add_at, getitem
 from srcgraph.ir.ops.numerics import numpy_operands

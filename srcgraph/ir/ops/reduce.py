@@ -37,6 +37,7 @@ sum_ = define(
     reduction=Reduction(lambda dtype: dtype.type(0), "add"),
     linear=True,
     heavy=True,
+    through_complex=True,
     samples=(sample("f64[3, 4]", axes=(1,)), sample("f64[3, 4]", axes=(0, 1)), sample("f32[5]", axes=(0,))),
 )
 

@@ -12,7 +12,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import ZERO, current_builder, define, sample
 from srcgraph.ir.ops._rules import linear
 from srcgraph.ir.ops.index import getitem, zeros_like
-from srcgraph.ir.types import ArrayType, ScalarType, Type, is_float
+from srcgraph.ir.types import ArrayType, ScalarType, Type, is_inexact
 from srcgraph.ir.view import View
 
 
@@ -38,9 +38,10 @@ full = define(
     numpy=lambda x, *dims: np.full(dims, x),
     kind="structural",
     jvp=linear(lambda tx, *dims: full(tx, *dims)),
-    vjp=lambda ct, out, x, *dims: (sum_all(ct, x) if is_float(x.type) else None, *(None for _ in dims)),
+    vjp=lambda ct, out, x, *dims: (sum_all(ct, x) if is_inexact(x.type) else None, *(None for _ in dims)),
     fresh=True,
     linear=True,
+    through_complex=True,
     samples=(sample("f64", 3, 4), sample("float", 2)),
 )
 empty = define(
@@ -84,6 +85,7 @@ copy = define(
     vjp=lambda ct, out, x: (ct,),
     fresh=True,
     linear=True,
+    through_complex=True,
     samples=(sample("f64[3, 4]"),),
 )
 
@@ -101,6 +103,7 @@ with_shape = define(
     jvp=linear(lambda tx, *dims: with_shape(tx, *dims)),
     vjp=lambda ct, out, x, *dims: (_as_shape(ct, x), *(None for _ in dims)),
     linear=True,
+    through_complex=True,
     samples=(sample("f64[3, 4]", 3, 4),),
 )
 
@@ -120,6 +123,7 @@ broadcast_to = define(
     vjp=lambda ct, out, x, *dims: (sum_to(ct, x), *(None for _ in dims)),
     simplify=_not_stretched,
     linear=True,
+    through_complex=True,
     samples=(sample("f64[3, 1]", 2, 3, 4), sample("f64", 3)),
 )  # fmt: skip
 
@@ -138,6 +142,7 @@ reshape = define(
     vjp=lambda ct, out, x, *dims: (reshape(ct, *dims_of(x)), *(None for _ in dims)),
     emit={"cpu": "reshape"},
     linear=True,
+    through_complex=True,
     samples=(sample("f64[3, 4]", 2, 6), sample("f64[6]", 3, 2)),
 )
 
@@ -163,6 +168,7 @@ reshape_view = define(
     simplify=_seen_through,
     emit={"cpu": "reshape"},
     linear=True,
+    through_complex=True,
     samples=(sample("f64[3, 4]", 2, 6),),
 )
 

@@ -16,7 +16,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Op, define, sample
 from srcgraph.ir.ops._rules import linear
 from srcgraph.ir.ops.shape import dims_of
-from srcgraph.ir.types import BOOL, INT, PY_INT, ArrayType, ScalarType, is_float
+from srcgraph.ir.types import BOOL, INT, PY_INT, ArrayType, ScalarType, is_float, is_inexact
 
 SOME = ArrayType(INT, (UNKNOWN,))
 """Integers, how many is known at run time."""
@@ -47,6 +47,7 @@ gather = _library(
     jvp=linear(lambda tx, index: gather(tx, index)),
     vjp=lambda ct, out, x, index: (scatter(ct, index, dims_of(x)[-1]), None),
     linear=True,
+    through_complex=True,
     samples=(
         sample("f64[4]", np.array([2, 0, 0])),
         sample("f64[2, 3]", np.array([[2, 0], [1, 1]])),
@@ -58,8 +59,9 @@ scatter = _library(
     lambda v, index, n: ArrayType(v.dtype, (*v.shape[:-1], n.value)),
     _scattered,
     jvp=linear(lambda tv, index, n: scatter(tv, index, n)),
-    vjp=lambda ct, out, v, index, n: (gather(ct, index) if is_float(v.type) else None, None, None),
+    vjp=lambda ct, out, v, index, n: (gather(ct, index) if is_inexact(v.type) else None, None, None),
     linear=True,
+    through_complex=True,
     samples=(
         sample("f64[3]", np.array([2, 0, 0]), 4),
         sample("f64[2, 2]", np.array([[2, 0], [1, 1]]), 3),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.fft
 
 from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
@@ -127,13 +128,23 @@ def _half_turn(x: Any, axes: Any, forward: bool) -> Value:
     return value
 
 
-@composite("fftshift", python=np.fft.fftshift, static="axes", samples=(sample("f64[5]"), sample("f64[2, 3]", axes=1)))
+@composite(
+    "fftshift",
+    python=(np.fft.fftshift, scipy.fft.fftshift),
+    static="axes",
+    samples=(sample("f64[5]"), sample("f64[2, 3]", axes=1)),
+)
 def fftshift(x: Any, axes: Any = None) -> Value:
     """Half a turn along axes: the frequency 0 goes to the middle."""
     return _half_turn(x, axes, True)
 
 
-@composite("ifftshift", python=np.fft.ifftshift, static="axes", samples=(sample("f64[5]"), sample("f64[2, 3]")))
+@composite(
+    "ifftshift",
+    python=(np.fft.ifftshift, scipy.fft.ifftshift),
+    static="axes",
+    samples=(sample("f64[5]"), sample("f64[2, 3]")),
+)
 def ifftshift(x: Any, axes: Any = None) -> Value:
     """What undoes `numpy.fft.fftshift`."""
     return _half_turn(x, axes, False)

@@ -9,10 +9,10 @@ import numpy as np
 
 from srcgraph.ir.dims import as_dim
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import define, install_operators, sample
-from srcgraph.ir.ops._rules import arithmetic, binary, unary
+from srcgraph.ir.op import OPS, define, install_operators, sample
+from srcgraph.ir.ops._rules import arithmetic, binary, conjugated, unary
 from srcgraph.ir.promote import ufunc
-from srcgraph.ir.types import PYTHON_TYPE, ScalarType, TensorType, is_float, tensor
+from srcgraph.ir.types import PYTHON_TYPE, ScalarType, TensorType, is_float, is_inexact, tensor
 
 
 def _const_type(*, value: Any) -> ScalarType:
@@ -58,13 +58,14 @@ def _simpler_cast(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]
 
 
 def _cast_back(ct: Value, out: Value, x: Value, **attrs: Any) -> tuple[Value | None]:
-    if not is_float(x.type):
+    if not is_inexact(x.type):
         return (None,)
+    ct = OPS["real"](ct) if is_float(x.type) else ct
     return (cast(ct, dtype=x.type.dtype, weak=getattr(x.type, "weak", False)),)
 
 
 def _cast_tangent(tangents: Any, out: Value, x: Value, **attrs: Any) -> Value | None:
-    return None if tangents[0] is None or not is_float(out.type) else cast(tangents[0], **attrs)
+    return None if tangents[0] is None or not is_inexact(out.type) else cast(tangents[0], **attrs)
 
 
 const = define(
@@ -84,6 +85,7 @@ cast = define(
     vjp=_cast_back,
     simplify=_simpler_cast,
     linear=True,
+    through_complex=True,
     samples=(
         sample("f64[3]", dtype=np.dtype("f4"), weak=False),
         sample("f32", dtype=np.dtype("f8"), weak=True),
@@ -167,6 +169,7 @@ add = binary(
     simplify=_simpler_add,
     commutative=True,
     linear=True,
+    through_complex=True,
     samples=(sample("f64[3, 4]", "f64[4]"), sample("float", "f64[3]"), sample("f32[2]", "i32[2]")),
 )
 sub = binary(
@@ -179,6 +182,7 @@ sub = binary(
     python=(np.subtract, operator.sub),
     simplify=_simpler_sub,
     linear=True,
+    through_complex=True,
     samples=(sample("f64[3, 1]", "f64[4]"), sample("float", "float")),
 )
 mul = binary(
@@ -191,6 +195,7 @@ mul = binary(
     python=(np.multiply, operator.mul),
     simplify=_simpler_mul,
     commutative=True,
+    through_complex=True,
     samples=(sample("f64[3, 4]", "f64[3, 1]"), sample("float", "f32[3]")),
 )
 neg = unary(
@@ -203,6 +208,7 @@ neg = unary(
     python=(np.negative, operator.neg),
     simplify=lambda builder, inputs, attrs: _negated(builder, inputs[0]),
     linear=True,
+    through_complex=True,
     samples=(sample("f64[3]"), sample("f32")),
 )
 
@@ -214,8 +220,8 @@ def _div_jvp(tangents: Any, out: Value, x: Value, y: Value) -> Value | None:
 
 
 def _div_vjp(ct: Value, out: Value, x: Value, y: Value) -> tuple[Value | None, ...]:
-    share = ct / y
-    return (share if is_float(x.type) else None, -(share * out) if is_float(y.type) else None)
+    share = ct / conjugated(y)
+    return (share if is_inexact(x.type) else None, -(share * conjugated(out)) if is_inexact(y.type) else None)
 
 
 div = define(
@@ -228,6 +234,7 @@ div = define(
     vjp=_div_vjp,
     emit={"cpu": "x / y"},
     simplify=_simpler_div,
+    through_complex=True,
     samples=(sample("f64[3, 4]", "f64[4]", domain=(0.5, 2.0)), sample("int", "float", domain=(1, 3))),
 )
 

@@ -10,15 +10,11 @@ from collections.abc import Iterable
 
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import ZERO, NoDerivative
-from srcgraph.ir.types import ListType, Type, is_float
+from srcgraph.ir.types import ListType, Type, is_complex, is_inexact
 
 
 def carries_derivative(type: Type) -> bool:
-    return is_float(type) or is_complex(type) or (isinstance(type, ListType) and is_float(type.item))
-
-
-def is_complex(type: Type) -> bool:
-    return not isinstance(type, ListType) and type.dtype.kind == "c"
+    return is_inexact(type.item if isinstance(type, ListType) else type)
 
 
 def active_values(graph: Graph, inputs: Iterable[Value], results: Iterable[Value]) -> frozenset[Value]:
@@ -44,6 +40,13 @@ def differentiable(node: Apply) -> bool:
     return (
         node.op.vjp_into is not None or node.op.kind == "check" or not (isinstance(rule, NoDerivative) and rule is ZERO)
     )
+
+
+def through_complex(node: Apply, active: frozenset[Value]) -> bool:
+    """Whether a derivative passes through a node, and through complex numbers or a list of them on the way."""
+    if active.isdisjoint(node.outputs) or node.op.kind == "check":
+        return False
+    return any(is_complex(getattr(v.type, "item", v.type)) and v in active for v in (*node.inputs, *node.outputs))
 
 
 def _forward(graph: Graph, varied: set[Value]) -> None:

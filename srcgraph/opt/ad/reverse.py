@@ -26,7 +26,7 @@ from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import OPS, NoDerivative
 from srcgraph.ir.ops.shape import sum_to, zeros_of
 from srcgraph.ir.straight import Region
-from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type
+from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type, is_float
 from srcgraph.ir.view import whole
 from srcgraph.opt.ad import lists
 from srcgraph.opt.ad.activity import loop_params
@@ -125,6 +125,7 @@ class Reverse:
             ct = b.call_named("broadcast_to", ct, *(b.dim_value(d) for d in value.type.shape))
         elif ct.type.shape != value.type.shape:
             ct = sum_to(ct, value)
+        ct = OPS["real"](ct) if is_float(value.type) else ct
         return b.cast(ct, value.type.dtype, getattr(value.type, "weak", False))
 
     # -- nodes ----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from srcgraph.ir.op import building
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, type_symbols
 from srcgraph.ir.walk import all_nodes
-from srcgraph.opt.ad.activity import active_values, is_complex
+from srcgraph.opt.ad.activity import active_values, through_complex
 from srcgraph.opt.ad.explain import explain
 from srcgraph.opt.ad.prepare import Prepared, prepare
 from srcgraph.opt.ad.residuals import Choice, choose
@@ -103,9 +103,9 @@ def _refuse_unsupported(graph: Graph, active: frozenset[Value]) -> None:
                 else "store the arrays as rows of one array",
             )
             raise DerivativeError(problem)
-        if any(is_complex(v.type) and v in active for v in node.outputs):
+        if isinstance(node, Apply) and not node.op.through_complex and through_complex(node, active):
             problem = Problem(
-                "the derivative passes through complex numbers here, which is not supported",
+                f"{node.op.name}: its derivative for complex numbers is not supported",
                 node.origin.loc,
                 hint="write the real and the imaginary part as two numbers",
             )
