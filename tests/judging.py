@@ -32,6 +32,8 @@ class Case:
     joined : bool
         Whether a number may be a float where Python has an integer, and NumPy's where it is Python's, as names are
         that are one on one path and the other on another.
+    instead : callable, optional
+        What the function may be taken for as well: itself, with NumPy's numbers where it has Python's.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Case:
     differentiate: bool = True
     changed: tuple[int, ...] = ()
     joined: bool = False
+    instead: Callable | None = None
 
 
 ORDER = ("not applicable", "right", "kink", "refused", "defect", "wrong")
@@ -56,7 +59,11 @@ class Verdict:
     place: str = ""
 
     def worse(self, other: Verdict) -> Verdict:
-        return max(self, other, key=lambda v: ORDER.index(v.kind))
+        return max(self, other, key=badness)
+
+
+def badness(verdict: Verdict) -> int:
+    return ORDER.index(verdict.kind)
 
 
 @dataclass
@@ -122,10 +129,11 @@ def judge_values(case: Case, plainly: bool = False, hasty: bool = False) -> Verd
     except Exception as error:
         return defect(error)
     for args in case.calls:
-        want, want_error, want_args = attempt(case.function, args)
         run_it = (lambda *a: call_plainly(compiled, *a)) if plainly else compiled
-        got, error, got_args = attempt(run_it, args)
-        verdict = _judge(got, error, got_args, want, want_error, want_args, case.joined)
+        got = attempt(run_it, args)
+        verdict = _judge(*got, *attempt(case.function, args), case.joined)
+        if verdict.kind == "wrong" and case.instead is not None:
+            verdict = min(verdict, _judge(*got, *attempt(case.instead, args), case.joined), key=badness)
         if verdict.kind == "wrong" and chaotic(case.function, args):
             verdict = Verdict("not applicable", "rounding decides what Python returns")
         out = out.worse(verdict)

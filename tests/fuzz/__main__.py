@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import gc
 import sys
 import time
 import warnings
@@ -28,6 +29,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore", SyntaxWarning)  # of what shrinking makes
     specialization.run_passes = functools.partial(run_passes, check=options.verify)
+    gc.freeze()  # what is imported stays: not looked through again and again
     kinds: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     faults: Counter[str] = Counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import math
 import re
@@ -64,11 +65,34 @@ def check(text: str, plainly: bool = True, gradient: bool = True, sizes: tuple[i
     """Judge a program on the calls of these sizes that its parameters' names stand for."""
     f = load(text)
     arguments = [args for args in calls(f) if _size(args) in (None, *sizes)]
-    forward = limited(LIMIT, lambda: judge_values(Case("program", f, arguments, joined=True), plainly, hasty=True))
+    case = Case("program", f, arguments, joined=True, instead=all_numpys(text))
+    forward = limited(LIMIT, lambda: judge_values(case, plainly, hasty=True))
     if not gradient or forward.kind in (*BAD, "refused"):
         return Fate(forward, Verdict())
     few = [a for a in arguments if 0 not in map(np.size, a)][1:3]
     return Fate(forward, limited(LIMIT, lambda: judge_gradients(Case("program", f, few), plainly)))
+
+
+def all_numpys(text: str) -> Callable:
+    """The function with NumPy's floats where it has Python's: what a number is that is one or the other by its path."""
+    f = load(ast.unparse(_NumPys().visit(ast.parse(text))), "numpys")
+
+    def call(*args: Any) -> Any:
+        return f(*(np.float64(a) if type(a) is float else a for a in args))
+
+    return call
+
+
+class _NumPys(ast.NodeTransformer):
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        return self.made(node) if isinstance(node.value, float) else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        return self.made(node) if ast.unparse(node.func).startswith(("math.", "float")) else node
+
+    def made(self, node: ast.expr) -> ast.expr:
+        return ast.Call(ast.Attribute(ast.Name("np", ast.Load()), "float64", ast.Load()), [node], [])
 
 
 def _size(args: tuple[Any, ...]) -> int | None:
