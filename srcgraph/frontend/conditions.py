@@ -60,7 +60,9 @@ def lazily(low: Lowering, is_and: bool, first: Entity, rest: Callable[[], Entity
         return low.state.names.pop("<value>", UNBOUND)
 
     second = low.inside(region, state, decide)
-    simple = all(isinstance(n, Apply) and not n.op.ordered for n in region.nodes) and not state.dead
+    simple = not state.dead and all(
+        isinstance(n, Apply) and not n.op.ordered and b.stands(n.op, n.inputs, n.attrs) for n in region.nodes
+    )
     if _is_bool(first) and _is_bool(second) and simple and len(region.nodes) <= 12:
         b.splice(region)
         low.state.become(state)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from srcgraph.ir.dims import Dim, DimCall
+from srcgraph.ir.dims import Dim, unclamped
 from srcgraph.ir.graph import Call, For, If, Value, While
 from srcgraph.ir.op import building
 from srcgraph.ir.straight import Region, StraightBuilder
@@ -200,15 +200,5 @@ def _index_facts(i: Dim, bounds: tuple[Value, Value, Value], builder: Builder) -
         return [start - i, i - stop - 1]
     facts = [i - start]
     if builder.proves(start):
-        stop = _unclamped(stop)
+        stop = unclamped(stop)
     return [*facts, stop - 1 - i]
-
-
-def _unclamped(dim: Dim) -> Dim:
-    if len(dim.terms) == 1 and dim.terms[0][1] == 1:
-        monomial = dim.terms[0][0]
-        if len(monomial) == 1 and isinstance(monomial[0], DimCall) and monomial[0].fn == "max":
-            clamped, floor = monomial[0].args
-            if floor == 0:
-                return clamped
-    return dim

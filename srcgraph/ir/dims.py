@@ -272,6 +272,17 @@ def parse_dim(node: ast.expr) -> Dim:
     raise InternalError(f"not a size expression: {ast.unparse(node)}")
 
 
+def unclamped(dim: Dim) -> Dim:
+    """``d`` of ``max(d, 0)``, which is the same where that is not 0; else the dim itself."""
+    if len(dim.terms) == 1 and dim.terms[0][1] == 1:
+        monomial = dim.terms[0][0]
+        if len(monomial) == 1 and isinstance(monomial[0], DimCall) and monomial[0].fn == "max":
+            clamped, floor = monomial[0].args
+            if floor == 0:
+                return clamped
+    return dim
+
+
 def prove_nonnegative(dim: Dim, known: Iterable[Dim], depth: int = 4) -> bool:
     """Whether ``dim >= 0`` follows from ``d >= 0`` for each ``d`` in ``known``.
 
@@ -321,6 +332,10 @@ def _facts(dim: Dim, known: list[Dim], positive: frozenset[str], depth: int) -> 
             this = Dim({(atom,): 1})
             if atom.fn == "mod" and _prove(atom.args[1] - 1, known, positive, depth - 1):
                 yield atom.args[1] - 1 - this
+            elif atom.fn == "floordiv" and _prove(atom.args[1] - 1, known, positive, depth - 1):
+                rest = atom.args[0] - this * atom.args[1]
+                yield rest
+                yield atom.args[1] - 1 - rest
             elif atom.fn in ("max", "min"):
                 for arg in atom.args:
                     yield this - arg if atom.fn == "max" else arg - this

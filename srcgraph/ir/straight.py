@@ -284,6 +284,14 @@ class StraightBuilder:
             found = self._append(op, inputs, attrs, name, key)
         return found[0] if len(found) == 1 else found
 
+    def stands(self, op: Op, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> bool:
+        """Whether what a node takes for granted is known here, so that it can be moved here from where it is."""
+        if op.proved is not None and not op.proved(self, inputs, attrs):
+            return False
+        types = op.infer(*(v.type for v in inputs), **attrs)
+        shapes = [t.shape for t in (types if isinstance(types, tuple) else (types,)) if isinstance(t, ArrayType)]
+        return all(self.proves(size) for shape in shapes for size in shape)
+
     def _merged(self, key: Any) -> tuple[Value, ...] | None:
         if key is None:
             return None

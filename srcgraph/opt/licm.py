@@ -1,63 +1,80 @@
 """Loop-invariant code motion: what a loop's body computes the same each time leaves the loop.
 
-Ops are total, so computing one before a loop that may not run is safe; checks and effects stay.
+Checks and effects stay, so a node leaves only if what checks ensure for it is proved before the loop too: an element
+read where the loop may not run, or before the check of its index, may not be there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from srcgraph.ir.closure import close, open_
-from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While
+from srcgraph.ir.closure import open_
+from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
+from srcgraph.ir.rebuild import Rebuild
 
 
 def licm(graph: Graph) -> Graph:
-    """Move invariant nodes out of loops, innermost first."""
-    moved = _Motion()
-    out = moved.graph(open_(graph))
-    return close(out) if moved.count else graph
+    """Move invariant nodes out of loops, as far as they can go."""
+    opened = open_(graph)
+    if all(_is_literal(n) for loop in _loops(opened) for n in _leaving(loop)):
+        return graph
+    return _Motion(graph.name).run(opened)
 
 
-class _Motion:
-    def __init__(self) -> None:
-        self.count = 0
+class _Motion(Rebuild):
+    """Builds what leaves a loop before the loop; in the loop it is there already."""
 
-    def graph(self, graph: Graph) -> Graph:
-        nodes: list[Node] = []
-        for node in graph.nodes:
-            nodes += self.node(node)
-        return replace(graph, nodes=tuple(nodes))
+    def for_(self, node: For) -> Sequence[Value]:
+        self.lift(node)
+        return super().for_(node)
 
-    def node(self, node: Node) -> list[Node]:
-        match node:
-            case If():
-                return [replace(node, then=self.graph(node.then), orelse=self.graph(node.orelse))]
-            case While():
-                return self.loop(node, [self.graph(node.cond), self.graph(node.body)])
-            case For():
-                return self.loop(node, [self.graph(node.body)])
-        return [node]
+    def while_(self, node: While) -> Sequence[Value]:
+        self.lift(node)
+        return super().while_(node)
 
-    def loop(self, node: For | While, graphs: Sequence[Graph]) -> list[Node]:
-        invariant = _invariant(graphs)
-        moved = _worth_moving(invariant)
-        self.count += sum(not _is_literal(n) for n in moved)
-        bodies = [replace(g, nodes=tuple(n for n in g.nodes if n not in moved)) for g in graphs]
-        changed = {"body": bodies[-1]} | ({"cond": bodies[0]} if isinstance(node, While) else {})
-        return [*(n for n in invariant if n in moved), replace(node, **changed)]
+    def node(self, node: Node) -> Sequence[Value]:
+        if isinstance(node, Apply) and node.outputs[0] in self.env:
+            return self.values(node.outputs)
+        return super().node(node)
+
+    def lift(self, loop: For | While) -> None:
+        for node in _leaving(loop):
+            if all(v in self.env for v in node.inputs) and self.builder.stands(
+                node.op, self.values(node.inputs), node.attrs
+            ):
+                self.nodes([node])
 
 
-def _invariant(graphs: Sequence[Graph]) -> list[Apply]:
-    """Nodes of a loop that read nothing the loop changes, in order."""
-    inside = {v for g in graphs for v in g.params} | {v for g in graphs for n in g.nodes for v in n.outputs}
-    found = []
-    for graph in graphs:
-        for node in graph.nodes:
-            if isinstance(node, Apply) and _pure(node) and inside.isdisjoint(node.inputs):
-                found.append(node)
-                inside.difference_update(node.outputs)
+def _loops(graph: Graph) -> list[For | While]:
+    """All loops, but for those inside others."""
+    found: list[For | While] = []
+    for node in graph.nodes:
+        if isinstance(node, For | While):
+            found.append(node)
+        elif isinstance(node, If):
+            found += [*_loops(node.then), *_loops(node.orelse)]
     return found
+
+
+def _leaving(loop: For | While) -> list[Apply]:
+    """Nodes worth moving of a loop and those inside it that read nothing the loop changes, in order."""
+    graphs = node_graphs(loop)
+    inside = {v for g in graphs for v in g.params}
+    candidates: list[Apply] = []
+    for node in (n for g in graphs for n in g.nodes):
+        if isinstance(node, For | While):
+            candidates += _leaving(node)
+        elif isinstance(node, Apply) and _pure(node):
+            candidates.append(node)
+        inside.update(node.outputs)
+    inside.update(v for n in candidates for v in n.outputs)
+    invariant = []
+    for node in candidates:
+        if inside.isdisjoint(node.inputs):
+            invariant.append(node)
+            inside.difference_update(node.outputs)
+    moved = _worth_moving(invariant)
+    return [n for n in invariant if n in moved]
 
 
 def _worth_moving(invariant: Sequence[Apply]) -> set[Apply]:

@@ -125,3 +125,22 @@ def two_guards_with_one_message(x, n, k):
     if x[0] > 0.1:
         raise ValueError("no")
     return np.sum(x)
+
+
+def computed_where_its_size_is_known(x, y):
+    """The same on every trip, and of a size that only a loop that runs has."""
+    for _ in range(len(y), 1, -1):
+        x[1:] = np.sqrt(np.abs(y[: len(y) - 1]))
+    return x[1]
+
+
+def read_after_its_check(x, z, n):
+    """What is the same on every trip is read after what says that it is there."""
+    s = 0.0
+    for _ in range(n):
+        s += x[3]
+        s += np.sin(x[3] * 2.0) + np.sum(np.exp(x) * z[: len(x) // 2 + 3])
+    for i in range(n + 2):
+        if i < len(x) and float(x[i]) > 0.01:
+            s += float(x[i]) * 2.0
+    return s

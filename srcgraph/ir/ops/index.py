@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgraph.ir.dims import Dim, as_dim
+from srcgraph.ir.dims import Dim, as_dim, unclamped
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, current_builder, define, sample
 from srcgraph.ir.ops._rules import linear
@@ -82,6 +82,29 @@ def _whole_read(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]) 
     return stored if stored.type == selected_type(x.type, view, tuple(v.type for v in inputs[1:])) else None
 
 
+def _inside(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> bool:
+    """Whether all of the part is in the array."""
+    x, view = inputs[0], attrs["view"]
+    own = split_operands(view, [v.type.value for v in inputs[1:]])
+    return all(
+        _axis_inside(builder, selector, operands, size)
+        for selector, operands, size in zip(view.axes, own, x.type.shape, strict=True)
+    )
+
+
+def _axis_inside(builder: Any, selector: Any, operands: tuple[Dim | None, ...], size: Dim) -> bool:
+    if selector == "s" or None in operands:
+        return False
+    if not operands:
+        return True
+    first, length, step = (operands[0], as_dim(1), 1) if selector == "i" else (*operands, int(selector))
+    length = unclamped(length)
+    with builder.inside(builder.new_region()):
+        builder.learn(length - 1)  # or nothing is read
+        ends = (first, first + (length - 1) * step)
+        return all(builder.proves(at) and builder.proves(size - 1 - at) for at in ends)
+
+
 def _getitem_into(running: Value, ct: Value, out: Value, x: Value, *operands: Value, view: View) -> Value:
     return add_at(running, ct, *operands, view=view)
 
@@ -95,6 +118,7 @@ getitem = define(
     jvp=linear(lambda tx, *operands, view: getitem(tx, *operands, view=view)),
     vjp_into=_getitem_into,
     simplify=_whole_read,
+    proved=_inside,
     linear=True,
     through_complex=True,
     samples=(

@@ -94,6 +94,16 @@ def _as_shape(ct: Value, x: Value) -> Value:
     return with_shape(ct, *dims_of(x))
 
 
+def same_sizes(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> bool:
+    """Whether an array is surely of the given lengths."""
+    x, *dims = inputs
+    return all(_surely_equal(builder, d, v.type.value) for d, v in zip(x.type.shape, dims, strict=True))
+
+
+def _surely_equal(builder: Any, x: Dim, y: Dim) -> bool:
+    return x == y or (builder.proves(x - y) and builder.proves(y - x))
+
+
 with_shape = define(
     name="with_shape",
     doc="``x``, whose axes are known to have the given lengths.",
@@ -101,6 +111,7 @@ with_shape = define(
     numpy=lambda x, *dims: x,
     kind="structural",
     jvp=linear(lambda tx, *dims: with_shape(tx, *dims)),
+    proved=same_sizes,
     vjp=lambda ct, out, x, *dims: (_as_shape(ct, x), *(None for _ in dims)),
     linear=True,
     through_complex=True,
@@ -113,6 +124,13 @@ def _not_stretched(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value
     return x if x.type.shape == sizes([v.type for v in dims]) else None
 
 
+def _stretches(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> bool:
+    """Whether every axis surely has the given length or 1."""
+    x, *dims = inputs
+    own = dims[len(dims) - x.type.ndim :]
+    return all(d == 1 or _surely_equal(builder, d, v.type.value) for d, v in zip(x.type.shape, own, strict=True))
+
+
 broadcast_to = define(
     name="broadcast_to",
     doc="``x`` stretched to the given lengths: axes are added in front, axes of length 1 repeat.",
@@ -120,6 +138,7 @@ broadcast_to = define(
     numpy=lambda x, *dims: np.broadcast_to(x, dims).copy(),
     kind="structural",
     jvp=linear(lambda tx, *dims: broadcast_to(tx, *dims)),
+    proved=_stretches,
     vjp=lambda ct, out, x, *dims: (sum_to(ct, x), *(None for _ in dims)),
     simplify=_not_stretched,
     linear=True,
@@ -132,6 +151,12 @@ def _reshape_type(x: ArrayType, *dims: ScalarType) -> ArrayType:
     return ArrayType(x.dtype, sizes(dims))
 
 
+def _same_size(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> bool:
+    """Whether an array surely has as many elements as one of the given lengths."""
+    x, *dims = inputs
+    return _surely_equal(builder, total_size(x), product(sizes([v.type for v in dims])))
+
+
 reshape = define(
     name="reshape",
     doc="The elements of ``x`` in C order as an array of the given lengths.",
@@ -139,6 +164,7 @@ reshape = define(
     numpy=lambda x, *dims: np.reshape(x, dims).copy(),
     kind="library",
     jvp=linear(lambda tx, *dims: reshape(tx, *dims)),
+    proved=_same_size,
     vjp=lambda ct, out, x, *dims: (reshape(ct, *dims_of(x)), *(None for _ in dims)),
     emit={"cpu": "reshape"},
     linear=True,
@@ -164,6 +190,7 @@ reshape_view = define(
     numpy=lambda x, *dims: np.reshape(x, dims).copy(),
     kind="library",
     jvp=linear(lambda tx, *dims: reshape(tx, *dims)),
+    proved=_same_size,
     vjp=lambda ct, out, x, *dims: (reshape(ct, *dims_of(x)), *(None for _ in dims)),
     simplify=_seen_through,
     emit={"cpu": "reshape"},

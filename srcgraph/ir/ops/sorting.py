@@ -39,12 +39,18 @@ def _scattered(v: np.ndarray, index: np.ndarray, n: int) -> np.ndarray:
     return out
 
 
+def _never(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> bool:
+    """What is in an array of indices is not known before it is checked."""
+    return False
+
+
 gather = _library(
     "gather",
     "``x[..., index]``, row by row where there are two axes.",
     lambda x, index: ArrayType(x.dtype, index.shape),
     lambda x, index: np.take_along_axis(x, index, -1),
     jvp=linear(lambda tx, index: gather(tx, index)),
+    proved=_never,
     vjp=lambda ct, out, x, index: (scatter(ct, index, dims_of(x)[-1]), None),
     linear=True,
     through_complex=True,
@@ -59,6 +65,7 @@ scatter = _library(
     lambda v, index, n: ArrayType(v.dtype, (*v.shape[:-1], n.value)),
     _scattered,
     jvp=linear(lambda tv, index, n: scatter(tv, index, n)),
+    proved=_never,
     vjp=lambda ct, out, v, index, n: (gather(ct, index) if is_inexact(v.type) else None, None, None),
     linear=True,
     through_complex=True,
