@@ -6,7 +6,7 @@ node, so common subexpressions cannot arise; integers known to be equal are one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -284,7 +284,7 @@ class StraightBuilder:
             found = self._append(op, inputs, attrs, name, key)
         return found[0] if len(found) == 1 else found
 
-    def stands(self, op: Op, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> bool:
+    def stands(self, op: Op, inputs: tuple[Value, ...], attrs: Mapping[str, Any]) -> bool:
         """Whether what a node takes for granted is known here, so that it can be moved here from where it is."""
         if op.proved is not None and not op.proved(self, inputs, attrs):
             return False

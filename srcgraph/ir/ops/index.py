@@ -93,12 +93,12 @@ def _inside(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> b
 
 
 def _axis_inside(builder: Any, selector: Any, operands: tuple[Dim | None, ...], size: Dim) -> bool:
-    if selector == "s" or None in operands:
-        return False
-    if not operands:
+    if selector == ":":
         return True
-    first, length, step = (operands[0], as_dim(1), 1) if selector == "i" else (*operands, int(selector))
-    length = unclamped(length)
+    first, length = (*operands, as_dim(1))[:2]
+    if selector == "s" or first is None or length is None:
+        return False
+    step, length = 1 if selector == "i" else int(selector), unclamped(length)
     with builder.inside(builder.new_region()):
         builder.learn(length - 1)  # or nothing is read
         ends = (first, first + (length - 1) * step)
