@@ -61,16 +61,18 @@ def load(text: str, name: str = "program") -> Callable:
     return scope["f"]
 
 
-def check(text: str, plainly: bool = True, gradient: bool = True, sizes: tuple[int, ...] = SIZES) -> Fate:
-    """Judge a program on the calls of these sizes that its parameters' names stand for."""
+def check(
+    text: str, plainly: bool = True, gradient: bool = True, sizes: tuple[int, ...] = SIZES, limit: int = LIMIT
+) -> Fate:
+    """Judge a program on the calls of these sizes that its parameters' names stand for, in so many seconds each way."""
     f = load(text)
     arguments = [args for args in calls(f) if _size(args) in (None, *sizes)]
     case = Case("program", f, arguments, joined=True, instead=all_numpys(text))
-    forward = limited(LIMIT, lambda: judge_values(case, plainly, hasty=True))
+    forward = limited(limit, lambda: judge_values(case, plainly, hasty=True))
     if not gradient or forward.kind in (*BAD, "refused"):
         return Fate(forward, Verdict())
     few = [a for a in arguments if 0 not in map(np.size, a)][1:3]
-    return Fate(forward, limited(LIMIT, lambda: judge_gradients(Case("program", f, few), plainly)))
+    return Fate(forward, limited(limit, lambda: judge_gradients(Case("program", f, few), plainly)))
 
 
 def all_numpys(text: str) -> Callable:
