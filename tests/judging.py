@@ -286,13 +286,13 @@ def _judge_slope(total, args, argnums, ways, along, size, single) -> Verdict:
         return Verdict("kink", f"no difference can be taken: {problem}")
     if not np.isfinite(want):
         return Verdict("kink", "not differentiable there")
-    room = error + (2e-2 if single else 1e-7) * (1 + size)
+    middle = at(0.0)
+    room = error + (2e-2 if single else 1e-7) * (1 + size) + 2e-11 * abs(middle)  # differences of large numbers
     if abs(along - want) <= room:
         return Verdict("right")
     if not single and _settled(at, along, size):
         return Verdict("right")
     h = 1e-3 if single else 1e-6
-    middle = at(0.0)
     sides = sorted([(at(h) - middle) / h, (middle - at(-h)) / h])
     if sides[0] - room - 1e-3 * size <= along <= sides[1] + room + 1e-3 * size and sides[1] - sides[0] > 1e-4 * (
         1 + size
