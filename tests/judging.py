@@ -282,12 +282,13 @@ def _judge_slope(total, args, argnums, ways, along, size, single) -> Verdict:
 
     try:
         want, error = derivative(at, single)
+        middle = at(0.0)
+        error += 2e-11 * abs(middle)  # differences of large numbers are rounded
     except Exception as problem:
         return Verdict("kink", f"no difference can be taken: {problem}")
     if not np.isfinite(want):
         return Verdict("kink", "not differentiable there")
-    middle = at(0.0)
-    room = error + (2e-2 if single else 1e-7) * (1 + size) + 2e-11 * abs(middle)  # differences of large numbers
+    room = error + (2e-2 if single else 1e-7) * (1 + size)
     if abs(along - want) <= room:
         return Verdict("right")
     if not single and _settled(at, along, size):

@@ -18,7 +18,7 @@ from srcgraph.opt.passes import run_passes
 from srcgraph.runtime import specialization
 
 
-PATIENCE = 120
+PATIENCE = 60
 """Seconds that a program may be shrunk for."""
 
 
