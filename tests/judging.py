@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from harness import derivative
-from outcomes import Slow, attempt, call_plainly, copied, differs, is_float, leaves, shifted, values
+from outcomes import RTOL, Slow, attempt, call_plainly, copied, differs, is_float, leaves, shifted, values
 
 import srcgraph as sg
 from srcgraph.errors import InternalError, SrcgraphError
@@ -34,6 +34,8 @@ class Case:
         that are one on one path and the other on another.
     instead : callable, optional
         What the function may be taken for as well: itself, with NumPy's numbers where it has Python's.
+    rtol : float
+        How far results may be apart.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Case:
     changed: tuple[int, ...] = ()
     joined: bool = False
     instead: Callable | None = None
+    rtol: float = RTOL
 
 
 ORDER = ("not applicable", "right", "kink", "refused", "defect", "wrong")
@@ -131,9 +134,9 @@ def judge_values(case: Case, plainly: bool = False, hasty: bool = False) -> Verd
     for args in case.calls:
         run_it = (lambda *a: call_plainly(compiled, *a)) if plainly else compiled
         got = attempt(run_it, args)
-        verdict = _judge(*got, *attempt(case.function, args), case.joined)
+        verdict = _judge(*got, *attempt(case.function, args), case.joined, case.rtol)
         if verdict.kind == "wrong" and case.instead is not None:
-            verdict = min(verdict, _judge(*got, *attempt(case.instead, args), case.joined), key=badness)
+            verdict = min(verdict, _judge(*got, *attempt(case.instead, args), case.joined, case.rtol), key=badness)
         if verdict.kind == "wrong" and chaotic(case.function, args):
             verdict = Verdict("not applicable", "rounding decides what Python returns")
         out = out.worse(verdict)
@@ -164,7 +167,14 @@ def _scaled(value: Any, factor: float) -> Any:
 
 
 def _judge(
-    got: Any, error: Any, got_args: Any, want: Any, want_error: Any, want_args: Any, joined: bool = False
+    got: Any,
+    error: Any,
+    got_args: Any,
+    want: Any,
+    want_error: Any,
+    want_args: Any,
+    joined: bool = False,
+    rtol: float = RTOL,
 ) -> Verdict:
     if isinstance(error, OverflowError) and ("64 bits" in str(error) or (joined and "out of bounds" in str(error))):
         return Verdict("refused", "an integer of too many bits")
@@ -175,7 +185,8 @@ def _judge(
         return Verdict("right") if same else Verdict("wrong", f"Python raises {want_error!r}, got {error or got!r}")
     if error is not None:
         return defect(error)
-    difference = differs(got, want, joined=joined) or differs(got_args, want_args, "argument after the call ")
+    after = "argument after the call "
+    difference = differs(got, want, joined=joined, rtol=rtol) or differs(got_args, want_args, after, rtol=rtol)
     return Verdict("wrong", difference) if difference else Verdict("right")
 
 
@@ -259,9 +270,9 @@ def _judge_gradient(
 
 
 def overflows(function: Callable, args: tuple[Any, ...]) -> bool:
-    """Whether some number on the way is too large: then 0 times infinity is part of a gradient."""
+    """Whether some number on the way is infinite: then 0 times infinity is part of a gradient."""
     try:
-        with np.errstate(over="raise", invalid="ignore", divide="ignore", under="ignore"):
+        with np.errstate(over="raise", invalid="ignore", divide="raise", under="ignore"):
             function(*copied(args))
     except FloatingPointError:
         return True

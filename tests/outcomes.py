@@ -54,15 +54,15 @@ _KINDS: dict[type, Any] = {float: np.floating, int: np.integer}
 """What a Python number may come back as: on another path the same name is a NumPy scalar, and joins to one."""
 
 
-def differs(got: Any, want: Any, where: str = "result", joined: bool = False) -> str:
+def differs(got: Any, want: Any, where: str = "result", joined: bool = False, rtol: float = RTOL) -> str:
     """How two values differ: in type, dtype, shape, or by more than rounding; '' if they do not."""
     if isinstance(want, tuple | list | dict):
         if type(got) is not type(want) or len(got) != len(want):
             return f"{where}: {got!r} for {want!r}"
         keys = list(want) if isinstance(want, dict) else range(len(want))
-        return next((d for k in keys if (d := differs(got[k], want[k], f"{where}[{k!r}]", joined))), "")
+        return next((d for k in keys if (d := differs(got[k], want[k], f"{where}[{k!r}]", joined, rtol))), "")
     if joined and isinstance(want, int | np.integer | np.floating) and isinstance(got, float | np.number):
-        return "" if close(got, want) else f"{where}: {got!r} for {want!r}"
+        return "" if close(got, want, rtol) else f"{where}: {got!r} for {want!r}"
     if type(got) is not type(want) and not isinstance(got, _KINDS.get(type(want), ())):
         return f"{where}: {got!r} of {type(got).__name__} for {want!r} of {type(want).__name__}"
     if joined and isinstance(want, np.ndarray) and isinstance(got, np.ndarray) and _wider(got.dtype, want.dtype):
@@ -70,7 +70,7 @@ def differs(got: Any, want: Any, where: str = "result", joined: bool = False) ->
     if isinstance(want, np.ndarray | np.generic | int | float | complex):
         if isinstance(want, np.ndarray | np.generic) and (got.dtype, got.shape) != (want.dtype, want.shape):
             return f"{where}: {got.dtype}{got.shape} for {want.dtype}{want.shape}"
-        return "" if close(got, want) else f"{where}: {got!r} for {want!r}"
+        return "" if close(got, want, rtol) else f"{where}: {got!r} for {want!r}"
     return "" if got == want else f"{where}: {got!r} for {want!r}"
 
 
@@ -79,11 +79,11 @@ def _wider(got: np.dtype, want: np.dtype) -> bool:
     return got.kind == want.kind and got.itemsize == 8 > want.itemsize
 
 
-def close(got: Any, want: Any) -> bool:
+def close(got: Any, want: Any, rtol: float = RTOL) -> bool:
     x, y = np.asarray(got), np.asarray(want)
     if y.dtype.kind not in "fc":
         return bool(np.all(x == y))
-    rtol = 2e-5 if y.dtype.itemsize == 4 * (1 + (y.dtype.kind == "c")) else RTOL
+    rtol = 2e-5 if y.dtype.itemsize == 4 * (1 + (y.dtype.kind == "c")) else rtol
     finite = np.abs(y[np.isfinite(y)])
     return np.allclose(x, y, rtol=rtol, atol=rtol * float(finite.max(initial=0.0)) * 1e-2, equal_nan=True)
 

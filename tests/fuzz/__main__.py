@@ -17,7 +17,6 @@ from fuzz.shrink import shrink
 from srcgraph.opt.passes import run_passes
 from srcgraph.runtime import specialization
 
-
 PATIENCE = 60
 """Seconds that a program may be shrunk for."""
 

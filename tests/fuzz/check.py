@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 from harness import calls
 from judging import Case, Verdict, judge_gradients, judge_values, limited
+from outcomes import RTOL
 
 LIMIT = 60
 BAD = ("wrong", "defect")
 SIZES = (5, 1, 2, 0)
+SINGLE = 1e-6
+"""How far results may be apart with float32, whose arithmetic with a number asks whether that is Python's."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ def check(
     """Judge a program on the calls of these sizes that its parameters' names stand for, in so many seconds each way."""
     f = load(text)
     arguments = [args for args in calls(f) if _size(args) in (None, *sizes)]
-    case = Case("program", f, arguments, joined=True, instead=all_numpys(text))
+    rtol = SINGLE if re.search("float32|af|xf", text) else RTOL
+    case = Case("program", f, arguments, joined=True, instead=all_numpys(text), rtol=rtol)
     forward = limited(limit, lambda: judge_values(case, plainly, hasty=True))
     if not gradient or forward.kind in (*BAD, "refused"):
         return Fate(forward, Verdict())
