@@ -60,9 +60,8 @@ def lazily(low: Lowering, is_and: bool, first: Entity, rest: Callable[[], Entity
         return low.state.names.pop("<value>", UNBOUND)
 
     second = low.inside(region, state, decide)
-    simple = not state.dead and all(
-        isinstance(n, Apply) and not n.op.ordered and b.stands(n.op, n.inputs, n.attrs) for n in region.nodes
-    )
+    ordered = any(isinstance(n, Apply) and n.op.ordered for n in region.nodes)
+    simple = not state.dead and not ordered and b.all_stand(region)
     if _is_bool(first) and _is_bool(second) and simple and len(region.nodes) <= 12:
         b.splice(region)
         low.state.become(state)

@@ -377,7 +377,7 @@ def merge(
     value_name: str = "",
 ) -> None:
     """Append the `If` and continue in the joined state."""
-    if _only_raises(then) or _only_raises(orelse):
+    if _only_raises(low, then) or _only_raises(low, orelse):
         _merge_check(low, test, then, orelse)
         return
     before = low.state
@@ -480,10 +480,10 @@ def _keep_new_cells(before: State, state: State, after: State) -> None:
             after.store[cell] = held if isinstance(held, Unusable) else lost
 
 
-def _only_raises(side: tuple[Region, State]) -> bool:
+def _only_raises(low: Lowering, side: tuple[Region, State]) -> bool:
     """Whether a branch does nothing but raise; what it computes for the message costs next to nothing."""
     region, state = side
-    if not state.dead or not region.nodes or not all(isinstance(n, Apply) for n in region.nodes):
+    if not state.dead or not region.nodes or not low.builder.all_stand(region):
         return False
     *before, last = (n for n in region.nodes if isinstance(n, Apply))
     return last.op.name == "check_that" and all(n.op.name in _CHEAP and n.outputs[0].type.ndim == 0 for n in before)
@@ -495,7 +495,7 @@ _CHEAP = {"const", "cast", "dim", "add", "sub", "mul", "neg", "absolute", "getit
 def _merge_check(low: Lowering, test: Value, then: tuple[Region, State], orelse: tuple[Region, State]) -> None:
     """``if bad: raise``: a check, and the other branch goes on in line."""
     b = low.builder
-    raising, other = (then, orelse) if _only_raises(then) else (orelse, then)
+    raising, other = (then, orelse) if _only_raises(low, then) else (orelse, then)
     check = raising[0].take_last()
     assert isinstance(check, Apply)
     b.splice(raising[0])

@@ -284,6 +284,10 @@ class StraightBuilder:
             found = self._append(op, inputs, attrs, name, key)
         return found[0] if len(found) == 1 else found
 
+    def all_stand(self, region: Region) -> bool:
+        """Whether a region left before is straight code that can be spliced here though nothing asks for it."""
+        return all(isinstance(n, Apply) and self.stands(n.op, n.inputs, n.attrs) for n in region.nodes)
+
     def stands(self, op: Op, inputs: tuple[Value, ...], attrs: Mapping[str, Any]) -> bool:
         """Whether what a node takes for granted is known here, so that it can be moved here from where it is."""
         if op.proved is not None and not op.proved(self, inputs, attrs):

@@ -144,3 +144,12 @@ def read_after_its_check(x, z, n):
         if i < len(x) and float(x[i]) > 0.01:
             s += float(x[i]) * 2.0
     return s
+
+
+def what_a_message_reads_is_read_when_it_is_raised(x, n):
+    for i in range(n + 4):
+        if i < len(x) - 3 and x[i] > 9.0:
+            raise ValueError(f"{x[i + 1]} {x[i + 1] + 1.0}")
+        if i < len(x) - 4:
+            raise ValueError(f"{x[i + 2]} {x[i + 2] + 1.0}")
+    return x[0]
