@@ -63,7 +63,7 @@ def lazily(low: Lowering, is_and: bool, first: Entity, rest: Callable[[], Entity
     ordered = any(isinstance(n, Apply) and n.op.ordered for n in region.nodes)
     simple = not state.dead and not ordered and b.all_stand(region)
     if _is_bool(first) and _is_bool(second) and simple and len(region.nodes) <= 12:
-        b.splice(region)
+        b.splice(region, reached=False)
         low.state.become(state)
         return Scalar(OPS["logical_and" if is_and else "logical_or"](test, low.value(second)))
     other = b.new_region(), before.copy()

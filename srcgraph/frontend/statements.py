@@ -498,7 +498,7 @@ def _merge_check(low: Lowering, test: Value, then: tuple[Region, State], orelse:
     raising, other = (then, orelse) if _only_raises(low, then) else (orelse, then)
     check = raising[0].take_last()
     assert isinstance(check, Apply)
-    b.splice(raising[0])
+    b.splice(raising[0], reached=False)
     fine = OPS["logical_not"](test) if raising is then else test
     with b.at(origin=check.origin):
         b.call(check.op, (fine, *check.inputs[1:]), dict(check.attrs))

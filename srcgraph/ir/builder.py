@@ -42,11 +42,17 @@ class Builder(StraightBuilder):
         finally:
             self.regions.pop()
 
-    def splice(self, region: Region) -> None:
-        """Append what ``region`` holds to the current region, as if it had been built there."""
+    def splice(self, region: Region, reached: bool = True) -> None:
+        """Append what ``region`` holds to the current region, as if it had been built there.
+
+        Parameters
+        ----------
+        reached : bool
+            Whether what is known in the region holds here too; not so where it was left on a condition.
+        """
         here = self.region
         here.nodes.extend(region.nodes)
-        here.known.extend(region.known)
+        here.known.extend(k for k in region.known if reached or k.symbol in region.born)
         here.born |= region.born
         _add_missing(here.merged, region.merged)
         _add_missing(here.integers, region.integers)

@@ -153,3 +153,15 @@ def what_a_message_reads_is_read_when_it_is_raised(x, n):
         if i < len(x) - 4:
             raise ValueError(f"{x[i + 2]} {x[i + 2] + 1.0}")
     return x[0]
+
+
+def a_condition_says_nothing_where_it_does_not_hold(x, n):
+    s = 0.0
+    for i in range(n + 4):
+        if i >= len(x) + n:
+            raise ValueError("end")
+        near = i < len(x) and n > 2
+        s += x[i] + x[i - 1]
+        if near:
+            s += 1.0
+    return s
