@@ -519,10 +519,29 @@ def f(x):
         y = np.sum(y)
     return y
 """,
-    "nothing on one path": """
-def f(a):
-    if a > 0:
-        return a
+    "None or a number stored in an array": """
+def f(x):
+    best = None
+    for v in x:
+        if v > 1:
+            best = v
+    x[0] = best
+""",
+    "None or a number in text": """
+def f(x):
+    best = None
+    for v in x:
+        if v > 1:
+            best = v
+    raise ValueError(f"found {best}")
+""",
+    "None or a function": """
+def f(x):
+    best = None
+    for v in x:
+        if best is None:
+            best = lambda u: u * v
+    return best(2.0)
 """,
     "truth of an array": """
 def f(x):

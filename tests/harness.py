@@ -20,7 +20,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from io import StringIO
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import programs
@@ -34,6 +34,7 @@ from srcgraph.frontend.template import (
     ArgumentView,
     EitherOf,
     ListOf,
+    MaybeOf,
     NewArray,
     NewBox,
     ObjectOf,
@@ -362,10 +363,21 @@ def objects_of(args: tuple[Any, ...]) -> list[Any]:
     return found
 
 
+class Guarded(NamedTuple):
+    """The result ``index`` of what is None unless all the results ``tags`` hold."""
+
+    tags: tuple[int, ...]
+    index: int
+
+
+Result: TypeAlias = int | EitherOf | Guarded
+"""A result by its number, or what is chosen at run time."""
+
+
 class Projected(Rebuild):
     """A version whose result is one float: all float results and changed arrays, weighted and summed."""
 
-    def __init__(self, version: Version, weights: dict[int | EitherOf, float]):
+    def __init__(self, version: Version, weights: dict[Result, float]):
         super().__init__(version.graph.name)
         self.version = version
         self.weights = weights
@@ -383,16 +395,13 @@ class Projected(Rebuild):
             total = OPS["add"](total, self._term(result, weight))
         return self.builder.finish([total])
 
-    def _term(self, result: int | EitherOf, weight: float) -> Value:
-        """The number a result adds; an array chosen at run time adds that of the one chosen."""
+    def _term(self, result: Result, weight: float) -> Value:
+        """The number a result adds; what is chosen at run time adds that of the one chosen, None nothing."""
         if isinstance(result, EitherOf):
-            then, orelse = self.builder.new_region(), self.builder.new_region()
-            with self.builder.inside(then):
-                x = self._term(_chosen(result.then), weight)
-            with self.builder.inside(orelse):
-                y = self._term(_chosen(result.orelse), weight)
-            test = self.value(self.version.graph.results[result.test])
-            return self.builder.if_(test, (then, [x]), (orelse, [y]))[0]
+            return self._either(result.test, _chosen(result.then), _chosen(result.orelse), weight)
+        if isinstance(result, Guarded):
+            inner = Guarded(result.tags[1:], result.index) if len(result.tags) > 1 else result.index
+            return self._either(result.tags[0], inner, None, weight)
         value = self.value(self.version.graph.results[result])
         if isinstance(value.type, ArrayType):
             value = OPS["sum"](OPS["mul"](OPS["cos"](value), np.float64(weight)), axes=tuple(range(value.type.ndim)))
@@ -400,8 +409,17 @@ class Projected(Rebuild):
             value = OPS["mul"](OPS["cos"](value), weight)
         return self.builder.cast(value, np.dtype(float), True)
 
+    def _either(self, test: int, then: Result, orelse: Result | None, weight: float) -> Value:
+        first, second = self.builder.new_region(), self.builder.new_region()
+        with self.builder.inside(first):
+            x = self._term(then, weight)
+        with self.builder.inside(second):
+            y = self.builder.const(0.0) if orelse is None else self._term(orelse, weight)
+        cond = self.value(self.version.graph.results[test])
+        return self.builder.if_(cond, (first, [x]), (second, [y]))[0]
 
-def _chosen(template: Any) -> int | EitherOf:
+
+def _chosen(template: Any) -> Result:
     return template if isinstance(template, EitherOf) else template.index
 
 
@@ -416,26 +434,28 @@ def _new_arrays(template: Any) -> bool:
     return isinstance(template, NewArray) and template.view is None
 
 
-def differentiable_results(version: Version) -> dict[int | EitherOf, float]:
+def differentiable_results(version: Version) -> dict[Result, float]:
     """The float results, with weights."""
-    found: dict[int | EitherOf, float] = {}
+    found: dict[Result, float] = {}
 
-    def walk(template: Any) -> None:
+    def walk(template: Any, tags: tuple[int, ...] = ()) -> None:
         match template:
             case Out(index=k) | NewArray(index=k, view=None):
                 if is_float(version.graph.results[k].type):
-                    found.setdefault(k, 0.5 + 0.37 * len(found))
+                    found.setdefault(Guarded(tags, k) if tags else k, 0.5 + 0.37 * len(found))
             case RowsOf(parts=parts):
                 for k in parts:
-                    walk(Out(k))
+                    walk(Out(k), tags)
             case EitherOf() if _new_arrays(template):
                 if is_float(version.graph.results[_first(template)].type):
                     found.setdefault(template, 0.5 + 0.37 * len(found))
+            case MaybeOf(bound=Out(index=tag), inner=held):
+                walk(held, (*tags, tag))
             case ArgumentView() | EitherOf():  # an array that may be the argument's counts where that is changed
                 pass
             case _:
                 for t in parts_of(template):
-                    walk(t)
+                    walk(t, tags)
 
     walk(version.template)
     for rebound in version.rebound:
@@ -452,31 +472,35 @@ def projection(outcome_: Outcome, version: Version) -> complex:
     """The projected number from what Python returned; complex numbers are kept."""
     total: Any = 0.0
     weights = differentiable_results(version)
-    seen: set[int | EitherOf] = set()
+    seen: set[Result] = set()
 
-    def add(value: Any, k: int | EitherOf) -> None:
+    def add(value: Any, k: Result, tags: tuple[int, ...] = ()) -> None:
         nonlocal total
-        if k in weights and k not in seen:
-            seen.add(k)
-            total = total + weights[k] * np.sum(np.cos(value))
+        key = Guarded(tags, k) if tags and isinstance(k, int) else k
+        if key in weights and key not in seen:
+            seen.add(key)
+            total = total + weights[key] * np.sum(np.cos(value))
 
-    def walk(value: Any, template: Any) -> None:
+    def walk(value: Any, template: Any, tags: tuple[int, ...] = ()) -> None:
         match template:
             case Out(index=k) | NewArray(index=k, view=None):
-                add(value, k)
+                add(value, k, tags)
             case EitherOf():
                 add(value, template)
+            case MaybeOf(bound=Out(index=tag), inner=held):
+                if value is not None:
+                    walk(value, held, (*tags, tag))
             case TupleOf(items=items):
                 for v, t in zip(value, items, strict=True):
-                    walk(v, t)
+                    walk(v, t, tags)
             case ListOf(content=content):
-                walk(value, content)
+                walk(value, content, tags)
             case RowsOf(item=item, parts=parts):
                 for column, k in zip(columns(value, item), parts, strict=True):
-                    add(column, k)
+                    add(column, k, tags)
             case ObjectOf(box=NewBox(content=RecordOf(names=names, items=items))):
                 for n, t in zip(names, items, strict=True):
-                    walk(fields(value)[n], t)
+                    walk(fields(value)[n], t, tags)
 
     walk(outcome_.value, version.template)
     objects = objects_of(outcome_.args)

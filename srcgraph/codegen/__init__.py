@@ -15,7 +15,7 @@ storage    values become buffers: which store is in place, which needs a copy
 liveness   what is still needed after each item
 names      the user's names; one name for the versions of one variable
 body       items to statements
-tidy       flags back to `break` and `return`
+tidy       flags back to `break` and `return`; `truths`: tests where they are asked
 outline    a large function as a short driver over named kernels
 source     statements to text, line map, comments with the user's lines
 statements the statements and names in a piece of a syntax tree

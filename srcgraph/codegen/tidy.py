@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import copy
-import math
 from collections import Counter
 from collections.abc import Sequence
 
 from srcgraph.codegen.expr import negated
 from srcgraph.codegen.statements import names_in
+from srcgraph.codegen.truths import Replaced, direct_tests, lazy_tests
 
 Statements = list[ast.stmt]
 
@@ -27,7 +27,7 @@ def tidy(body: Statements) -> Statements:
         body = returned_inside(body)
         body = without_dead_flags(body)
         body = returned_directly(body)
-        body = direct_tests(body)
+        body = direct_tests(lazy_tests(body))
         if [ast.dump(s) for s in body] == before:
             return body
 
@@ -212,7 +212,7 @@ def returned_directly(body: Statements) -> Statements:
             break
         if not (_count(leave, target.id) == 0 or _is_plain(leave.value)):
             break
-        value = _Replaced(target.id, assign.value).visit(leave.value)
+        value = Replaced(target.id, assign.value).visit(leave.value)
         body = [*body[:-2], ast.copy_location(ast.Return(value), assign)]
     return body
 
@@ -227,22 +227,6 @@ def _is_plain(value: ast.expr) -> bool:
     return all(not any(isinstance(n, ast.Call) for n in ast.walk(p)) for p in parts)
 
 
-class _Replaced(ast.NodeTransformer):
-    def __init__(self, name: str, value: ast.expr):
-        self.name, self.value = name, value
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.value if node.id == self.name else node
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """``2.0 * 1.0`` is ``2.0``: what a literal put in place of a name leaves behind."""
-        self.generic_visit(node)
-        x, y = (getattr(e, "value", None) for e in (node.left, node.right))
-        if not isinstance(x, float) or not isinstance(y, float) or not isinstance(node.op, ast.Mult):
-            return node
-        return ast.Constant(x * y) if math.isfinite(x * y) else node
-
-
 def returned_inside(body: Statements) -> Statements:
     """``returned = True; break`` in a loop, ``if returned: return x`` after it: return where it happens."""
     for k in range(len(body) - 1):
@@ -255,7 +239,9 @@ def returned_inside(body: Statements) -> Statements:
         flag, leave, rest = found
         if not _only_marks(loop, flag) or _reads([loop], flag):
             continue
-        _return_where_set(loop.body, flag, leave)
+        _return_where_set(loop.body, flag, Replaced(flag, ast.Constant(True)).visit(leave))
+        if not any(flag in assigned(s) for s in rest):
+            rest = [Replaced(flag, ast.Constant(False)).visit(s) for s in rest]
         return [*body[: k + 1], *rest]
     return body
 
@@ -307,41 +293,6 @@ def _return_where_set(body: Statements, flag: str, leave: ast.Return) -> None:
         if isinstance(node, ast.If):
             _return_where_set(node.body, flag, leave)
             _return_where_set(node.orelse, flag, leave)
-
-
-def direct_tests(body: Statements) -> Statements:
-    """``c = x > 0; if c:`` with no other use of ``c`` tests ``x > 0`` directly."""
-    reads: dict[str, int] = {}
-    writes: dict[str, int] = {}
-    for node in names_in(*body):
-        table = reads if isinstance(node.ctx, ast.Load) else writes
-        table[node.id] = table.get(node.id, 0) + 1
-
-    def block(statements: Statements) -> Statements:
-        out: Statements = []
-        for node in statements:
-            if isinstance(node, ast.If):
-                node.body, node.orelse = block(node.body), block(node.orelse)
-                name = _tested(node.test)
-                last = out[-1] if out else None
-                if name and reads.get(name) == 1 and writes.get(name) == 1 and _assigns(last, name):
-                    out.pop()
-                    node.test = _Replaced(name, last.value).visit(node.test)  # type: ignore[union-attr]
-            elif isinstance(node, ast.For | ast.While):
-                node.body = block(node.body)
-            out.append(node)
-        return out
-
-    return block(body)
-
-
-def _tested(test: ast.expr) -> str:
-    inner = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
-    return inner.id if isinstance(inner, ast.Name) else ""
-
-
-def _assigns(node: ast.stmt | None, name: str) -> bool:
-    return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name
 
 
 def without_dead_flags(body: Statements) -> Statements:

@@ -13,6 +13,7 @@ import numpy as np
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import (
     arrays,
+    calls,
     dicts,
     effects,
     flat,
@@ -32,6 +33,7 @@ from srcgraph.frontend.entities import (
     Instance,
     Iteration,
     Listing,
+    Maybe,
     Method,
     Rng,
     Scalar,
@@ -47,6 +49,12 @@ if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
 _COMPILED_IN = ("numpy", "math", "scipy", "operator", "functools", "builtins")
+
+
+def is_compiled_in(function: Any) -> bool:
+    """Whether a function is one of Python's or NumPy's, not a user's."""
+    home = getattr(function, "__module__", None) or type(function).__module__
+    return home.split(".")[0] in _COMPILED_IN
 
 
 def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
@@ -172,12 +180,16 @@ def call_method(
     low: Lowering, receiver: Entity, name: str, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str
 ) -> Entity:
     """``receiver.name(*args)``."""
-    if isinstance(receiver, Rng):
-        return generators.call(low, receiver, name, args, kwargs, hint)
-    if isinstance(receiver, Instance) and receiver.cls is dict:
-        return dicts.call_method(low, receiver, name, args, kwargs)
     if objects.is_object(receiver):
         return objects.call_method(low, receiver, name, args, kwargs, hint)
+    if any(isinstance(e, Maybe) for e in (*args, *kwargs.values())):
+        return calls.settled(
+            low, name, args, kwargs, lambda own, named: call_method(low, receiver, name, own, named, hint), hint
+        )
+    if isinstance(receiver, Rng):
+        return generators.call(low, receiver, name, args, kwargs, hint)
+    if isinstance(receiver, Instance):
+        return dicts.call_method(low, receiver, name, args, kwargs)
     if name in numbers.METHODS and not args:
         return lists.own(low, numbers.METHODS[name][0], receiver)
     if name == "tolist" and not args and not kwargs:

@@ -61,6 +61,12 @@ def either(
     return joined(low, test, (sides[0], sides[1]), hint)
 
 
+def given(low: Lowering, maybe: Maybe, action: Callable[[Entity], Entity], hint: str = "") -> Entity:
+    """What ``action`` gives for something that may be None, and for None, each in a branch of its own."""
+    flag = low.value(maybe.bound)
+    return either(low, flag, lambda: action(maybe.entity), lambda: action(maybe.absent), hint)
+
+
 def evaluate(low: Lowering, action: Callable[[], Entity]) -> None:
     """Run ``action``, and call what it gives ``<value>``."""
     try:
@@ -78,4 +84,4 @@ def joined(low: Lowering, test: Value, sides: tuple[tuple[Region, State], tuple[
         raise Dead
     value = low.state.names.pop("<value>", UNBOUND)
     low.catching.go_on()
-    return value.entity if isinstance(value, Maybe) else value
+    return value.entity if isinstance(value, Maybe) and value.absent == UNBOUND else value

@@ -7,7 +7,7 @@ import inspect
 import math
 import operator
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gast
@@ -38,6 +38,7 @@ from srcgraph.frontend.entities import (
     Const,
     Entity,
     Instance,
+    Maybe,
     Method,
     Partial,
     Record,
@@ -50,6 +51,7 @@ from srcgraph.frontend.entities import (
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import ref_type, refuse
+from srcgraph.frontend.presence import present
 from srcgraph.frontend.pythonic import BUILTINS, REAL_PART
 from srcgraph.frontend.resolve import MATH, record_of
 from srcgraph.frontend.session import FunctionCode
@@ -74,7 +76,7 @@ def call(low: Lowering, node: Any, hint: str) -> Entity:
     args = expressions.elements(low, node.args)
     kwargs: dict[str, Entity] = {}
     for keyword in node.keywords:
-        entity = expressions.lower(low, keyword.value)
+        entity = expressions.optional(low, keyword.value)
         if keyword.arg is not None:
             kwargs[keyword.arg] = entity
         elif isinstance(entity, Instance) and dicts.is_dict(entity):
@@ -126,8 +128,32 @@ def apply(low: Lowering, function: Entity, args: Sequence[Entity], kwargs: dict[
                 else objects.call_method(low, function, "__call__", args, kwargs, hint)
             )
         case Const(value=value) if callable(value):
+            if attributes.is_compiled_in(value):
+                return settled(low, value, args, kwargs, lambda a, k: call_object(low, value, a, k, hint), hint)
             return call_object(low, value, args, kwargs, hint)
     raise refuse(f"{low.shown(function)} cannot be called", low.loc, kind=InferenceError)
+
+
+def settled(
+    low: Lowering,
+    function: Any,
+    args: Sequence[Entity],
+    kwargs: dict[str, Entity],
+    action: Callable[..., Entity],
+    hint: str,
+) -> Entity:
+    """What ``action`` gives for arguments of which some may be None, where the function is no user's own."""
+    maybe = next((e for e in (*args, *kwargs.values()) if isinstance(e, Maybe)), None)
+    if maybe is None:
+        return action(args, kwargs)
+
+    def given(entity: Entity) -> Entity:
+        own = [entity if e is maybe else e for e in args]
+        return settled(low, function, own, {k: entity if e is maybe else e for k, e in kwargs.items()}, action, hint)
+
+    if function in MATH or isinstance(function, np.ufunc):
+        return given(present(low, maybe))
+    return branching.given(low, maybe, given, hint)
 
 
 def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str) -> Entity:

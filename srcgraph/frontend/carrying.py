@@ -236,7 +236,7 @@ def begins(low: Lowering, before: State, entities: dict[Key, Entity]) -> None:
 def _test(low: Lowering, node: Any) -> Value:
     kept, names = dict(low.state.store), dict(low.state.names)
     with low.at(node.test):
-        test = low.truth(expressions.lower(low, node.test))
+        test = low.truth(expressions.optional(low, node.test))
         value = low.builder.const(test) if isinstance(test, bool) else test
     boxes = [k for k in names if isinstance(k, Box)]
     if any(low.state.store[c] is not v for c, v in kept.items()) or any(low.state.names[b] != names[b] for b in boxes):

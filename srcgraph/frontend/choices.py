@@ -25,6 +25,7 @@ from srcgraph.frontend.entities import (
     with_parts,
 )
 from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.presence import told
 from srcgraph.ir.dims import as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -49,7 +50,8 @@ def options_of(entity: Entity) -> tuple[Entity, ...]:
 
 
 def possible(low: Lowering, entity: Entity) -> Entity:
-    """What a choice can be here, where conditions have told some of its options apart."""
+    """What an entity can be here, where conditions have told some of what it may be apart."""
+    entity = told(low, entity)
     if not isinstance(entity, Choice):
         return entity
     b, tag = low.builder, entity.tag.type.value

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arithmetic, arrays, branching, dicts, expressions, lists, objects
+from srcgraph.frontend import arithmetic, arrays, branching, dicts, expressions, lists, objects, presence
 from srcgraph.frontend.entities import (
     NONE,
     UNBOUND,
@@ -21,6 +21,7 @@ from srcgraph.frontend.entities import (
     Instance,
     Iteration,
     Listing,
+    Maybe,
     Scalar,
     SomeSet,
     Tup,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 def boolean(low: Lowering, op: Any, nodes: Sequence[Any], hint: str) -> Entity:
     """``a and b`` / ``a or b``: the second operand is evaluated only if needed."""
-    first = expressions.lower(low, nodes[0])
+    first = expressions.optional(low, nodes[0])
     if len(nodes) == 1:
         return first
     return lazily(low, isinstance(op, gast.And), first, lambda: boolean(low, op, nodes[1:], hint), hint)
@@ -67,9 +68,13 @@ def lazily(low: Lowering, is_and: bool, first: Entity, rest: Callable[[], Entity
         low.state.become(state)
         return Scalar(OPS["logical_and" if is_and else "logical_or"](test, low.value(second)))
     other = b.new_region(), before.copy()
+    low.inside(*other, lambda: b.learn_condition(test, not is_and))
     state.names["<value>"], other[1].names["<value>"] = second, first
     pair = ((region, state), other) if is_and else (other, (region, state))
-    return branching.joined(low, test, pair, hint)
+    out = branching.joined(low, test, pair, hint)
+    if isinstance(out, Scalar):
+        b.implied[out.value] = (test, is_and)
+    return out
 
 
 def _is_bool(entity: Entity) -> bool:
@@ -81,10 +86,10 @@ def _is_bool(entity: Entity) -> bool:
 def conditional(low: Lowering, node: gast.IfExp, hint: str) -> Entity:
     """``a if c else b``: only one of them is evaluated."""
     with low.at(node.test):
-        test = low.truth(expressions.lower(low, node.test))
+        test = low.truth(expressions.optional(low, node.test))
     if isinstance(test, bool):
-        return expressions.lower(low, node.body if test else node.orelse, hint)
-    first, second = (lambda branch=branch: expressions.lower(low, branch) for branch in (node.body, node.orelse))
+        return expressions.optional(low, node.body if test else node.orelse, hint)
+    first, second = (lambda branch=branch: expressions.optional(low, branch) for branch in (node.body, node.orelse))
     return branching.either(low, test, first, second, hint)
 
 
@@ -96,12 +101,12 @@ _COMPARE = {
 
 def comparison(low: Lowering, node: gast.Compare) -> Entity:
     """``a < b < c``: each operand once; the results are combined with ``and``."""
-    return _chain(low, node, expressions.lower(low, node.left), 0)
+    return _chain(low, node, expressions.optional(low, node.left), 0)
 
 
 def _chain(low: Lowering, node: gast.Compare, left: Entity, k: int) -> Entity:
     """The comparisons from the ``k``-th on; later operands are evaluated only if the earlier ones hold."""
-    right = expressions.lower(low, node.comparators[k])
+    right = expressions.optional(low, node.comparators[k])
     with low.at(node):
         this = compare(low, node.ops[k], left, right)
         if k + 1 == len(node.ops):
@@ -114,6 +119,8 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
         return branching.each(low, x, lambda option: compare(low, op, option, y))
     if isinstance(y, Choice):
         return branching.each(low, y, lambda option: compare(low, op, x, option))
+    if isinstance(x, Maybe) or isinstance(y, Maybe):
+        return _with_optional(low, op, x, y)
     if isinstance(op, gast.Is | gast.IsNot):
         same = _identical(low, x, y)
         return same if isinstance(op, gast.Is) else negation(low, same)
@@ -165,6 +172,18 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
     if isinstance(op, gast.Eq | gast.NotEq) and (_not_number(x) or _not_number(y)):
         return _compare_structures(low, op, x, y)
     return low.entity(OPS[_COMPARE[type(op)]](low.value(x, "the left operand"), low.value(y, "the right operand")))
+
+
+def _with_optional(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
+    """A comparison of what may be None."""
+    if isinstance(op, _ORDER):
+        return compare(low, op, presence.present(low, x, "compared"), presence.present(low, y, "compared"))
+    if not isinstance(x, Maybe):
+        assert isinstance(y, Maybe)
+        return branching.given(low, y, lambda e: compare(low, op, x, e))
+    if y == NONE and isinstance(op, gast.Is | gast.IsNot | gast.Eq | gast.NotEq):
+        return x.bound if isinstance(op, gast.IsNot | gast.NotEq) else negation(low, x.bound)
+    return branching.given(low, x, lambda e: compare(low, op, e, y))
 
 
 _METHODS = {

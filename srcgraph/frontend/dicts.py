@@ -35,7 +35,7 @@ def literal(low: Lowering, node: Any, hint: str = "") -> Entity:
             content = merged(content, content_of(low, expressions.lower(low, value)))
         else:
             known = key_of(low, expressions.lower(low, key))
-            content = with_field(content, known, expressions.lower(low, value))
+            content = with_field(content, known, expressions.optional(low, value))
     return new_dict(low, content, hint)
 
 

@@ -89,7 +89,7 @@ def _argument(low: Lowering, entity: Entity, values: list[Value]) -> Any:
 
 def assert_(low: Lowering, node: gast.Assert) -> None:
     """``assert test, message``: the message is made only where the test fails."""
-    test = low.truth(expressions.lower(low, node.test))
+    test = low.truth(expressions.optional(low, node.test))
     if test is True:
         return
     if test is False:

@@ -286,12 +286,21 @@ class Unbound:
     """A local name nothing is assigned to yet."""
 
 
+UNBOUND = Unbound()
+NONE = Const(None)
+
+
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """A name bound on some paths only: ``bound`` says at run time whether it is."""
+    """Something that is there on some paths only: ``bound`` says at run time whether it is.
+
+    Where it is not, the name is unbound, or the thing is None: it is ``absent``. What may be both is a
+    `Maybe` inside of one whose ``absent`` is `UNBOUND`.
+    """
 
     bound: Entity
     entity: Entity
+    absent: Unbound | Const = UNBOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,8 +335,6 @@ Entity: TypeAlias = (
 Content: TypeAlias = Tup | Rows
 Key: TypeAlias = str | Box
 """What the state has an entity for: a local name, or a box."""
-UNBOUND = Unbound()
-NONE = Const(None)
 
 
 def memory_of(cell: Cell) -> Cell:

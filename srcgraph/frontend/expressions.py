@@ -41,6 +41,7 @@ from srcgraph.frontend.memory import (
     ref_type,
     refuse,
 )
+from srcgraph.frontend.presence import is_optional, present
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.types import BOOL
 
@@ -49,7 +50,16 @@ if TYPE_CHECKING:
 
 
 def lower(low: Lowering, node: Any, hint: str = "") -> Entity:
-    """Lower an expression; ``hint`` names the value it computes."""
+    """Lower an expression that must not be None; ``hint`` names the value it computes."""
+    entity = optional(low, node, hint)
+    if not is_optional(entity):
+        return entity
+    with low.at(node):
+        return present(low, entity)
+
+
+def optional(low: Lowering, node: Any, hint: str = "") -> Entity:
+    """Lower an expression that may be None at run time."""
     with low.at(node):
         try:
             entity = _lower(low, node, hint)
@@ -71,7 +81,9 @@ def located(error: SrcgraphError, loc: Loc | None) -> Exception:
 def lower_named(low: Lowering, node: Any, target: Any) -> Entity:
     """Lower what is assigned to ``target``, whose names name the values; ``a, b = x, y`` name by name."""
     if isinstance(target, gast.Name):
-        return lower(low, node, target.id)
+        return optional(low, node, target.id)
+    if isinstance(target, gast.Attribute | gast.Subscript):
+        return optional(low, node)
     pairs = isinstance(target, gast.Tuple) and isinstance(node, gast.Tuple) and len(target.elts) == len(node.elts)
     if not pairs or any(isinstance(e, gast.Starred) for e in (*target.elts, *node.elts)):
         return lower(low, node)
@@ -122,13 +134,14 @@ def _lower(low: Lowering, node: Any, hint: str) -> Entity:
         case gast.Call():
             return calls.call(low, node, hint)
         case gast.Attribute(value=value, attr=attr):
-            return attributes.attribute(low, lower(low, value), attr, hint)
+            base = present(low, optional(low, value), "read from", "AttributeError")
+            return attributes.attribute(low, base, attr, hint)
         case gast.Subscript(value=value, slice=index):
             return indexing.subscript(low, lower(low, value), index, hint, named(value))
         case gast.Lambda():
             return statements.function_entity(low, node)
         case gast.NamedExpr(target=target, value=value):
-            entity = lower(low, value, target.id)
+            entity = optional(low, value, target.id)
             low.assign(target.id, entity)
             return entity
         case gast.Slice(lower=start, upper=stop, step=step):
@@ -181,7 +194,7 @@ def elements(low: Lowering, nodes: Sequence[Any]) -> list[Entity]:
         if isinstance(node, gast.Starred):
             out += items_of(low, lower(low, node.value))
         else:
-            out.append(lower(low, node))
+            out.append(optional(low, node))
     return out
 
 

@@ -19,6 +19,8 @@ from srcgraph.frontend.choices import choosable, fixed, options_of, same_functio
 from srcgraph.frontend.either import Option
 from srcgraph.frontend.entities import (
     ALREADY,
+    NONE,
+    UNBOUND,
     Array,
     Cell,
     Choice,
@@ -44,6 +46,7 @@ from srcgraph.frontend.exchange import Exchanged
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.kinds import SAME_WIDTH, join_type, loses
 from srcgraph.frontend.memory import chosen, ref_type
+from srcgraph.frontend.presence import layer, parted
 from srcgraph.ir.dims import UNKNOWN, as_dim
 from srcgraph.ir.promote import in_words
 from srcgraph.ir.straight import Region
@@ -149,10 +152,11 @@ class NewObject:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Not bound before the loop; ``flagged`` unless the name is one the compiler introduced."""
+    """Not bound before the loop, or None; ``flagged`` unless the name is one the compiler introduced."""
 
     shape: Shape
     flagged: bool
+    absent: Unbound | Const = UNBOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,18 +200,12 @@ def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> S
     """What a name is at the header if it is ``entry`` before the loop and ``end`` after an iteration."""
     if entry == end or end == Unusable(ALREADY):
         return Same(entry)
-    for side in (end.entity if isinstance(end, Maybe) else end, entry):
+    for side in (end, entry):
         if isinstance(side, Unusable) and side.why != ALREADY:
             return Broken(side.why, side.hint)
-    if isinstance(entry, Unbound | Maybe) or isinstance(end, Maybe):
-        inner = end.entity if isinstance(end, Maybe) else end
-        if isinstance(inner, Unbound):
-            return Same(entry)
-        first = entry.entity if isinstance(entry, Maybe) else inner if isinstance(entry, Unbound) else entry
-        shape = widen(low, first, inner, ends, name)
-        if isinstance(shape, Same):
-            shape = shape_of(low, inner, ends, name)
-        return Later(shape, name not in low.internal)
+    absent = layer(entry, end)
+    if absent is not None:
+        return _widen_later(low, entry, end, absent, ends, name)
     if _is_number(entry) and _is_number(end):
         before, after = _known_type(entry), _known_type(end)
         type = join_type(before, after)
@@ -231,6 +229,20 @@ def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> S
     if choosable(entry) and choosable(end):
         return _widen_options(low, entry, end, name)
     return Broken(_differs(name, entry, end), "give it one kind of value before and inside the loop")
+
+
+def _widen_later(low: Lowering, entry: Entity, end: Entity, absent: Unbound | Const, ends: Ends, name: str) -> Shape:
+    first, inner = parted(entry, absent)[1], parted(end, absent)[1]
+    if isinstance(inner, Unusable) and inner.why != ALREADY:
+        return Broken(inner.why, inner.hint)
+    if inner == absent:
+        if first == absent or absent == UNBOUND:
+            return Same(entry)
+        inner = first
+    shape = widen(low, inner if first == absent else first, inner, ends, name)
+    if isinstance(shape, Same):
+        shape = shape_of(low, inner, ends, name)
+    return shape if isinstance(shape, Broken) else Later(shape, absent == NONE or name not in low.internal, absent)
 
 
 def _widen_options(low: Lowering, entry: Entity, end: Entity, name: str) -> Shape:
@@ -334,7 +346,7 @@ def shape_of(low: Lowering, entity: Entity, ends: Ends | State, name: str = "") 
     if isinstance(entity, Instance) and boxes_apart(entity, state):
         return NewObject(entity.cls, shape_of(low, held_in(state, entity.box), ends, name))
     if isinstance(entity, Maybe):
-        return Later(shape_of(low, entity.entity, ends, name), flagged=True)
+        return Later(shape_of(low, entity.entity, ends, name), True, entity.absent)
     return Same(entity)
 
 
@@ -370,12 +382,12 @@ def join_shapes(x: Shape, y: Shape) -> Shape:
             return replace(x, items=tuple(map(join_shapes, a, b)))
         case (NewObject(cls=cls, content=a), NewObject(content=b)):
             return NewObject(cls, join_shapes(a, b))
-        case (Later(shape=a, flagged=f), Later(shape=b)):
-            return Later(join_shapes(a, b), f)
-        case (Later(shape=a, flagged=f), _):
-            return Later(join_shapes(a, y), f)
-        case (_, Later(shape=b, flagged=f)):
-            return Later(join_shapes(x, b), f)
+        case (Later(shape=a), Later(shape=b)) if x.absent == y.absent:
+            return replace(x, shape=join_shapes(a, b))
+        case (Later(shape=a), _) if not (isinstance(y, Later) and y.absent == UNBOUND):
+            return replace(x, shape=join_shapes(a, y))
+        case (_, Later(shape=b)):
+            return replace(y, shape=join_shapes(x, b))
     return x
 
 
@@ -407,9 +419,8 @@ def stored_into(shape: Shape, entity: Entity, begun: State, end: State) -> Shape
             )
         case NewObject(cls=cls, content=content), Instance(box=box):
             return NewObject(cls, stored_into(content, held_in(begun, box), begun, end))
-        case Later(shape=inner, flagged=flagged), _:
-            held = entity.entity if isinstance(entity, Maybe) else entity
-            return Later(stored_into(inner, held, begun, end), flagged)
+        case Later(shape=inner, absent=absent), _:
+            return replace(shape, shape=stored_into(inner, parted(entity, absent)[1], begun, end))
     return shape
 
 

@@ -46,7 +46,7 @@ def plan_of(low: Lowering, over: Entity, name: str) -> Plan:
         start, stop, step = (as_index(low, low.value(e), "a bound of range") for e in over.parts)
         return Plan((start, stop, step), Scalar, name)
     count, item = items_by_position(low, over)
-    return Plan((b.const(0), count, b.const(1)), item, name if isinstance(over, Array) else "k")
+    return Plan((b.const(0), count, b.const(1)), item)
 
 
 def items_by_position(low: Lowering, over: Entity) -> tuple[Value, Callable[[Value], Entity]]:

@@ -14,6 +14,7 @@ from srcgraph.frontend import choices, contents
 from srcgraph.frontend.boxes import held_in
 from srcgraph.frontend.entities import (
     ALREADY,
+    NONE,
     UNBOUND,
     Array,
     Box,
@@ -49,6 +50,7 @@ from srcgraph.frontend.entities import (
 )
 from srcgraph.frontend.kinds import SAME_WIDTH, as_joined, join_type, loses
 from srcgraph.frontend.memory import chosen, content, read, ref_type
+from srcgraph.frontend.presence import FLAG, layer, parted, told
 from srcgraph.ir.graph import Value
 from srcgraph.ir.promote import in_words
 from srcgraph.ir.straight import Region
@@ -95,6 +97,7 @@ class Joiner:
 
     def join(self, x: Entity, y: Entity, name: str) -> Make:
         """How the joined entity is made from the node's outputs."""
+        x, y = (self.low.inside(*s, lambda e=e: told(self.low, e)) for s, e in zip(self.sides, (x, y), strict=True))
         if x == y:
             self.adopt(x)
             return lambda outs: x
@@ -105,8 +108,9 @@ class Joiner:
             pairs = zip(x.names, x.items, y.items, strict=True)
             fields = [self.join(a, b, f"{name}_{k}") for k, a, b in pairs]
             return lambda outs: Record(x.cls, x.names, tuple(m(outs) for m in fields))
-        if isinstance(x, Unbound | Maybe) or isinstance(y, Unbound | Maybe):
-            return self._maybe(x, y, name)
+        absent = layer(x, y)
+        if absent is not None:
+            return self._maybe(x, y, absent, name)
         if isinstance(x, Tup) and isinstance(y, Tup) and len(x.items) == len(y.items) and x.cls is y.cls:
             items = [self.join(a, b, name) for a, b in zip(x.items, y.items, strict=True)]
             return lambda outs: Tup(tuple(m(outs) for m in items), x.cls)
@@ -307,34 +311,38 @@ class Joiner:
         k = self.output(*((value, other) if side == 0 else (other, value)), name)
         return lambda outs: outs[k]
 
-    def _maybe(self, x: Entity, y: Entity, name: str) -> Make:
-        """A name bound on some paths: a flag says whether it is, the value is arbitrary where it is not."""
-        internal = name in self.low.internal
-        flags = [_flag(e) for e in (x, y)]
-        inner = [e.entity if isinstance(e, Maybe) else e for e in (x, y)]
-        if isinstance(inner[0], Unbound) and isinstance(inner[1], Unbound):
+    def _maybe(self, x: Entity, y: Entity, absent: Unbound | Const, name: str) -> Make:
+        """What is there on some paths: a flag says whether it is, the value is arbitrary where it is not."""
+        flags, inner = (list(p) for p in zip(parted(x, absent), parted(y, absent), strict=True))
+        if inner[0] == inner[1] == absent:
             return lambda outs: x
         for side in (0, 1):
-            if isinstance(inner[side], Unbound):
+            if inner[side] == absent and self._known_before(1 - side, inner[1 - side]):
+                inner[side] = inner[1 - side]
+            elif inner[side] == absent:
                 inner[side] = self.low.inside(
                     *self.sides[side], lambda s=side: self.low.undefined(inner[1 - s], self.sides[1 - s])
                 )
         make = self.join(inner[0], inner[1], name)
-        if internal:
+        if absent == UNBOUND and name in self.low.internal:
             return make
-        bound = self.join(flags[0], flags[1], f"{name}_bound")
-        return lambda outs: Maybe(bound(outs), make(outs))
+        bound = self.join(flags[0], flags[1], f"{name}_{FLAG[absent]}")
+        return lambda outs: Maybe(bound(outs), make(outs), absent)
+
+    def _known_before(self, side: int, entity: Entity) -> bool:
+        """Whether a number, an array, or a tuple of them, was there before the branch."""
+        if isinstance(entity, Tup):
+            return all(self._known_before(side, e) for e in entity.items)
+        if isinstance(entity, Array):
+            cells = (entity.cell,) if entity.view is None else ()
+            return any(c in s.store for c in cells for s in (self.before,))
+        made = {v for node in self.sides[side][0].nodes for v in node.outputs}
+        return isinstance(entity, Const) or (isinstance(entity, Scalar) and entity.value not in made)
 
 
 def shown(name: str) -> str:
     """A name in a message; the compiler's own stand for the result and for a conditional expression."""
     return {"<return>": "the result", "<value>": "this expression"}.get(name, repr(name))
-
-
-def _flag(entity: Entity) -> Entity:
-    if isinstance(entity, Maybe):
-        return entity.bound
-    return Const(not isinstance(entity, Unbound))
 
 
 def _numeric(entity: Entity) -> bool:
@@ -385,6 +393,8 @@ def describe(entity: Entity) -> str:
             return " or ".join(dict.fromkeys(map(describe, options)))
         case Text():
             return "a text with numbers in it"
+        case Maybe(entity=inner) if entity.absent == NONE:
+            return f"{describe(inner)} or None"
         case Unbound() | Maybe():
             return "not assigned"
         case Unusable(why=why):

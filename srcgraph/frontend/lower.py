@@ -15,7 +15,17 @@ import gast
 import numpy as np
 
 from srcgraph.errors import ArgumentError, InferenceError, Loc, Problem, ShapeError, SrcgraphError, UnsupportedError
-from srcgraph.frontend import branching, choices, contents, expressions, lists, objects, statements
+from srcgraph.frontend import (
+    branching,
+    choices,
+    conditions,
+    contents,
+    expressions,
+    lists,
+    objects,
+    presence,
+    statements,
+)
 from srcgraph.frontend.boxes import held, rebind
 from srcgraph.frontend.catching import Catching
 from srcgraph.frontend.entities import (
@@ -50,6 +60,7 @@ from srcgraph.frontend.memory import Dead, Refusal, new_array, read, refuse
 from srcgraph.frontend.scope import Scope, analyse
 from srcgraph.frontend.session import FunctionCode, Hidden, Session
 from srcgraph.frontend.source import node_loc
+from srcgraph.frontend.truths import combined
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -198,6 +209,8 @@ class Lowering:
                 return self.builder.const(number)
             case Array():
                 return read(self, entity)
+            case Maybe() if presence.is_optional(entity):
+                return self.value(presence.present(self, entity), what)
             case Unusable():
                 raise self.unusable(entity)
         if not what.startswith("'"):
@@ -304,6 +317,9 @@ class Lowering:
                 return lists.truth(self, entity)
             case Closure() | Partial() | Method() | Rng():
                 return True
+            case Maybe(bound=bound, entity=inner):
+                test = conditions.lazily(self, True, bound, lambda: self.entity(self.truth(inner)))
+                return self.truth(test)
             case Choice():
                 return self.truth(branching.each(self, entity, lambda e: self.entity(self.truth(e))))
         value = self.value(entity)
@@ -352,8 +368,11 @@ class Lowering:
         if isinstance(entity, Unbound):
             self.builder.call_named("check_that", False, error=error, message=message)
             raise Dead
-        if isinstance(entity, Maybe):
-            self.builder.call_named("check_that", self.value(entity.bound), error=error, message=message)
+        entity = presence.told(self, entity)
+        if isinstance(entity, Maybe) and entity.absent == UNBOUND:
+            bound = self.value(entity.bound)
+            self.builder.call_named("check_that", bound, error=error, message=message)
+            self.builder.learn_condition(bound, True)
             return entity.entity
         return entity
 
@@ -428,14 +447,19 @@ class Lowering:
             return
         with self.recovering(["<return>"]), self.at(node.body):
             try:
-                self.assign("<return>", expressions.lower(self, node.body))
+                self.assign("<return>", expressions.optional(self, node.body))
             except Dead:
                 self.state.dead = True
 
     def returned(self) -> Entity:
         """What the function returns."""
         returned = self.state.names.get("<return>", NONE)
-        return NONE if isinstance(returned, Maybe) and returned.entity == NONE else returned
+        if not (isinstance(returned, Maybe) and returned.absent == UNBOUND):
+            return returned
+        held = returned.entity
+        if not isinstance(held, Maybe):
+            return held if held == NONE else Maybe(returned.bound, held, NONE)
+        return Maybe(combined(self, "logical_and", returned.bound, held.bound), held.entity, NONE)
 
 
 __all__ = ["ArgumentError", "Lowering", "NeedStatic", "Problem", "UnsupportedError"]

@@ -158,9 +158,9 @@ def check_power(low: Lowering, x: Value, y: Value) -> None:
 
 
 def unary(low: Lowering, node: gast.UnaryOp, hint: str) -> Entity:
-    entity = expressions.lower(low, node.operand)
     if isinstance(node.op, gast.Not):
-        return negation(low, entity)
+        return negation(low, expressions.optional(low, node.operand))
+    entity = expressions.lower(low, node.operand)
     own = {gast.USub: "__neg__", gast.UAdd: "__pos__", gast.Invert: "__invert__"}[type(node.op)]
     if objects.has_special(entity, own):
         return objects.special(low, own, entity)

@@ -29,6 +29,7 @@ from srcgraph.frontend.entities import (
     Unusable,
     may_share,
 )
+from srcgraph.frontend.presence import FLAG
 from srcgraph.infer.objects import is_named_tuple
 from srcgraph.infer.signature import (
     ArrayArg,
@@ -83,9 +84,9 @@ def parameter(low: Lowering, skeleton: Skeleton, name: str, origin: Any, visible
             if twin is not None:
                 may_share(own, low.param_boxes[twin])
             return Instance(own, cls)
-        case MaybeArg(bound=bound, inner=inner):
-            flag = parameter(low, bound, f"{name}_bound", None, visible)
-            return Maybe(flag, parameter(low, inner, name, origin, visible))
+        case MaybeArg(bound=bound, inner=inner, absent=absent):
+            flag = parameter(low, bound, f"{name}_{FLAG[absent]}", None, visible)
+            return Maybe(flag, parameter(low, inner, name, origin, visible), absent)
         case ItemsArg() | RowsArg():
             return list_parameter(low, skeleton, name, origin, visible)
         case IterationArg(kind=kind, parts=parts):

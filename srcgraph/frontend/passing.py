@@ -132,6 +132,8 @@ class Arguments:
                 return self.list(entity)
             case Iteration(kind=kind, parts=parts):
                 return IterationArg(kind, tuple(map(self.skeleton, parts)))
+            case Maybe(bound=bound, entity=inner, absent=absent):
+                return MaybeArg(self.skeleton(bound), self.skeleton(inner), absent)
             case Unusable():
                 raise self.low.unusable(entity)
         raise refuse(f"{describe(entity)} cannot be passed to a function", self.low.loc)
@@ -141,8 +143,8 @@ class Arguments:
         match entity:
             case Unbound() | Unusable():
                 return StaticArg(entity)
-            case Maybe(bound=bound, entity=inner):
-                return MaybeArg(self.skeleton(bound), self.inside(inner))
+            case Maybe(bound=bound, entity=inner, absent=absent):
+                return MaybeArg(self.skeleton(bound), self.inside(inner), absent)
             case Array() | Listing() if isinstance(held := self.low.state.store[entity.cell], Unusable) and (
                 held is not STALE
             ):
@@ -219,8 +221,8 @@ class Made:
                 return Record(cls, names, tuple(map(self.entity, items)))
             case ObjectOf(cls=cls, box=box):
                 return Instance(self.box(box), cls)
-            case MaybeOf(bound=bound, inner=inner):
-                return Maybe(self.entity(bound), self.entity(inner))
+            case MaybeOf(bound=bound, inner=inner, absent=absent):
+                return Maybe(self.entity(bound), self.entity(inner), absent)
             case Never():
                 raise Dead
             case OneOf(tag=k, options=options):

@@ -13,6 +13,7 @@ from srcgraph.frontend.boxes import held
 from srcgraph.frontend.closures import function_key
 from srcgraph.frontend.entities import (
     ALREADY,
+    NONE,
     Array,
     Box,
     Cell,
@@ -137,6 +138,8 @@ class Description:
                 return FunctionOf(key, tuple(self.box(p) if isinstance(p, Box) else self.part(p) for p in parts))
             case Choice(tag=tag, options=options):
                 return OneOf(self.output(tag), tuple(map(self.part, options)))
+            case Maybe(bound=bound, entity=inner, absent=absent) if absent == NONE:
+                return MaybeOf(self.part(bound), self.part(inner), absent)
             case Array(cell=cell) if isinstance(cell.choice, Either):
                 return self.choice(chosen(self.low, e), None if e.view or self.apart else cell)
             case Array():
@@ -152,9 +155,6 @@ class Description:
                 if why != ALREADY:
                     self.low.report(self.low.unusable(e).problem)
                 return Fixed(Unusable(ALREADY))
-        if isinstance(e, Maybe):
-            why = "the function returns something on some paths and nothing on others"
-            raise refuse(why, self.low.loc, "end it with a return", kind=InferenceError)
         raise refuse(f"returning {describe(e)} is not supported", self.low.loc, kind=InferenceError)
 
     def items(self, held: Content) -> TupleOf | RowsOf:
@@ -232,8 +232,8 @@ class Description:
         match entity:
             case Unbound() | Unusable():
                 return Fixed(entity)
-            case Maybe(bound=bound, entity=inner):
-                return MaybeOf(self.part(bound), self.content(inner))
+            case Maybe(bound=bound, entity=inner, absent=absent):
+                return MaybeOf(self.part(bound), self.content(inner), absent)
             case Record(cls=cls, names=names, items=items):
                 return RecordOf(cls, names, tuple(map(self.content, items)))
         return self.of(entity)

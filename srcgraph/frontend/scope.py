@@ -188,7 +188,7 @@ class _Liveness:
             case gast.Return():
                 return reads(node) | self.scope.captured
             case gast.Raise():
-                return NOTHING
+                return reads(node)
             case gast.Break() | gast.Continue():
                 return loop
             case gast.Try():

@@ -15,7 +15,6 @@ from srcgraph.frontend.entities import (
     Array,
     Cell,
     Choice,
-    Const,
     Either,
     Entity,
     Instance,
@@ -24,13 +23,13 @@ from srcgraph.frontend.entities import (
     Record,
     Scalar,
     Tup,
-    Unbound,
     Unusable,
     sources_of,
 )
 from srcgraph.frontend.exchange import Exchanged, homes
 from srcgraph.frontend.kinds import as_joined
 from srcgraph.frontend.memory import chosen, new_array, read
+from srcgraph.frontend.presence import FLAG, parted, told
 from srcgraph.ir.dims import UNKNOWN, as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.types import BOOL, PY_BOOL, PY_INT, Type
@@ -63,8 +62,8 @@ def leaf_types(shape: headers.Shape) -> list[tuple[str, Type]]:
             return [(f"_{k}{s}", t) for k, item in zip(names, items, strict=True) for s, t in leaf_types(item)]
         case headers.NewObject(content=content):
             return leaf_types(content)
-        case headers.Later(shape=inner, flagged=flagged):
-            flag: list[tuple[str, Type]] = [("_bound", PY_BOOL)] if flagged else []
+        case headers.Later(shape=inner, flagged=flagged, absent=absent):
+            flag: list[tuple[str, Type]] = [(f"_{FLAG[absent]}", PY_BOOL)] if flagged else []
             return flag + leaf_types(inner)
     return []
 
@@ -103,8 +102,8 @@ def leaf_values(low: Lowering, shape: headers.Shape, entity: Entity) -> list[Val
         case headers.NewObject(content=content):
             assert isinstance(entity, Instance)
             return leaf_values(low, content, held(low, entity.box))
-        case headers.Later(shape=inner, flagged=flagged):
-            return _later_values(low, inner, flagged, entity)
+        case headers.Later():
+            return _later_values(low, shape, entity)
     return []
 
 
@@ -126,14 +125,12 @@ def _chosen_values(low: Lowering, shape: headers.Chosen, ref: Array) -> list[Val
     return [*arrays, *tests, *operands]
 
 
-def _later_values(low: Lowering, inner: headers.Shape, flagged: bool, entity: Entity) -> list[Value]:
-    bound: Entity = Const(not isinstance(entity, Unbound))
-    if isinstance(entity, Maybe):
-        bound, entity = entity.bound, entity.entity
-    flag = [low.builder.cast(low.value(bound), BOOL, True)] if flagged else []
-    if isinstance(entity, Unbound):
-        return flag + [low.arbitrary(t, UNKNOWN.symbols()) for _, t in leaf_types(inner)]
-    return flag + leaf_values(low, inner, entity)
+def _later_values(low: Lowering, shape: headers.Later, entity: Entity) -> list[Value]:
+    bound, inner = parted(told(low, entity), shape.absent)
+    flag = [low.builder.cast(low.value(bound), BOOL, True)] if shape.flagged else []
+    if inner == shape.absent:
+        return flag + [low.arbitrary(t, UNKNOWN.symbols()) for _, t in leaf_types(shape.shape)]
+    return flag + leaf_values(low, shape.shape, inner)
 
 
 def instantiate(low: Lowering, shape: headers.Shape, leaves: Iterator[Value], name: str) -> Entity:
@@ -165,11 +162,11 @@ def instantiate(low: Lowering, shape: headers.Shape, leaves: Iterator[Value], na
             return Record(cls, names, tuple(instantiate(low, s, leaves, f"{name}_{k}") for k, s in pairs))
         case headers.NewObject(cls=cls, content=content):
             return Instance(new_box(low, instantiate(low, content, leaves, name), name), cls)
-        case headers.Later(shape=inner, flagged=flagged):
+        case headers.Later(shape=inner, flagged=flagged, absent=absent):
             if not flagged:
                 return instantiate(low, inner, leaves, name)
             bound = Scalar(next(leaves))
-            return Maybe(bound, instantiate(low, inner, leaves, name))
+            return Maybe(bound, instantiate(low, inner, leaves, name), absent)
         case headers.Broken(why=why, hint=hint):
             return Unusable(why, hint, low.loc)
 

@@ -22,6 +22,7 @@ from srcgraph.frontend import (
     numbers,
     objects,
     operators,
+    presence,
 )
 from srcgraph.frontend.catching import HANDLER, RAISED
 from srcgraph.frontend.closures import captured
@@ -35,6 +36,7 @@ from srcgraph.frontend.entities import (
     Instance,
     Key,
     Listing,
+    Maybe,
     Scalar,
     State,
     Tup,
@@ -76,13 +78,12 @@ def statement(low: Lowering, node: Any) -> None:
                 assign(low, target, entity)
         case gast.AnnAssign(target=target, value=value):
             if value is not None:
-                hint = target.id if isinstance(target, gast.Name) else ""
-                assign(low, target, expressions.lower(low, value, hint))
+                assign(low, target, expressions.lower_named(low, value, target))
         case gast.AugAssign():
             augmented(low, node)
         case gast.Expr(value=value):
             if not isinstance(value, gast.Constant):
-                expressions.lower(low, value)
+                expressions.optional(low, value)
         case gast.If():
             if_(low, node)
         case gast.For():
@@ -90,7 +91,7 @@ def statement(low: Lowering, node: Any) -> None:
         case gast.While():
             loops.while_(low, node)
         case gast.Return(value=value):
-            low.assign("<return>", NONE if value is None else expressions.lower(low, value))
+            low.assign("<return>", NONE if value is None else expressions.optional(low, value))
             low.returned_at = low.loc
         case gast.Break():
             low.assign("<stop>", Const(True))
@@ -117,9 +118,9 @@ def statement(low: Lowering, node: Any) -> None:
 def function_entity(low: Lowering, node: Any) -> Closure:
     """A nested function or lambda; defaults are evaluated now, free names when it is called."""
     args = node.args
-    defaults = tuple(expressions.lower(low, d) for d in args.defaults)
+    defaults = tuple(expressions.optional(low, d) for d in args.defaults)
     kw_defaults = tuple(
-        (a.id, expressions.lower(low, d))
+        (a.id, expressions.optional(low, d))
         for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
         if d is not None
     )
@@ -193,6 +194,8 @@ def store(low: Lowering, target: Any, entity: Entity) -> None:
         _store_item(low, held, expressions.lower(low, target.slice), entity)
         return
     base = array_of(low, held, target.value)
+    if isinstance(entity, Maybe):
+        raise refuse(f"{low.shown(entity)} cannot be stored in an array", low.loc, "test whether it is None first")
     entity = lists.operand(low, entity)
     place = indexing.subscript_place(low, held if flat.is_flat(held) else base, target.slice)
     value = low.value(entity, "the value stored")
@@ -212,6 +215,8 @@ def store(low: Lowering, target: Any, entity: Entity) -> None:
 def _store_item(low: Lowering, base: Listing | Instance, index: Entity, entity: Entity) -> None:
     """``base[index] = entity`` for a list, a dict, or an object with a method for it."""
     if isinstance(base, Listing):
+        if isinstance(entity, Maybe):
+            raise refuse(f"{low.shown(entity)} cannot be stored in a list", low.loc, "test whether it is None first")
         lists.store(low, base, index, entity)
     elif dicts.is_dict(base):
         dicts.store(low, base, index, entity)
@@ -263,7 +268,7 @@ def augmented(low: Lowering, node: gast.AugAssign) -> None:
     """``target op= value``: rebinds a number, changes an array in place."""
     op = OPERATORS[type(node.op)]
     if isinstance(node.target, gast.Name):
-        before = low.lookup(node.target.id)
+        before = presence.present(low, low.lookup(node.target.id))
         operand = expressions.lower(low, node.value)
         after = changed(low, op, before, operand, node.target.id)
         if not isinstance(before, Array):
@@ -346,7 +351,7 @@ def _same_kind(low: Lowering, have: Any, want: Any) -> None:
 
 def if_(low: Lowering, node: gast.If) -> None:
     with low.at(node.test):
-        test = low.truth(expressions.lower(low, node.test))
+        test = low.truth(expressions.optional(low, node.test))
         known = test if isinstance(test, bool) else literal(low.builder, test)
     if known is not None:
         block(low, node.body if known else node.orelse)

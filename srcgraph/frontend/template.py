@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from srcgraph.frontend.entities import Const, Unbound
 from srcgraph.infer.signature import Skeleton
 from srcgraph.ir.view import View
 
@@ -122,10 +123,11 @@ class ObjectOf:
 
 @dataclass(frozen=True, slots=True)
 class MaybeOf:
-    """Something that may be bound: a flag, and what it is then."""
+    """Something that may be there: a flag, what it is then, and what it is otherwise."""
 
     bound: Template
     inner: Template
+    absent: Unbound | Const
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import expressions, lists
-from srcgraph.frontend.entities import Array, Const, Entity, Field, Listing, Scalar, Text, Tup
+from srcgraph.frontend.entities import Array, Const, Entity, Field, Listing, Maybe, Scalar, Text, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import refuse
 from srcgraph.ir.graph import Value
@@ -136,7 +136,9 @@ def joined(low: Lowering, node: gast.JoinedStr) -> Entity:
     parts: list[Part] = []
     for piece in node.values:
         if isinstance(piece, gast.FormattedValue):
-            entity = expressions.lower(low, piece.value)
+            entity = expressions.optional(low, piece.value)
+            if isinstance(entity, Maybe):
+                raise refuse(f"{low.shown(entity)} in a text", low.loc, "test whether it is None first")
             spec = joined(low, piece.format_spec) if piece.format_spec is not None else Const("")
             parts += shown(low, entity, _CONVERSIONS[piece.conversion], known_text(low, spec, "a format"))
         else:

@@ -122,10 +122,11 @@ class StaticArg:
 
 @dataclass(frozen=True, slots=True)
 class MaybeArg:
-    """A variable that may be bound: a flag, and what it is then."""
+    """Something that may be there: a flag, what it is then, and what it is otherwise."""
 
     bound: Skeleton
     inner: Skeleton
+    absent: Any
 
 
 @dataclass(frozen=True, slots=True)

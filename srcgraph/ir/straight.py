@@ -42,6 +42,8 @@ class Region:
     sizes: dict[str, tuple[Value, int]] = field(default_factory=dict)
     known: list[Dim] = field(default_factory=list)
     born: set[str] = field(default_factory=set)
+    truths: dict[Value, bool] = field(default_factory=dict)
+    """Conditions that are known to hold here, or not to."""
 
     def take_last(self) -> Node:
         """Remove the last node and return it; no later node is merged with it."""
@@ -62,6 +64,8 @@ class StraightBuilder:
         self.regions = [Region()]
         self.origin = NOWHERE
         self.sizes_not_one: set[str] = set()
+        self.implied: dict[Value, tuple[Value, bool]] = {}
+        """Tests that are ``a and b``, or ``a or b``, by the ``a`` that decides, and which of the two."""
         self.on_check: Callable[[Op, tuple[Value, ...], dict[str, Any]], Any] | None = None
         """Asked before a check is appended; it may make something else of it, see `srcgraph.frontend.catching`."""
         self.foreign: dict[str, Value] = {}
@@ -448,12 +452,18 @@ class StraightBuilder:
         return self.apply(OPS[name], (self.dim_value(x), self.dim_value(y)), attrs).type.value
 
     def learn_condition(self, cond: Value, holds: bool) -> None:
-        """Record what a comparison of integers says, where it is known to hold or not to."""
+        """Record that a condition is known to hold, or not to, and what comparisons of integers say then."""
+        self.region.truths[cond] = holds
+        first = self.implied.get(cond)
+        if first is not None and first[1] is holds:
+            self.learn_condition(first[0], holds)
         node = self.definition(cond)
         if node is None:
             return
         name = node.op.name
-        if name == "logical_not":
+        if name == "cast" and node.inputs[0].type.dtype == BOOL:
+            self.learn_condition(node.inputs[0], holds)
+        elif name == "logical_not":
             self.learn_condition(node.inputs[0], not holds)
         elif name == ("logical_and" if holds else "logical_or"):
             for operand in node.inputs:
@@ -464,6 +474,10 @@ class StraightBuilder:
                 self.learn(*_COMPARISONS[name if holds else _OPPOSITE[name]](x, y))
                 if name == ("not_equal" if holds else "equal"):
                     self.learn_apart(x, y)
+
+    def known_truth(self, cond: Value) -> bool | None:
+        """Whether a condition is known to hold here; None if that is not known."""
+        return next((r.truths[cond] for r in reversed(self.regions) if cond in r.truths), None)
 
     def learn_apart(self, x: Dim, y: Dim) -> None:
         """Record that two integers differ, where it is known which is not the smaller."""

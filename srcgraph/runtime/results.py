@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from srcgraph.errors import InternalError
+from srcgraph.frontend.entities import Const
 from srcgraph.frontend.template import (
     ArgumentBox,
     ArgumentList,
@@ -20,6 +21,7 @@ from srcgraph.frontend.template import (
     EitherOf,
     Fixed,
     ListOf,
+    MaybeOf,
     Never,
     NewArray,
     NewBox,
@@ -128,6 +130,9 @@ def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -
         case OneOf(tag=tag, options=options):
             at, makes = place[tag], [maker(t, results, place) for t in options]
             return lambda outs, leaves, objects: makes[outs[at]](outs, leaves, objects)
+        case MaybeOf(bound=Out(index=k), inner=inner, absent=Const(value=None)):
+            at, make = place[k], maker(inner, results, place)
+            return lambda outs, leaves, objects: make(outs, leaves, objects) if outs[at] else None
         case Never():
             return lambda outs, leaves, objects: None
     raise InternalError(f"{template} reached the caller")

@@ -19,6 +19,7 @@ from srcgraph.frontend.template import (
     EitherOf,
     Fixed,
     ListOf,
+    MaybeOf,
     Never,
     NewArray,
     NewBox,
@@ -47,6 +48,8 @@ from srcgraph.infer.signature import (
     columns,
 )
 from srcgraph.ir.graph import Graph, Program
+from srcgraph.ir.op import building
+from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import is_float
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.ad.vjp import gradient
@@ -126,6 +129,8 @@ class Gradient:
             private = tuple({*version.private, *version.interface.changed})
             return replace(version, interface=Interface({}, []), private=private)
         main, aux = self.parts(version)
+        if isinstance(main, MaybeOf):
+            version, main = _checked(version, main)
         asked = self.argnums if isinstance(self.argnums, tuple) else (self.argnums,)
         chosen = [self.leaves(version, k) for k in asked]
         output = self.output(version, main)
@@ -215,6 +220,20 @@ class Gradient:
             return grad if aux is None else TupleOf((grad, aux))
         full = value if aux is None else TupleOf((value, aux))
         return TupleOf((full, grad) if self.order == "value, gradient" else (grad, full))
+
+
+def _checked(version: Version, main: MaybeOf) -> tuple[Version, Template]:
+    """A version that raises where it would return None, and what it returns otherwise."""
+    again = Rebuild(version.graph.name)
+    with building(again.builder):
+        again.params(version.graph.params)
+        again.nodes(version.graph.nodes)
+        results = again.values(version.graph.results)
+        message = f"{version.name} returned None, which has no gradient"
+        assert isinstance(main.bound, Out)
+        again.builder.call_named("check_that", results[main.bound.index], error="TypeError", message=message)
+        graph = again.builder.finish(results)
+    return replace(version, graph=graph), main.inner
 
 
 class _Kept:
@@ -327,6 +346,8 @@ def describe_result(version: Version, template: Template) -> str:
             return {"i": "an integer", "u": "an integer", "b": "a bool"}.get(type.dtype.kind, f"a {type.dtype}")
         case NewArray() | ArgumentView() | EitherOf() | ReshapeOf():
             return "an array"
+        case MaybeOf(inner=inner):
+            return f"{describe_result(version, inner)} or None"
         case ListOf() | ArgumentList():
             return "a list"
         case TupleOf(items=items):

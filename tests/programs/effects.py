@@ -154,3 +154,12 @@ def warns(a):
     if a > 0.5:
         warnings.warn(f"a is large: {a}", RuntimeWarning)
     return a * a
+
+
+def message_of_what_a_loop_found(x):
+    """What a `raise` reads is needed after the loop."""
+    most = 0.5
+    for v in x:
+        if v > most:
+            most = v
+    raise ValueError(f"the most is {most}")

@@ -1,0 +1,144 @@
+"""Tests as a person writes them: ``while a and b``, not a name that is computed before and asked after."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Sequence
+
+from srcgraph.codegen.expr import negated
+from srcgraph.codegen.statements import names_in
+
+Statements = list[ast.stmt]
+
+
+class Replaced(ast.NodeTransformer):
+    """Puts an expression in place of a name."""
+
+    def __init__(self, name: str, value: ast.expr):
+        self.name, self.value = name, value
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.value if node.id == self.name else node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """``2.0 * 1.0`` is ``2.0``: what a literal put in place of a name leaves behind."""
+        self.generic_visit(node)
+        x, y = (getattr(e, "value", None) for e in (node.left, node.right))
+        if not isinstance(x, float) or not isinstance(y, float) or not isinstance(node.op, ast.Mult):
+            return node
+        return ast.Constant(x * y) if math.isfinite(x * y) else node
+
+
+def lazy_tests(body: Statements) -> Statements:
+    """``t = a; if t: t = b`` is ``t = a and b``; a loop that begins by leaving has the test at its head."""
+    out: Statements = []
+    for node in body:
+        if isinstance(node, ast.If):
+            node.body, node.orelse = lazy_tests(node.body), lazy_tests(node.orelse)
+            joined = _joined(out[-1], node) if out else None
+            if joined is not None:
+                out[-1] = joined
+                continue
+        elif isinstance(node, ast.For | ast.While):
+            node.body = lazy_tests(node.body)
+            node = _tested_at_head(node)
+        out.append(node)
+    return out
+
+
+def _joined(before: ast.stmt, node: ast.If) -> ast.Assign | None:
+    """``t = a and b``, or ``or``, for an `if` that computes anew what it tests."""
+    name = _tested(node.test)
+    if not name or node.orelse or len(node.body) != 1 or not (_assigns(before, name) and _assigns(node.body[0], name)):
+        return None
+    first, second = before.value, node.body[0].value  # type: ignore[attr-defined]
+    op = ast.And() if isinstance(node.test, ast.Name) else ast.Or()
+    values = [*first.values] if isinstance(first, ast.BoolOp) and type(first.op) is type(op) else [first]
+    test = ast.BoolOp(op, [*values, second])
+    return ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], test), before)
+
+
+def _tested_at_head(loop: ast.For | ast.While) -> ast.For | ast.While:
+    """``while True: if not c: break`` is ``while c``."""
+    first = loop.body[0]
+    endless = isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and loop.test.value is True
+    if not endless or not isinstance(first, ast.If) or first.orelse or len(first.body) != 1:
+        return loop
+    if not isinstance(first.body[0], ast.Break):
+        return loop
+    return ast.copy_location(ast.While(negated(first.test), loop.body[1:] or [ast.Pass()], []), loop)
+
+
+Asked = Callable[[str], bool]
+"""Whether a name's value is still read."""
+
+
+def direct_tests(body: Statements) -> Statements:
+    """``c = x > 0; if c:`` where nothing else reads that ``c`` tests ``x > 0`` directly."""
+    return _direct(body, _never, _never, _never)
+
+
+def _never(name: str) -> bool:
+    return False
+
+
+def _direct(block: Statements, end: Asked, leave: Asked, again: Asked) -> Statements:
+    """A block, given what is read at its end, after the loop around it, and at the head of that loop."""
+    out: Statements = []
+    for k, node in enumerate(block):
+
+        def after(name: str, rest: Statements = block[k + 1 :]) -> bool:
+            return _is_read(rest, name, end(name), leave(name), again(name))
+
+        if isinstance(node, ast.If):
+            node.body, node.orelse = (_direct(b, after, leave, again) for b in (node.body, node.orelse))
+            name, last = _tested(node.test), out[-1] if out else None
+            inside = ast.copy_location(ast.If(ast.Constant(True), node.body, node.orelse), node)
+            if name and _assigns(last, name) and not _is_read([inside], name, after(name), leave(name), again(name)):
+                out.pop()
+                node.test = Replaced(name, last.value).visit(node.test)  # type: ignore[union-attr]
+        elif isinstance(node, ast.For | ast.While):
+
+            def head(name: str, loop: ast.stmt = node, after: Asked = after) -> bool:
+                return _is_read([loop], name, after(name), False, False)
+
+            node.body = _direct(node.body, head, after, head)
+        out.append(node)
+    return out
+
+
+def _is_read(block: Sequence[ast.stmt], name: str, end: bool, leave: bool, again: bool) -> bool:
+    """Whether the value a name has before ``block`` may be read, given whether it is where the block leads to."""
+    live = end
+    for node in reversed(block):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=target)]) if target == name:
+                live = _mentions(node.value, name)
+            case ast.If():
+                sides = (_is_read(b, name, live, leave, again) for b in (node.body, node.orelse))
+                live = _mentions(node.test, name) or any([*sides])
+            case ast.For() | ast.While():
+                own = node.iter if isinstance(node, ast.For) else node.test
+                live = live or _mentions(own, name)
+                live = live or _is_read(node.body, name, False, False, False)
+            case ast.Break() | ast.Continue():
+                live = leave if isinstance(node, ast.Break) else again
+            case ast.Return() | ast.Raise():
+                live = _mentions(node, name)
+            case _:
+                live = live or _mentions(node, name)
+    return live
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(n.id == name for n in names_in(node))
+
+
+def _tested(test: ast.expr) -> str:
+    inner = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    return inner.id if isinstance(inner, ast.Name) else ""
+
+
+def _assigns(node: ast.stmt | None, name: str) -> bool:
+    return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name
