@@ -461,7 +461,7 @@ class StraightBuilder:
         if node is None:
             return
         name = node.op.name
-        if name == "cast" and node.inputs[0].type.dtype == BOOL:
+        if name == "cast" and node.inputs[0].type.dtype.kind == "b":
             self.learn_condition(node.inputs[0], holds)
         elif name == "logical_not":
             self.learn_condition(node.inputs[0], not holds)
