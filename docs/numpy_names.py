@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,15 @@ SPACES: tuple[tuple[str, Any], ...] = (
     ("numpy.random.Generator", np.random.Generator),
     ("numpy.polynomial.polynomial", np.polynomial.polynomial),
 )
+
+
+WRITTEN_DRAWS = {
+    "dirichlet": "none: what is drawn is a constant",
+    "multinomial": "none: the result is not a float",
+    "multivariate_normal": "yes",
+    "permuted": "yes",
+}
+"""Methods of generators written in Python: whether derivatives go through."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,7 @@ def derivative_of(record: Op | Composite) -> str:
 def drawing(record: Composite) -> Graph:
     """A graph that draws one number, by parameters that are numbers."""
     builder = Builder(record.name)
-    whole = record.name in ("rng_integers", "rng_binomial", "rng_choice", "rng_permutation")
+    whole = record.name in ("rng_integers", "rng_binomial", "rng_choice", "rng_permutation", "rng_hypergeometric")
     with building(builder):
         args = [builder.param("rng", PY_INT)]
         for name in own_parameters(record)[1:]:
@@ -144,6 +153,9 @@ def row(space: Any, name: str, value: Any) -> Row:
         return Row(name, value in {t.type for t in NAME_OF})
     if space is np.random.Generator and name in generators.METHODS:
         return row_of_lowering(name, value, generators.METHODS[name])
+    if space is np.random.Generator and name in WRITTEN_DRAWS:
+        found = row_of_lowering(name, value, WRITTEN[value])
+        return replace(found, derivative=WRITTEN_DRAWS[name])
     if callable(value):
         lower = views.FUNCTIONS.get(value)
         lower = lower or WRITTEN.get(value)

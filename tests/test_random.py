@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from harness import Versions, call_plainly, compare, interpreted, outcome
 
 import srcgraph as sg
 from srcgraph.ir import bitgen
@@ -41,6 +44,73 @@ def test_bit_for_bit(bits: Any) -> None:
 
 
 COMPILED = sg.api.compile(everything)
+
+
+def counted(rng, p):
+    return (
+        rng.multinomial(20, p), rng.multinomial(7, p, size=(2, 2)), rng.multinomial(10, [1.0, 0, 0]),
+        rng.multinomial([3, 5], p), rng.multinomial(9, [[0.2, 0.8], [0.5, 0.5]]), rng.negative_binomial(5, 0.3),
+        rng.negative_binomial(2.5, 0.5, 4), rng.hypergeometric(10, 20, 7), rng.hypergeometric(3, np.arange(5, 8), 2),
+    )  # fmt: skip
+
+
+def of_few_bits(rng, p):
+    return (
+        rng.integers(0, 100, 7, dtype=np.int8), rng.integers(50, dtype=np.uint8), rng.integers(0, 256, 70, np.uint8),
+        rng.integers(-5, 5, (2, 3), np.int16, endpoint=True), rng.integers(0, 2, 9, dtype=bool),
+        rng.integers(2**31 - 1, dtype=np.int32), rng.integers(0, 2**32, 3, dtype=np.uint32),
+        rng.integers(1, dtype=bool), rng.integers(7, 9, 3, dtype=np.uint64),
+        rng.integers(-128, 127, 5, dtype=np.int8, endpoint=True),
+        rng.integers(0, 300, 0, dtype=np.int8), rng.integers(0, 2, dtype=np.bool_),
+    )  # fmt: skip
+
+
+def vectors(rng, p):
+    c = np.array([[2.0, 0.3, 0.1], [0.3, 1.0, 0.2], [0.1, 0.2, 0.5]])
+    return (
+        rng.dirichlet(p), rng.dirichlet(p * 0.01, (2, 2)), rng.dirichlet((1.0, 2.0), 3), rng.dirichlet([0.0, 1.0]),
+        rng.multivariate_normal(p, c, 2), rng.multivariate_normal(p, c, (2, 1), method="cholesky"),
+        rng.multivariate_normal(p, c, method="eigh", check_valid="raise"),
+    )  # fmt: skip
+
+
+def orders(rng, p):
+    q = np.arange(12).reshape(3, 4)
+    return (
+        rng.permuted(p), rng.permuted(q), rng.permuted(q, axis=0), rng.permuted(q, axis=1), rng.permuted(q[:0], axis=1),
+        rng.choice(p, 2, replace=False, p=p), rng.choice(3, (1, 3), False, p), rng.choice(3, p=p, replace=False),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("program", [counted, of_few_bits, vectors, orders])
+def test_as_written_in_graphs(program: Callable) -> None:
+    """The graph draws as NumPy does; where the functions that draw are other ones, the generated text too."""
+    p = np.array([0.2, 0.5, 0.3])
+    want = outcome(program, (np.random.default_rng(5), p))
+    compare(interpreted(Versions(program), (np.random.default_rng(5), p)), want, "interpreted")
+    if program is of_few_bits:
+        run = partial(call_plainly, sg.api.compile(program))
+        compare(outcome(run, (np.random.default_rng(5), p)), want, "generated text")
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda rng: rng.integers(0, 300, dtype=np.int8), "high is out of bounds for int8"),
+        (lambda rng: rng.integers(-1, dtype=np.uint8), "high <= 0"),
+        (lambda rng: rng.multinomial(5, [0.9, 0.3, 0.2]), "sum(pvals[:-1]) > 1.0"),
+        (lambda rng: rng.multinomial(-1, [0.5, 0.5]), "n < 0"),
+        (lambda rng: rng.dirichlet([1.0, -1.0]), "alpha < 0"),
+        (lambda rng: rng.hypergeometric(3, 4, 8), "ngood + nbad < nsample"),
+        (lambda rng: rng.negative_binomial(0, 0.5), "n <= 0"),
+        (lambda rng: rng.multivariate_normal([0.0], np.eye(2)), "mean and cov must have same length"),
+        (lambda rng: rng.choice(3, 2, False, [0.0, 0.0, 1.0]), "Fewer non-zero entries in p than size"),
+    ],
+)
+def test_refused_as_numpy(draw: Callable, message: str) -> None:
+    for function in (draw, partial(call_plainly, sg.api.compile(draw))):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            function(np.random.default_rng(1))
 
 
 def moved(function: Callable, *args: Any) -> Any:

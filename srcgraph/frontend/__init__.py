@@ -43,7 +43,7 @@ operator_functions  functions of the module operator
 numbers      functions of math and methods of numbers that are written in Python: in arithmetic
 resolve      what users write, by the Python object it is: the ops and rules behind it
 arrays       NumPy functions about memory: views and copies
-generators   methods of random generators;  grids: np.r_, np.c_, np.mgrid, np.ogrid
+generators   methods of random generators;  drawing: those written in Python;  grids: np.r_, np.c_, np.mgrid, np.ogrid
 written      NumPy functions written in Python
 fancy        indexing with arrays of integers or booleans
 choices      one of a few functions or constants, known only at run time: a tag and its options

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from srcgraph.frontend import arrays, lists, numpy_calls
+from srcgraph.frontend import arrays, calls, drawing, lists, numpy_calls
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Rng, Scalar, Tup
 from srcgraph.frontend.memory import read, ref_type, refuse, write
 from srcgraph.frontend.resolve import record_of
+from srcgraph.frontend.written import WRITTEN
 from srcgraph.ir import bitgen
 from srcgraph.ir.ops.generators import rng_shuffle
 from srcgraph.ir.ops.reductions import normalized
@@ -29,6 +30,13 @@ def call(
     if name in METHODS:
         return arrays.call(low, METHODS[name], [rng, *args], kwargs)
     function = getattr(np.random.Generator, name)
+    if name == "choice":
+        given = dict(zip(("a", "size", "replace", "p", "axis", "shuffle"), args, strict=False)) | kwargs
+        if given.get("replace") == Const(False) and given.get("p", NONE) != NONE:
+            del given["replace"]
+            return _written(low, drawing.choice_of_chances, [rng], given)
+    if function in WRITTEN:
+        return _written(low, WRITTEN[function], [rng, *args], kwargs)
     record = record_of(function)
     if record is None:
         raise refuse(f"Generator.{name} is not supported", low.loc, "draw before the call, and pass what was drawn")
@@ -37,6 +45,12 @@ def call(
         sizes = map(low.builder.dim_value, ref_type(low, out).shape)
         kwargs["size"] = Tup(tuple(map(Scalar, sizes)))
     return numpy_calls.call(low, function, record, [Scalar(rng.value), *args], kwargs, hint)
+
+
+def _written(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:
+    """A method written in Python, called."""
+    code = low.session.code_of(function)
+    return calls.call_function(low, code, calls.bound(low, code, function, args, kwargs))
 
 
 def instead_of(function: Any) -> str:

@@ -15,7 +15,9 @@ WRITTEN: dict[Any, Callable] = {}
 """By NumPy's function: the one written here."""
 
 
-def _as(*functions: Any) -> Callable[[Callable], Callable]:
+def stands_for(*functions: Any) -> Callable[[Callable], Callable]:
+    """Enter a function as what these of NumPy mean."""
+
     def enter(function: Callable) -> Callable:
         WRITTEN.update(dict.fromkeys(functions, function))
         return function
@@ -34,7 +36,7 @@ def _check_kinds(to, value):
         raise TypeError("Cannot cast array data to real numbers")
 
 
-@_as(np.copyto)
+@stands_for(np.copyto)
 def copyto(dst, src, *, where=True):
     _check_kinds(dst, src)
     if where is True:
@@ -43,7 +45,7 @@ def copyto(dst, src, *, where=True):
         dst[...] = np.where(where, src, dst)
 
 
-@_as(np.put)
+@stands_for(np.put)
 def put(a, ind, v):
     at = np.atleast_1d(np.asarray(ind)).ravel()
     new = np.atleast_1d(np.asarray(v)).ravel()
@@ -57,7 +59,7 @@ def put(a, ind, v):
             a[np.unravel_index(i, a.shape)] = new[k % len(new)]
 
 
-@_as(np.place)
+@stands_for(np.place)
 def place(arr, mask, vals):
     where = np.nonzero(mask)
     new = np.atleast_1d(np.asarray(vals)).ravel()
@@ -67,14 +69,14 @@ def place(arr, mask, vals):
         arr[where] = np.resize(new, len(where[0]))
 
 
-@_as(np.putmask)
+@stands_for(np.putmask)
 def putmask(a, mask, values):
     new = np.atleast_1d(np.asarray(values)).ravel()
     if len(new) > 0:
         a[...] = np.where(mask, np.resize(new, a.shape).astype(a.dtype), a)
 
 
-@_as(np.fill_diagonal)
+@stands_for(np.fill_diagonal)
 def fill_diagonal(a, val):
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
@@ -86,7 +88,7 @@ def fill_diagonal(a, val):
 # -- choosing -----------------------------------------------------------------------------------------
 
 
-@_as(np.choose)
+@stands_for(np.choose)
 def choose(a, choices, *, mode="raise"):
     n = len(choices)
     if mode == "clip":
@@ -98,7 +100,7 @@ def choose(a, choices, *, mode="raise"):
     return np.select([np.equal(a, k) for k in range(len(choices))], choices)
 
 
-@_as(np.fromfunction)
+@stands_for(np.fromfunction)
 def fromfunction(function, shape, *, dtype=float):
     if len(shape) == 1:
         return function(np.arange(shape[0], dtype=dtype))
@@ -111,17 +113,17 @@ def fromfunction(function, shape, *, dtype=float):
 # -- indices ------------------------------------------------------------------------------------------
 
 
-@_as(np.triu_indices_from)
+@stands_for(np.triu_indices_from)
 def triu_indices_from(arr, k=0):
     return np.triu_indices(arr.shape[0], k, arr.shape[1])
 
 
-@_as(np.tril_indices_from)
+@stands_for(np.tril_indices_from)
 def tril_indices_from(arr, k=0):
     return np.tril_indices(arr.shape[0], k, arr.shape[1])
 
 
-@_as(np.diag_indices_from)
+@stands_for(np.diag_indices_from)
 def diag_indices_from(arr):
     if arr.ndim != 2 or arr.shape[0] != arr.shape[1]:
         raise ValueError("All dimensions of input must be of equal length")
@@ -131,13 +133,13 @@ def diag_indices_from(arr):
 # -- frequencies --------------------------------------------------------------------------------------
 
 
-@_as(np.fft.fftfreq, scipy.fft.fftfreq)
+@stands_for(np.fft.fftfreq, scipy.fft.fftfreq)
 def fftfreq(n, d=1.0):
     k = np.arange(len(np.empty(n)))  # a negative n raises, as in NumPy
     return np.where(k < (n + 1) // 2, k, k - n) * (1.0 / (n * d))
 
 
-@_as(np.fft.rfftfreq, scipy.fft.rfftfreq)
+@stands_for(np.fft.rfftfreq, scipy.fft.rfftfreq)
 def rfftfreq(n, d=1.0):
     return np.arange(len(np.empty(n // 2 + 1))) * (1.0 / (n * d))
 
@@ -154,7 +156,7 @@ def _without_leading_zeros(p):
     return p[first:].copy()
 
 
-@_as(np.polymul)
+@stands_for(np.polymul)
 def polymul(a1, a2):
     p, q = _without_leading_zeros(np.asarray(a1)), _without_leading_zeros(np.asarray(a2))
     out = np.zeros(len(p) + len(q) - 1, np.result_type(p, q))
@@ -163,7 +165,7 @@ def polymul(a1, a2):
     return out
 
 
-@_as(np.polyfit)
+@stands_for(np.polyfit)
 def polyfit(x, y, deg, rcond=None, w=None):
     """Least squares with columns of length 1; see numpy.polyfit."""
     t = np.asarray(x) + 0.0
@@ -188,7 +190,7 @@ def polyfit(x, y, deg, rcond=None, w=None):
 # -- what leaves NaN out ------------------------------------------------------------------------------
 
 
-@_as(np.nanmedian)
+@stands_for(np.nanmedian)
 def nanmedian(a, axis=None):
     x = np.asarray(a)
     if axis is None or x.ndim == 1:
@@ -206,7 +208,7 @@ def _median_of_numbers(x):
     return np.median(kept) if len(kept) > 0 else np.median(np.ones(1, x.dtype)) * np.nan
 
 
-@_as(np.nanquantile)
+@stands_for(np.nanquantile)
 def nanquantile(a, q, axis=None):
     x = np.asarray(a)
     if axis is None or x.ndim == 1:
@@ -224,7 +226,7 @@ def _quantile_of_numbers(x, q):
     return np.quantile(kept, q) if len(kept) > 0 else np.quantile(np.ones(1, x.dtype), q) * np.nan
 
 
-@_as(np.nanpercentile)
+@stands_for(np.nanpercentile)
 def nanpercentile(a, q, axis=None):
     return nanquantile(a, q / 100, axis)
 
@@ -232,58 +234,58 @@ def nanpercentile(a, q, axis=None):
 # -- other names of the same --------------------------------------------------------------------------
 
 
-@_as(np.linalg.outer)
+@stands_for(np.linalg.outer)
 def linalg_outer(x1, x2):
     return np.outer(x1, x2)
 
 
-@_as(np.linalg.matmul)
+@stands_for(np.linalg.matmul)
 def linalg_matmul(x1, x2):
     return np.matmul(x1, x2)
 
 
-@_as(np.linalg.trace)
+@stands_for(np.linalg.trace)
 def linalg_trace(x, *, offset=0):
     return np.trace(x, offset, -2, -1)
 
 
-@_as(np.linalg.diagonal)
+@stands_for(np.linalg.diagonal)
 def linalg_diagonal(x, *, offset=0):
     return np.diagonal(x, offset, -2, -1)
 
 
-@_as(np.linalg.matrix_transpose)
+@stands_for(np.linalg.matrix_transpose)
 def linalg_matrix_transpose(x):
     return np.matrix_transpose(x)
 
 
-@_as(np.linalg.tensordot)
+@stands_for(np.linalg.tensordot)
 def linalg_tensordot(x1, x2, *, axes=2):
     return np.tensordot(x1, x2, axes)
 
 
-@_as(np.linalg.cross)
+@stands_for(np.linalg.cross)
 def linalg_cross(x1, x2, *, axis=-1):
     return np.cross(x1, x2, axis=axis)
 
 
-@_as(np.linalg.vector_norm)
+@stands_for(np.linalg.vector_norm)
 def linalg_vector_norm(x, *, axis=None, keepdims=False, ord: Any = 2):
     if axis is None and x.ndim > 1:
         return np.linalg.norm(x.ravel(), ord)
     return np.linalg.norm(x, ord, axis, keepdims)
 
 
-@_as(np.linalg.matrix_norm)
+@stands_for(np.linalg.matrix_norm)
 def linalg_matrix_norm(x, *, keepdims=False, ord: Any = "fro"):
     return np.linalg.norm(x, ord, (-2, -1), keepdims)
 
 
-@_as(np.cumulative_sum)
+@stands_for(np.cumulative_sum)
 def cumulative_sum(x, *, axis=None):
     return np.cumsum(x, axis)
 
 
-@_as(np.cumulative_prod)
+@stands_for(np.cumulative_prod)
 def cumulative_prod(x, *, axis=None):
     return np.cumprod(x, axis)

@@ -23,6 +23,8 @@ from numpy.random import _generator  # type: ignore[attr-defined]
 _C = {
     "f64": ctypes.c_double,
     "f32": ctypes.c_float,
+    "u32": ctypes.c_uint32,
+    "void": None,
     "i64": ctypes.c_int64,
     "u64": ctypes.c_uint64,
     "b1": ctypes.c_bool,

@@ -16,12 +16,14 @@ from numba import njit, types
 from numba.extending import overload
 
 from srcgraph.ir.bitgen import ROOM, pointer
-from srcgraph.ir.ops.random import DISTRIBUTIONS
+from srcgraph.ir.ops.random import DISTRIBUTIONS, SMALL, filling
 from srcgraph.ir.types import DTYPE_OF
 
 _TYPES = {
     "f64": types.float64,
     "f32": types.float32,
+    "u32": types.uint32,
+    "void": types.void,
     "i64": types.int64,
     "u64": types.uint64,
     "b1": types.boolean,
@@ -125,7 +127,10 @@ _prepared_binomial = external("random_binomial", "i64", "f64", "i64", "ptr")
 
 @njit(error_model="numpy")
 def _binomial(rng, n, p):
-    return _prepared_binomial(rng, p, np.int64(n), np.zeros(ROOM).ctypes.data)
+    room = np.zeros(ROOM)
+    out = _prepared_binomial(rng, p, np.int64(n), room.ctypes.data)
+    room[0] = 0.0  # so long it must be there
+    return out
 
 
 def _enter(name: str, draw: Any, count: int, dtype: Any) -> None:
@@ -157,6 +162,30 @@ def draw_integer_array(rng, low, last, shape):
     for k in range(flat.size):
         flat[k] = draw_integer(rng, at(low, k), at(last, k))
     return out
+
+
+def _fewer_bits(dtype: np.dtype) -> tuple[Callable, Callable]:
+    """An integer of fewer than 64 bits, and an array of them, which NumPy fills by a function of its own."""
+    fill = external(filling(dtype), "void", "u32", "u32", "i64", "b1", "ptr")
+    mask = 2 ** (8 * dtype.itemsize) - 1
+
+    def many(rng, low, last, shape):
+        out = np.empty(shape, dtype)
+        if out.size > 0:
+            fill(rng, np.uint32(low & mask), np.uint32((last - low) & mask), out.size, False, out.ctypes.data)
+        return out
+
+    inner = njit(error_model="numpy")(many)
+
+    def one(rng, low, last):
+        return inner(rng, low, last, 1)[0]
+
+    return one, many
+
+
+for _t in SMALL:
+    _one, _many = (njit(error_model="numpy")(f) for f in _fewer_bits(_t))
+    globals()[f"draw_{_t}"], globals()[f"draw_{_t}_array"] = _one, _many
 
 
 @njit(error_model="numpy")

@@ -196,3 +196,18 @@ def wrong_chances(rng, x):
 
 def more_than_there_are(rng, x):
     return rng.choice(x, len(x) + 1, replace=False)
+
+
+def allocation(rng, a, n):
+    """People choose among shops."""
+    total = 0.0
+    for _ in range(n):
+        counts = rng.multinomial(6, [0.2, 0.3, 0.5])
+        total += a * counts[0]
+    return total
+
+
+def correlated(rng, x):
+    """Returns that move together: the derivative with respect to their means."""
+    returns = rng.multivariate_normal(x, 0.1 * np.eye(len(x)) + 0.05, method="cholesky")
+    return np.sum(returns * x), rng.permuted(returns)

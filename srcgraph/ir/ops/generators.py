@@ -88,10 +88,13 @@ def within(low: str, high: str, message: str) -> Callable[[Value, str], None]:
     return lambda x, name: require(_both(OPS[low](x, 0.0), OPS[high](x, 1.0)), message.format(name))
 
 
+MOST_EVENTS = float(np.iinfo(np.int64).max - np.sqrt(np.iinfo(np.int64).max) * 10)
+"""The rate at which counts of events might not fit in 64 bits."""
+
+
 def poisson_rate(x: Value, name: str) -> None:
     require(OPS["greater_equal"](x, 0.0), f"{name} < 0 or {name} is NaN")
-    most = np.iinfo(np.int64).max - np.sqrt(np.iinfo(np.int64).max) * 10
-    require(OPS["less_equal"](x, float(most)), f"{name} value too large")
+    require(OPS["less_equal"](x, MOST_EVENTS), f"{name} value too large")
 
 
 def above_one(x: Value, name: str) -> None:
@@ -317,6 +320,31 @@ def rng_zipf(rng: Any, a: Any, size: Any = None) -> Value:
     return by_numpy("zipf", rng, size, (a, "a", above_one))
 
 
+@composite("rng_negative_binomial", python=Generator.negative_binomial)
+def rng_negative_binomial(rng: Any, n: Any, p: Any, size: Any = None) -> Value:
+    """Numbers of failures until ``n`` successes."""
+    dims, (wins, chance_of_one) = spread(size, n, p)
+    require(OPS["logical_not"](isnan(wins)), "n must not be NaN")
+    positive(wins, "n")
+    chance(chance_of_one, "p")
+    rate = (1.0 - chance_of_one) / chance_of_one * (wins + 10.0 * sqrt(wins))
+    message = "n too large or p too small, see Generator.negative_binomial Notes"
+    require(OPS["less_equal"](rate, MOST_EVENTS), message)
+    return finished(drawn(OPS["draw_negative_binomial"], rng, dims, wins, chance_of_one))
+
+
+@composite("rng_hypergeometric", python=Generator.hypergeometric)
+def rng_hypergeometric(rng: Any, ngood: Any, nbad: Any, nsample: Any, size: Any = None) -> Value:
+    """Numbers of good ones among ``nsample`` taken of ``ngood`` and ``nbad``."""
+    dims, (good, bad, taken) = spread(size, ngood, nbad, nsample, dtype=INT)
+    few = _both(every(OPS["less"](good, 10**9)), every(OPS["less"](bad, 10**9)))
+    require(few, "both ngood and nbad must be less than 1000000000")
+    require(OPS["greater_equal"](good + bad, taken), "ngood + nbad < nsample")
+    for value, name in ((good, "ngood"), (bad, "nbad"), (taken, "nsample")):
+        require(OPS["greater_equal"](value, 0), f"{name} < 0")
+    return finished(drawn(OPS["draw_hypergeometric"], rng, dims, good, bad, taken))
+
+
 @composite("rng_triangular", python=Generator.triangular)
 def rng_triangular(rng: Any, left: Any, mode: Any, right: Any, size: Any = None) -> Value:
     """Numbers of the triangular distribution."""
@@ -351,20 +379,47 @@ def rng_integers(
 ) -> Value:
     """Integers from ``low`` up to ``high``."""
     b = current_builder()
-    if dtype not in (int, np.int64, np.dtype(np.int64)):
-        raise InferenceError("integers: only the dtype int64 is supported")
+    wanted = known_dtype(dtype, INT)
+    if wanted.kind not in "iub":
+        raise InferenceError(f"integers: the dtype must be one of integers, not {wanted}")
     if high is None:
         low, high = 0, low
     dims, (first, last) = spread(size, low, high, dtype=INT)
+    if wanted.itemsize < 8:
+        out = _small_integers(rng, dims, first, last if endpoint else last - 1, wanted, endpoint)
+        return b.cast(out, wanted, True) if dims is None and dtype is bool else out
     fine = OPS["less_equal" if endpoint else "less"](first, last)
+    not_drawn = b.const(False)
     if size is not None:  # where nothing is drawn, nothing is asked
-        nothing = OPS["equal"](b.dim_value(product(d.type.value for d in dims or ())), 0)
-        fine = OPS["logical_or"](nothing, fine)
+        not_drawn = OPS["equal"](b.dim_value(product(d.type.value for d in dims or ())), 0)
+        fine = OPS["logical_or"](not_drawn, fine)
     known_zero = not first.type.ndim and first.type.value == 0
     message = f"{'high' if known_zero else 'low'} {'>' if endpoint != known_zero else '<=' if known_zero else '>='} "
     require(fine, message + ("0" if known_zero else "high"))
+    if wanted == np.uint64:
+        require(OPS["logical_or"](OPS["greater_equal"](first, 0), not_drawn), "low is out of bounds for uint64")
     out = drawn(random.draw_integer, rng, dims, first, last if endpoint else last - 1)
-    return b.cast(out, INT, True) if dims is None and dtype is int else out
+    return b.cast(out, INT, True) if dims is None and dtype is int else b.cast(out, wanted, False)
+
+
+def _small_integers(
+    rng: Any, dims: tuple[Value, ...] | None, first: Value, last: Value, dtype: np.dtype, endpoint: bool
+) -> Value:
+    """Integers of fewer than 64 bits: NumPy makes several of one draw."""
+    b = current_builder()
+    if first.type.ndim or last.type.ndim:
+        raise InferenceError(f"integers: bounds that are arrays need dtype=np.int64, not {dtype}")
+    least, most = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    nothing = OPS["equal"](b.dim_value(product(d.type.value for d in dims or ())), 0) if dims else b.const(False)
+    zero = first.type.value == 0
+    sign = ("<" if endpoint else "<=") if zero else (">" if endpoint else ">=")
+    for fine, message in (
+        (OPS["greater_equal"](first, least), f"low is out of bounds for {dtype}"),
+        (OPS["less_equal"](last, most), f"high is out of bounds for {dtype}"),
+        (OPS["less_equal"](first, last), f"high {sign} 0" if zero else f"low {sign} high"),
+    ):
+        require(OPS["logical_or"](nothing, fine), message)
+    return drawn(OPS[f"draw_{dtype}"], rng, dims, first, last)
 
 
 @composite("rng_choice", python=Generator.choice, static="replace axis shuffle")
@@ -414,12 +469,14 @@ def _chances(p: Value, count: Value) -> Value:
     b = current_builder()
     if p.type.ndim != 1:
         raise InferenceError("choice: p must have one axis")
+    single = p.type.dtype == F4
+    room = np.sqrt(np.finfo(F4 if single else np.float64).eps)
     p = b.cast(p, FLOAT)
     require(OPS["equal"](dims_of(p)[0], count), "a and p must have same size")
     total = OPS["sum"](p, axes=(0,))
     require(OPS["logical_not"](isnan(total)), "Probabilities contain NaN")
     require(OPS["greater_equal"](p, 0.0), "Probabilities are not non-negative")
-    near = OPS["less_equal"](OPS["absolute"](total - 1.0), float(np.sqrt(np.finfo(float).eps)))
+    near = OPS["less_equal"](OPS["absolute"](total - 1.0), float(room))
     require(near, "Probabilities do not sum to 1")
     return p
 

@@ -19,7 +19,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, ZERO, NoDerivative, Op, define
 from srcgraph.ir.ops._rules import from_partials
 from srcgraph.ir.ops.shape import sizes
-from srcgraph.ir.types import DTYPE_OF, INT, WEAK_DTYPE, ArrayType, ScalarType, Type
+from srcgraph.ir.types import BOOL, DTYPE_OF, INT, WEAK_DTYPE, ArrayType, ScalarType, Type
 
 _WEAK = {"f": WEAK_DTYPE["float"], "i": WEAK_DTYPE["int"]}
 
@@ -51,7 +51,7 @@ class Distribution:
         if not array:
             return draw(rng, *params)
         out = np.empty(shape, DTYPE_OF[self.result])
-        lines = [np.broadcast_to(p, shape).ravel() for p in params]
+        lines = [np.broadcast_to(p, shape).ravel().tolist() for p in params]
         out.reshape(-1)[:] = [draw(rng, *(x[k] for x in lines)) for k in range(out.size)]
         return out
 
@@ -99,6 +99,8 @@ DISTRIBUTIONS = (
     Distribution("draw_geometric", "random_geometric", F, "i64"),
     Distribution("draw_logseries", "random_logseries", F, "i64"),
     Distribution("draw_zipf", "random_zipf", F, "i64"),
+    Distribution("draw_negative_binomial", "random_negative_binomial", FF, "i64"),
+    Distribution("draw_hypergeometric", "random_hypergeometric", ("i64",) * 3, "i64"),
 )
 _SHAPE = "what is drawn is not differentiated by this parameter, only by loc and scale"
 
@@ -201,6 +203,40 @@ draw_integer = define(
     emit={"cpu": "draw_integer", "cpu_array": "draw_integer_array"},
     helpers="random",
 )
+
+
+SMALL = tuple(DTYPE_OF[name] for name in ("b1", "i8", "i16", "i32", "u8", "u16", "u32"))
+
+
+def filling(dtype: np.dtype) -> str:
+    """NumPy's C function that fills an array with integers of fewer than 64 bits."""
+    return f"random_bounded_{'bool' if dtype == BOOL else f'uint{8 * dtype.itemsize}'}_fill"
+
+
+def _small_op(dtype: np.dtype) -> Op:
+    def meaning(rng: int, low: int, last: int, *shape: int, array: bool) -> Any:
+        fill = bitgen.function(filling(dtype), "void", ("u32", "u32", "i64", "b1", "ptr"))
+        out = np.empty(shape if array else 1, dtype)
+        if out.size:
+            wrap = 2 ** (8 * dtype.itemsize)
+            fill(rng, int(low) % wrap, (int(last) - int(low)) % wrap, out.size, False, out.ctypes.data)
+        return out if array else out[0]
+
+    return define(
+        name=f"draw_{dtype}",
+        doc=f"Draw an integer from ``low`` to ``last`` as {dtype}, or an array of them.",
+        infer=lambda rng, low, last, *dims, array: ArrayType(dtype, sizes(dims)) if array else ScalarType(dtype),
+        numpy=meaning,
+        kind="draw",
+        fresh=True,
+        heavy=True,
+        emit={"cpu": f"draw_{dtype}", "cpu_array": f"draw_{dtype}_array"},
+        helpers="random",
+    )
+
+
+for _t in SMALL:
+    _small_op(_t)
 draw_order = define(
     name="draw_order",
     doc="The integers below ``n`` in random order; in order where ``draws`` is false.",
