@@ -13,7 +13,7 @@ import numpy as np
 REFUSED: dict[str, str] = {
     "method of a generator": """
 def f(rng, x):
-    return rng.multivariate_normal(x, np.eye(5))
+    return rng.multivariate_hypergeometric([3, 4], 2)
 """,
     "list shuffled": """
 def f(rng):
@@ -361,13 +361,13 @@ def f(x):
 def f(rng, a):
     return a + rng
 """,
-    "chances without replacement": """
+    "arrays of bounds of small integers": """
 def f(rng, x):
-    return rng.choice(5, 2, replace=False, p=x / np.sum(x))
+    return rng.integers(np.arange(3), 9, dtype=np.int8)
 """,
     "random integers of another dtype": """
 def f(rng):
-    return rng.integers(0, 10, size=3, dtype=np.uint8)
+    return rng.integers(0, 10, size=3, dtype=np.float64)
 """,
     "comb of floats": """
 def f(a):
