@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuzz.arrays import Arrays
-from fuzz.kinds import CALL, DICT, FLOAT, LIST, PAIR, RECORD, Kind
+from fuzz.kinds import BOOL, CALL, DICT, FLOAT, INT, LIST, PAIR, RECORD, Kind
 from fuzz.numbers import bare
 
 
@@ -19,10 +19,14 @@ class Structures(Arrays):
     def new(self, stem: str = "") -> str:
         raise NotImplementedError
 
+    def block(self, indent: int, count: int, loop: bool) -> None:
+        raise NotImplementedError
+
     def structure(self, indent: int, loop: bool) -> bool:
         makers = (
             self.list_, self.list_change, self.list_change, self.list_loop, self.dict_, self.record, self.record,
-            self.inner_function, self.index_array, self.index_array, self.comprehension,
+            self.inner_function, self.index_array, self.index_array, self.comprehension, self.attempt,
+            self.guard_element,
         )  # fmt: skip
         return self.random.choice(makers)(indent, loop)
 
@@ -31,6 +35,32 @@ class Structures(Arrays):
         name = self.new(stem)
         self.put(indent, f"{name} = {value}")
         self.scope.names[name] = kind
+        return True
+
+    # -- what may raise ---------------------------------------------------------------------------
+
+    def attempt(self, indent: int, loop: bool) -> bool:
+        """Statements whose exception is caught."""
+        if indent > 3:
+            return False
+        self.put(indent, "try:")
+        self.block(indent + 1, self.random.randint(1, 2), loop)
+        caught = self.one(("IndexError", "ZeroDivisionError", "(IndexError, ValueError)", "Exception"))
+        self.put(indent, f"except {caught}:")
+        self.block(indent + 1, 1, loop)
+        return True
+
+    def guard_element(self, indent: int, loop: bool) -> bool:
+        """A test that an index is inside, kept in a name, and the element, read where it holds or everywhere."""
+        v, i, t = self.vector(), self.name(lambda k: k == INT), self.name(lambda k: k == FLOAT)
+        if v is None or i is None or t is None or t in self.scope.frozen:
+            return False
+        self.made(indent, "ok", BOOL, f"0 <= {i} < len({v}) {self.one(('and', 'or'))} {self.bool_(0)}")
+        ok = list(self.scope.names)[-1]
+        if self.chance(0.7):
+            self.put(indent, f"if {ok}:")
+            indent += 1
+        self.put(indent, f"{t} += 0.5 * {v}[{i}]")
         return True
 
     # -- lists ------------------------------------------------------------------------------------
