@@ -77,6 +77,8 @@ def _can_join(first: Kernel, second: Kernel, s: Scheduler) -> bool:
             return False
     for part in second.parts:
         if isinstance(part, LoopStore) and part.base is not None:
+            if part.base in overwritten:
+                return False  # both change one array: one of them changes a copy
             if part.base in made_by_first and made_by_first[part.base] != part.at:
                 return False
             if any(v is part.base and i != part.at for v, i in _accesses(first)):
