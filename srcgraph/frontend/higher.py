@@ -1,8 +1,10 @@
-"""Functions of functions: `functools.partial` and `functools.reduce`."""
+"""Functions of functions: `functools.partial`, `functools.reduce` and `itertools.accumulate`."""
 
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import calls, expressions, library, lists
-from srcgraph.frontend.entities import Array, Const, Entity, Partial, Scalar, Tup
+from srcgraph.frontend.entities import NONE, Array, Const, Entity, Partial, Scalar, Tup
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.pythonic import BUILTINS, builtin
 
@@ -56,3 +58,19 @@ def reduce(low: Lowering, function: Entity, items: Entity, *start: Entity) -> En
     for item in rest[1:]:
         out = calls.apply(low, function, [out, item], {})
     return out
+
+
+def accumulate(low: Lowering, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str) -> Entity:
+    """The list of what `itertools.accumulate` gives one after the other."""
+    given = dict(zip(("iterable", "func"), args, strict=False)) | kwargs
+    if len(args) > 2 or "iterable" not in given or not given.keys() <= {"iterable", "func", "initial"}:
+        message = "accumulate() takes something to go over, a function and initial"
+        raise refuse(message, low.loc, kind=InferenceError)
+    function = given.get("func", NONE)
+    function = Const(operator.add) if function == NONE else function
+    start = given.get("initial", NONE)
+    rest = [] if start == NONE else [start]
+    return lists.own(low, library.accumulate_from if rest else library.accumulate, function, given["iterable"], *rest)
+
+
+BUILTINS[itertools.accumulate] = accumulate

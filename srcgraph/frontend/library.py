@@ -348,6 +348,20 @@ def reduce_from(function, items, start):
     return out
 
 
+def accumulate(function, items):
+    out = []
+    for k in range(len(items)):
+        out.append(items[k] if k == 0 else function(out[k - 1], items[k]))
+    return out
+
+
+def accumulate_from(function, items, start):
+    out = [start]
+    for item in items:
+        out.append(function(out[len(out) - 1], item))
+    return out
+
+
 def reduceat(combine, x, indices):
     n = len(indices)
     for k in range(n):

@@ -2,6 +2,7 @@
 # ruff: noqa: E731  (these programs do what people do)
 
 import functools
+import itertools
 import math
 import operator
 
@@ -157,3 +158,12 @@ def reduced(x, a):
 
 def horner(a, x):
     return functools.reduce(lambda total, c: total * a + c, x)
+
+
+def running(x, items, a):
+    """What adds up, the best so far, and a debt that is paid off."""
+    total = 0.0
+    for debt in itertools.accumulate(items, lambda rest, paid: rest * 1.05 - paid, initial=a):
+        total += debt
+    powers = itertools.accumulate([1.0, a, a * a], operator.mul, initial=2.0)
+    return list(itertools.accumulate(x * a)), list(itertools.accumulate(items, max)), [v for v in powers], total
