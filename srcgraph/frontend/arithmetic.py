@@ -212,16 +212,27 @@ def length_of_range(start, stop, step):
     return (start - stop - step - 1) // -step if start > stop else 0
 
 
-def first_and_length(start, stop, step, n):
+def ends_of_slice(start, stop, step, n):
+    """Where a slice of ``n`` items begins and ends, as ``slice.indices`` has it."""
     if step == 0:
         raise ValueError("slice step cannot be zero")
     if step > 0:
         first = 0 if start is None else max(start + n, 0) if start < 0 else min(start, n)
         last = n if stop is None else max(stop + n, 0) if stop < 0 else min(stop, n)
-        return first, (last - first + step - 1) // step if first < last else 0
+        return first, last
     first = n - 1 if start is None else max(start + n, -1) if start < 0 else min(start, n - 1)
     last = -1 if stop is None else max(stop + n, -1) if stop < 0 else min(stop, n - 1)
-    return first, (first - last - step - 1) // -step if first > last else 0
+    return first, last
+
+
+def first_and_length(start, stop, step, n):
+    first, last = ends_of_slice(start, stop, step, n)
+    return first, length_of_range(first, last, step)
+
+
+def slice_of_range(start, stop, step, first, last, by):
+    first, last = ends_of_slice(first, last, by, length_of_range(start, stop, step))
+    return start + step * first, start + step * last, step * by
 
 
 def item_of_range(i, start, stop, step):

@@ -9,7 +9,7 @@ import gast
 
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import arithmetic, choices, dicts, expressions, fancy, flat, grids, lists, objects
-from srcgraph.frontend.entities import Array, Const, Entity, Instance, Iteration, Listing, Scalar, SliceOf, Tup
+from srcgraph.frontend.entities import NONE, Array, Const, Entity, Instance, Iteration, Listing, Scalar, SliceOf, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.kinds import joined
 from srcgraph.frontend.memory import as_index, checked_index, known_int, read, ref_type, refuse, select, slice_operands
@@ -63,7 +63,9 @@ def item(low: Lowering, base: Entity, index: Entity, hint: str = "") -> Entity:
 def range_item(low: Lowering, base: Iteration, index: Entity) -> Entity:
     """``range(start, stop, step)[index]``."""
     if isinstance(index, SliceOf):
-        raise refuse("a slice of a range is not supported", low.loc, "write the range with other bounds")
+        step = Const(1) if index.step == NONE else index.step
+        found = lists.own(low, arithmetic.slice_of_range, *base.parts, index.start, index.stop, step)
+        return Iteration("range", tuple(expressions.items_of(low, found)))
     return lists.own(low, arithmetic.item_of_range, Scalar(as_index(low, low.value(index))), *base.parts)
 
 

@@ -212,6 +212,13 @@ def nothing():
     return None
 
 
+def rest_of(xs, before, after):
+    """The items that a starred name takes."""
+    if len(xs) < before + after:
+        raise ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(xs)})")
+    return [xs[k] for k in range(before, len(xs) - after)]
+
+
 def item_of(base, index):
     return base[index]
 

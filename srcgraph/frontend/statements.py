@@ -17,6 +17,7 @@ from srcgraph.frontend import (
     expressions,
     flat,
     indexing,
+    library,
     lists,
     loops,
     numbers,
@@ -169,13 +170,10 @@ def fill(low: Lowering, base: Array, entity: Entity) -> None:
 
 def unpack(low: Lowering, targets: Sequence[Any], entity: Entity) -> None:
     star = next((k for k, t in enumerate(targets) if isinstance(t, gast.Starred)), None)
-    items = expressions.items_of(low, entity, None if star is not None else len(targets))
-    if star is not None:
-        tail = len(targets) - star - 1
-        if len(items) < len(targets) - 1:
-            raise refuse(f"not enough values to unpack: {len(items)}", low.loc, kind=InferenceError)
-        middle = contents.new_list(low, Tup(tuple(items[star : len(items) - tail]), list))
-        items = [*items[:star], middle, *items[len(items) - tail :]]
+    if star is None:
+        items = expressions.items_of(low, entity, len(targets))
+    else:
+        items = _starred(low, entity, star, len(targets) - 1 - star)
     if len(items) != len(targets):
         problem = "not enough" if len(items) < len(targets) else "too many"
         why = f"{problem} values to unpack: {len(items)} for {len(targets)} names"
@@ -185,6 +183,20 @@ def unpack(low: Lowering, targets: Sequence[Any], entity: Entity) -> None:
         raise refuse(why, low.loc, kind=ShapeError)
     for target, item in zip(targets, items, strict=True):
         assign(low, target, item)
+
+
+def _starred(low: Lowering, entity: Entity, before: int, after: int) -> list[Entity]:
+    """What is unpacked into ``before`` names, a starred one that takes the rest, and ``after`` more."""
+    if lists.known_items(low, entity) is None and isinstance(entity, Array | Listing):
+        rest = lists.own(low, library.rest_of, entity, Const(before), Const(after))
+        ends = (*range(before), *range(-after, 0))
+        items = [lists.own(low, library.item_of, entity, Const(k)) for k in ends]
+        return [*items[:before], rest, *items[before:]]
+    items = expressions.items_of(low, entity)
+    if len(items) < before + after:
+        raise refuse(f"not enough values to unpack: {len(items)}", low.loc, kind=InferenceError)
+    rest = contents.new_list(low, Tup(tuple(items[before : len(items) - after]), list))
+    return [*items[:before], rest, *items[len(items) - after :]]
 
 
 def store(low: Lowering, target: Any, entity: Entity) -> None:

@@ -366,3 +366,27 @@ def changes_items_while_looped_over(x):
     for v in xs:
         xs[0] += v
     return xs
+
+
+def starred_array(x):
+    first, *rest = x
+    return sum(r * first for r in rest), rest
+
+
+def starred_between(x):
+    first, *between, last = x
+    return first + last, len(between)
+
+
+def starred_list(n):
+    found = [k * k for k in range(n)]
+    *head, last = found
+    return head, last
+
+
+def slices_of_ranges(x, n):
+    total = 0.0
+    for i in range(len(x))[1:n]:
+        total += x[i] * i
+    turned = range(3, 40, 4)[::-1]
+    return total, turned[0], list(range(n)[-3:]), range(20)[n:2:-3].stop, len(turned)
