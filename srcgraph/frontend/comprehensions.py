@@ -80,6 +80,8 @@ def _function(node: Any, parts: tuple[str, str, str], hint: str) -> Any:
     first, innermost, last = function.body
     _Put(dict(zip(("__e__", "__v__"), elements(node), strict=False))).visit(innermost)
     body = [innermost]
+    for name in gast.walk(node.generators[0].iter):
+        name.around = True  # Python evaluates the first iterable before the call
     for k in range(len(node.generators) - 1, -1, -1):
         body = [_loop(node.generators[k], body)]
     function.body = [first, *body, last]

@@ -95,7 +95,7 @@ def _lower(low: Lowering, node: Any, hint: str) -> Entity:
         case gast.Constant(value=value):
             return Const(value)
         case gast.Name(id=name):
-            entity = low.lookup(name)
+            entity = low.lookup(name, around=hasattr(node, "around"))
             if isinstance(entity, Unusable):
                 raise low.unusable(entity)
             return entity

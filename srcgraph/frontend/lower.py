@@ -341,12 +341,12 @@ class Lowering:
 
     # -- names ----------------------------------------------------------------------------------
 
-    def lookup(self, name: str) -> Entity:
-        """What a name means here."""
+    def lookup(self, name: str, around: bool = False) -> Entity:
+        """What a name means here; ``around``: Python reads it in the function around this one."""
         if name in self.scope.local:
             return choices.possible(self, self.bound(name, self.state.names.get(self.key(name), Unbound())))
         if name in self.outer:
-            return choices.possible(self, self.bound(name, held(self, self.outer[name]), FREE))
+            return choices.possible(self, self.bound(name, held(self, self.outer[name]), LOCAL if around else FREE))
         return self.session.outside(self, name)
 
     def key(self, name: str) -> Key:

@@ -172,3 +172,10 @@ def one_slope_changed_twice(x, c):
     out = x.copy()
     s = x[:-1] + out[1:]
     return np.sum(s * s) + c * np.sum(x) + c * np.sum(out)
+
+
+def first_iterable_is_read_outside(x, n):
+    if n > 2:
+        items = [1.0, 2.0]
+    total = sum(e * x[0] for e in items)
+    return total
