@@ -453,6 +453,8 @@ class StraightBuilder:
 
     def learn_condition(self, cond: Value, holds: bool) -> None:
         """Record that a condition is known to hold, or not to, and what comparisons of integers say then."""
+        if self.region.truths.get(cond) is holds:
+            return  # a condition may imply itself
         self.region.truths[cond] = holds
         first = self.implied.get(cond)
         if first is not None and first[1] is holds:

@@ -177,5 +177,14 @@ def one_slope_changed_twice(x, c):
 def first_iterable_is_read_outside(x, n):
     if n > 2:
         items = [1.0, 2.0]
-    total = sum(e * x[0] for e in items)
-    return total
+    return sum(e * x[0] for e in items)
+
+
+def condition_without_a_value(x, n):
+    """The second half of the test raises whenever it is asked: the whole test is its first half."""
+    i = 0
+    if n > 9:
+        more = True
+    while i < n and more:
+        i += 1
+    return x[0] + i
