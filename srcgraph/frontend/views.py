@@ -15,7 +15,7 @@ from srcgraph.frontend.numpy_table import FUNCTIONS, METHODS, array_function
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops import complex as parts
-from srcgraph.ir.types import ArrayType
+from srcgraph.ir.types import BOOL, INT, ArrayType
 from srcgraph.ir.view import View, transposed
 
 if TYPE_CHECKING:
@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 
 def _number_or_array(low: Lowering, x: Entity) -> Entity:
-    return arrays.as_array(low, x) if isinstance(x, Tup) else x
+    """What parts are taken of; those of Python's bools are integers."""
+    if isinstance(x, Tup):
+        return arrays.as_array(low, x)
+    value = low.value(x)
+    plain_bool = value.type.dtype == BOOL and getattr(value.type, "weak", False)
+    return Scalar(low.builder.cast(value, INT, True)) if plain_bool else x
 
 
 @array_function(np.real)

@@ -68,3 +68,8 @@ def not_a_number_is_in_every_domain(a, c):
     nan = math.nan * a
     powers = c**nan, nan**c, nan**0.0, 1.0**nan, math.pow(c, nan)
     return math.fmod(nan, 0.0), math.fmod(math.inf, nan), math.fmod(a, math.inf), math.hypot(nan, math.inf), powers
+
+
+def parts_of_bools(a):
+    above = a > 0.5
+    return above.real, above.imag, np.real(above), np.imag(above)
