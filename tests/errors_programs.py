@@ -94,6 +94,23 @@ def f(a):
     finally:
         print("done")
 """,
+    "finally that stores": """
+def f(x, a):
+    try:
+        x[int(a)] = 5.0
+    finally:
+        x[:1] = 0.0
+""",
+    "finally that stores, around a call": """
+def g(x, a):
+    x[int(a)] = 5.0
+
+def f(x, a):
+    try:
+        g(x, a)
+    finally:
+        x[:1] = 0.0
+""",
     "text of a caught exception": """
 def f(a):
     try:

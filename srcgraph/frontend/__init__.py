@@ -38,6 +38,7 @@ boxes        what is changed in place and is no array: variables of closures, fi
 pythonic     Python's builtins with Python's meaning
 text         f-strings and the like: text with numbers of run time in it
 catching     try: a check that a handler catches splits the path
+guarding     what is known of a try while it is lowered
 effects      raise, assert, print, warnings
 operator_functions  functions of the module operator
 numbers      functions of math and methods of numbers that are written in Python: in arithmetic

@@ -10,7 +10,6 @@ cannot raise costs nothing, and everything else is ordinary branches, which are 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +18,14 @@ import gast
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import conditions, expressions, statements
 from srcgraph.frontend.entities import NONE, Const, Entity, Maybe, Scalar, State, Tup, Unusable
-from srcgraph.frontend.exits import Guarded
+from srcgraph.frontend.exits import LEAVES, Guarded
+from srcgraph.frontend.guarding import Catcher, Caught, Handler, Split, is_seen
 from srcgraph.frontend.memory import Dead, refuse
 from srcgraph.frontend.truths import combined, negation
 from srcgraph.ir.exceptions import exception, is_limit
-from srcgraph.ir.graph import Origin, Value
+from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, Op
 from srcgraph.ir.ops.vector import literal
-from srcgraph.ir.straight import Region
 from srcgraph.ir.types import PY_BOOL
 
 if TYPE_CHECKING:
@@ -34,55 +33,6 @@ if TYPE_CHECKING:
 
 KEPT = "the exception that is caught is not kept"
 HINT = "test the condition with an if before it"
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Catcher:
-    """A `try` whose body is being lowered.
-
-    Attributes
-    ----------
-    classes : list of tuple of classes
-        What each handler catches.
-    live : frozenset of str
-        Names needed anywhere in its body or after it.
-    loud : bool
-        Whether something has to run, and be seen, when an exception gets out.
-    """
-
-    node: Guarded
-    classes: list[tuple[type, ...]]
-    live: frozenset[str]
-    loud: bool
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Handler:
-    """One handler of a `try` around."""
-
-    catcher: Catcher
-    number: int
-    classes: tuple[type, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Caught:
-    """What is caught around a call, as part of what the callee is lowered for."""
-
-    classes: tuple[tuple[type, ...], ...]
-    loud: bool
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Split:
-    """A path split by a condition: what follows goes on in ``region``; ``other`` is the path where it fails."""
-
-    before: State
-    region: Region
-    holds: Value
-    other: tuple[Region, State]
-    live: frozenset[str]
-    origin: Origin
 
 
 class Catching:
@@ -103,7 +53,7 @@ class Catching:
         live = low.scope.after.get(id(node), frozenset())
         classes = [self._classes(h) for h in node.handlers]
         begun = len(self.splits)
-        self.active.append(Catcher(node, classes, live, any(map(_is_seen, node.final))))
+        self.active.append(Catcher(node, classes, live))
         self.level = len(low.builder.regions)
         low.builder.on_check = self.instead
         try:
@@ -150,15 +100,21 @@ class Catching:
         assert op.check is not None and op.holds is not None and op.unchecked is not None
         cls = exception(op.check.error.format(**attrs))
         uncaught = cls is RecursionError or is_limit(attrs.get("message"))
-        found = None if uncaught else self._catcher(cls)
+        found = None if uncaught else self._goes_to(cls)
         if found is None:
             return None
-        catcher, number = found
         builder = self.low.builder
         holds = builder.cast(op.holds(*inputs, **attrs), PY_BOOL.dtype, weak=True)
         known = literal(builder, holds)
         if not known and all(s.holds is not holds for s in self.splits):
-            self.split(holds, lambda state: _raised(state, catcher.node, number), cls.__name__)
+
+            def mark(state: State) -> None:
+                if isinstance(found, Handler):
+                    _raised(state, found.catcher.node, found.number)
+                else:
+                    self._finally(found, lambda: self.instead(op, inputs, attrs))
+
+            self.split(holds, mark, cls.__name__)
         if known is False:
             raise Dead
         out = op.unchecked(*inputs, **attrs)
@@ -166,15 +122,41 @@ class Catching:
             builder.learn(*op.learn(out, *inputs))
         return out
 
-    def _catcher(self, cls: type[BaseException]) -> tuple[Catcher, int] | None:
-        """The handler an exception goes to."""
-        for handler in self._handlers():
-            if issubclass(cls, handler.classes):
-                return handler.catcher, handler.number
-        if any(c.loud for c in self.active):
+    def _goes_to(self, cls: type[BaseException]) -> Handler | Catcher | None:
+        """Where an exception goes: the handler, or a `finally` on the way to it; None if it gets out unseen."""
+        finals: list[Catcher] = []
+        for catcher in reversed(self.active):
+            for number, classes in enumerate(catcher.classes):
+                if issubclass(cls, classes) and not finals:
+                    return Handler(catcher, number, classes)
+                if issubclass(cls, classes) and finals[0].node.final != LEAVES:
+                    return finals[0]
+            if catcher.node.final:
+                finals.append(catcher)
+        if any(is_seen(self.low, c.node) for c in finals):
             why = f"this may raise {cls.__name__}, after which the finally of the try around it would have to run"
             raise refuse(why, self.low.loc, "catch the exception, or " + HINT)
         return None
+
+    def _finally(self, catcher: Catcher, again: Callable[[], Any]) -> None:
+        """Run what is in ``finally``, with only the `try` statements around it, and raise again."""
+        low, inside = self.low, self.active
+
+        def run() -> None:
+            statements.block(low, catcher.node.finalbody[: catcher.node.final])
+            if low.state.dead or not self.goes_on():
+                return
+            try:
+                again()
+            except Dead:
+                low.state.dead = True
+
+        self.active = inside[: inside.index(catcher)]
+        try:
+            self.inside(run)
+        finally:
+            self.active = inside
+            low.builder.on_check = self.instead
 
     def split(self, holds: Value, mark: Callable[[State], None], what: str) -> None:
         """Go on where a condition holds; the other path is done until the block ends."""
@@ -183,10 +165,13 @@ class Catching:
             why = f"this may raise {what}, which a try around it catches; inside this expression that is not supported"
             raise refuse(why, low.loc, HINT)
         done, other = b.new_region(), low.state.copy()
-        mark(other)
         live = frozenset().union(*(c.live for c in self.active))
-        with b.inside(done):
+
+        def fails() -> None:
             b.learn_condition(holds, False)
+            mark(other)
+
+        low.inside(done, other, fails)
         split = Split(low.state, b.new_region(), holds, (done, other), live, b.origin)
         self.splits.append(split)
         low.around.append(low.state)
@@ -288,17 +273,19 @@ class Catching:
         """What is caught around a call; None if nothing is."""
         if not self.active:
             return None
-        return Caught(tuple(h.classes for h in self._handlers()), any(c.loud for c in self.active))
+        final = next((k for k in reversed(range(len(self.active))) if self.active[k].node.final), -1)
+        loud = any(c.classes or is_seen(self.low, c.node) for c in self.active[: final + 1])
+        return Caught(tuple(h.classes for h in self._handlers()), loud)
 
     def _handlers(self) -> list[Handler]:
-        """The handlers an exception can reach, innermost first, up to a `finally` that would have to run."""
+        """The handlers an exception can reach, innermost first, before any `finally`."""
         out: list[Handler] = []
         for catcher in reversed(self.active):
             for k, classes in enumerate(catcher.classes):
                 before = tuple(c for h in out for c in h.classes)
                 if not all(issubclass(c, before) for c in classes):
                     out.append(Handler(catcher, k, classes))
-            if catcher.loud:
+            if catcher.node.final:
                 break
         return out
 
@@ -309,8 +296,8 @@ class Catching:
             low.scope.header[live] |= {RAISED, HANDLER}
         low.state.names.update({RAISED: Const(False), HANDLER: Const(0)})
         node = Guarded([], [gast.ExceptHandler(None, None, []) for _ in caught.classes], [], [])
-        node.raised, node.handler = RAISED, HANDLER
-        self.active.append(Catcher(node, list(caught.classes), low.scope.local, caught.loud))
+        node.raised, node.handler, node.final = RAISED, HANDLER, LEAVES if caught.loud else 0
+        self.active.append(Catcher(node, list(caught.classes), low.scope.local))
         low.builder.on_check = self.instead
         self.inside(low.run)
         self.active.clear()
@@ -402,9 +389,3 @@ def _size(node: Guarded) -> int:
         return 0
     inside = [n for s in asked.body for n in gast.walk(s)]
     return len(inside) + SHORT * any(isinstance(n, gast.Call | gast.For | gast.While) for n in inside) + 1
-
-
-def _is_seen(node: Any) -> bool:
-    """Whether it matters that a statement runs before an exception gets out: what it stores is lost then."""
-    seen = gast.Call | gast.Raise | gast.Assert | gast.Return | gast.Break | gast.Continue
-    return any(isinstance(n, seen) for n in gast.walk(node))

@@ -60,13 +60,17 @@ class Guarded(gast.Try):
     ----------
     raised, handler : str
         Variables: whether a handler's exception was raised, and the number of the handler. '' if there are none.
-    final : list
-        What has to run if an exception gets out of the body.
+    final : int
+        How many statements of ``finalbody`` run if an exception gets out of the body too; `LEAVES` if they end it.
     """
 
     raised: str
     handler: str
-    final: Block
+    final: int
+
+
+LEAVES = -1
+"""A `finally` that may leave, which drops the exception."""
 
 
 class _Exits:
@@ -181,8 +185,15 @@ class _Exits:
         if node.handlers:
             inside = [gast.copy_location(gast.Try(node.body, node.handlers, node.orelse, []), node)]
         body, then = self.marked(inside, node)
-        after = then([])
-        return self.guarded(node, body, ("", ""), [*node.finalbody, *after], rest)
+        if may_leave(node.finalbody):
+            guarded, rest = self.guarded(node, body, ("", ""), [*node.finalbody, *then([])], rest)
+            guarded[0].final = LEAVES
+            return guarded, rest
+        final = self.block(node.finalbody)
+        guarded, rest = self.guarded(node, body, ("", ""), then([]), rest)
+        guarded[0].final = len(final)
+        guarded[0].finalbody = [*final, *guarded[0].finalbody]
+        return guarded, rest
 
     def guarded(
         self, node: gast.Try, body: Block, flags: tuple[str, str], after: Block, rest: Block
@@ -191,7 +202,7 @@ class _Exits:
         caught = [gast.copy_location(gast.ExceptHandler(h.type, h.name, []), h) for h in node.handlers if flags[0]]
         out = gast.copy_location(Guarded(body, caught, [], []), node)
         out.raised, out.handler = flags
-        out.final = [] if flags[0] else list(node.finalbody)
+        out.final = 0
         if may_leave(after):
             after, rest = [*after, *rest], []
         out.finalbody = self.block(after)

@@ -14,7 +14,6 @@ from typing import Any
 from srcgraph.errors import Loc, raise_all
 from srcgraph.frontend import contents
 from srcgraph.frontend.boxes import held, rebind
-from srcgraph.frontend.catching import Caught
 from srcgraph.frontend.entities import (
     Box,
     Cell,
@@ -25,6 +24,7 @@ from srcgraph.frontend.entities import (
     Tup,
     Unusable,
 )
+from srcgraph.frontend.guarding import Caught
 from srcgraph.frontend.lower import Lowering, NeedStatic
 from srcgraph.frontend.memory import Dead, need_contiguous, refuse, replaced
 from srcgraph.frontend.parameters import box_parameter, parameter

@@ -361,3 +361,73 @@ def _down(n):
 def recursion_that_catches(n):
     """Each level has a handler of its own; the innermost one catches."""
     return _down(n)
+
+
+def finally_before_outer_handler(x, n):
+    """What is in finally runs before the handler around it."""
+    a = 0
+    try:
+        try:
+            a = 1
+            x[n] = 3.0
+            a = 2
+        finally:
+            a += 10
+            x[:1] = a
+    except IndexError:
+        a += 100
+    return a
+
+
+def finally_in_every_iteration(x, n):
+    a = 0.0
+    left = 0
+    for k in range(3):
+        try:
+            try:
+                left += 1
+                a += x[k + n] + 1.0 / (n - 1)
+            finally:
+                left -= 1
+                if n > 0:
+                    x *= 0.5
+        except IndexError:
+            a += 100.0
+        except ZeroDivisionError:
+            a -= 5.0
+    return a, left
+
+
+def finally_raises_another(x, n):
+    """An exception in finally takes the place of the first; the last finally runs after both."""
+    a = 0
+    try:
+        try:
+            try:
+                x[n] = 1.0
+            finally:
+                a += 1
+                x[:1] = 1.0 / (n - 2)
+        finally:
+            a += 10
+    except IndexError:
+        a += 100
+    except ZeroDivisionError:
+        a += 1000
+    return a
+
+
+def _set(x, n):
+    try:
+        x[n] = 1.0
+    finally:
+        x[:1] += 2.0
+
+
+def finally_in_a_called_function(x, n):
+    a = 0
+    try:
+        _set(x, n)
+    except IndexError:
+        a = 1
+    return a
