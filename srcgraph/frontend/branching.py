@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from srcgraph.frontend import statements
@@ -41,6 +41,14 @@ def _from(low: Lowering, choice: Choice, k: int, action: Callable[[Entity], Enti
         return _from(low, choice, k + 1, action, hint)
 
     return either(low, test, lambda: action(choice.options[k]), rest, hint)
+
+
+def apart(low: Lowering, entities: Sequence[Entity], action: Callable[[Sequence[Entity]], Entity]) -> Entity:
+    """What ``action`` gives for several entities, in a branch for each option where one of them is chosen."""
+    choice = next((e for e in entities if isinstance(e, Choice)), None)
+    if choice is None:
+        return action(entities)
+    return each(low, choice, lambda option: apart(low, [option if e == choice else e for e in entities], action))
 
 
 def either(

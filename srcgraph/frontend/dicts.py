@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import expressions
+from srcgraph.frontend import effects, expressions
 from srcgraph.frontend.boxes import new_box, rebind
 from srcgraph.frontend.entities import NONE, Const, Entity, Instance, Record, Tup
 from srcgraph.frontend.memory import Refusal, refuse
-from srcgraph.frontend.objects import field, fields, raise_python, set_field, with_field
+from srcgraph.frontend.objects import field, fields, set_field, with_field
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -80,7 +80,16 @@ def subscript(low: Lowering, base: Instance, key: Entity) -> Entity:
     """``d[key]``."""
     known = key_of(low, key)
     found = field(fields(low, base), known)
-    return raise_python(low, "KeyError", repr(known)) if found is None else found
+    return _missing(low, known) if found is None else found
+
+
+def _missing(low: Lowering, key: Any) -> Any:
+    """Raise the KeyError of a key that is not there."""
+    return effects.fail(low, KeyError, [_as_entity(key)])
+
+
+def _as_entity(key: Any) -> Entity:
+    return Tup(tuple(map(_as_entity, key))) if type(key) is tuple else Const(key)
 
 
 def store(low: Lowering, base: Instance, key: Entity, entity: Entity) -> None:
@@ -115,7 +124,7 @@ def pop(low: Lowering, base: Instance, key: Entity, default: Entity | None = Non
     content, known = fields(low, base), key_of(low, key)
     found = field(content, known)
     if found is None:
-        return raise_python(low, "KeyError", repr(known)) if default is None else default
+        return _missing(low, known) if default is None else default
     rebind(low, base.box, without(content, known))
     return found
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import builtins
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import expressions, statements
+from srcgraph.frontend import branching, expressions, statements
 from srcgraph.frontend.catching import KEPT
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Text, Tup, Unusable
 from srcgraph.frontend.join import describe
@@ -55,12 +56,16 @@ def _is_caught(low: Lowering, node: Any) -> bool:
 
 def fail(low: Lowering, cls: type[Exception], args: list[Entity]) -> None:
     """Raise, with these arguments; the path ends."""
-    message, values = message_of(low, args)
-    low.builder.call_named("check_that", False, *values, error=name_of(cls), message=message)
-    raise Dead
+
+    def raising(args: Sequence[Entity]) -> Entity:
+        message, values = message_of(low, args)
+        low.builder.call_named("check_that", False, *values, error=name_of(cls), message=message)
+        raise Dead
+
+    branching.apart(low, args, raising)
 
 
-def message_of(low: Lowering, args: list[Entity]) -> tuple[Any, list[Value]]:
+def message_of(low: Lowering, args: Sequence[Entity]) -> tuple[Any, list[Value]]:
     """What an exception is made from, as `check_that` has it, and the values that are filled in."""
     if len(args) == 1 and is_text(args[0]):
         return template(parts_of(args[0])) if isinstance(args[0], Text) else (args[0].value, [])  # type: ignore[union-attr]
@@ -138,17 +143,32 @@ def print_(
     file: Entity = NONE,
     flush: Entity = Const(False),
 ) -> Entity:
-    between, after = (parts_of(e) if e != NONE else [text] for e, text in ((sep, " "), (end, "\n")))
+    stream = _stream(low, file)
+    branching.apart(low, [sep, end, *args], lambda known: _show(low, stream, *known))
+    if low.static(flush, "flush"):
+        low.builder.call(OPS["flush"], (), {"stream": stream})
+    return NONE
+
+
+def _show(low: Lowering, stream: str, sep: Entity, end: Entity, *args: Entity) -> Entity:
+    """Write what is printed."""
+    between, after = _parts_or(low, sep, "sep", " "), _parts_or(low, end, "end", "\n")
     parts: list[Part] = []
     for k, arg in enumerate(args):
         parts += [*(between if k else []), *shown(low, arg, "s")]
     form, values = template([*parts, *after])
-    stream = _stream(low, file)
     if form:
         low.builder.call(OPS["show" if stream == "stdout" else "show_error"], values, {"text": form})
-    if low.static(flush, "flush"):
-        low.builder.call(OPS["flush"], (), {"stream": stream})
     return NONE
+
+
+def _parts_or(low: Lowering, entity: Entity, name: str, default: str) -> list[Part]:
+    """The text that stands between, or after, what is printed."""
+    if entity == NONE:
+        return [default]
+    if not is_text(entity):
+        raise refuse(f"{name} must be None or a string, not {describe(entity)}", low.loc, kind=InferenceError)
+    return parts_of(entity)
 
 
 def _stream(low: Lowering, file: Entity) -> str:
@@ -164,7 +184,13 @@ def warn_(
     low: Lowering, message: Entity, category: Entity = Const(UserWarning), stacklevel: Entity = Const(1)
 ) -> Entity:
     cls = low.static(category, "the category of a warning")
-    if not (isinstance(cls, type) and issubclass(cls, Warning)) or not is_text(message):
+    if not (isinstance(cls, type) and issubclass(cls, Warning)):
+        raise refuse("warnings.warn takes a text and a class of warnings here", low.loc, kind=InferenceError)
+    return branching.apart(low, [message], lambda known: _warn(low, known[0], cls))
+
+
+def _warn(low: Lowering, message: Entity, cls: type[Warning]) -> Entity:
+    if not is_text(message):
         raise refuse("warnings.warn takes a text and a class of warnings here", low.loc, kind=InferenceError)
     form, values = template(parts_of(message))
     assert low.loc is not None

@@ -228,7 +228,7 @@ class Lowering:
         return f"{name!r} ({describe(entity)})" if name else describe(entity)
 
     def unusable(self, entity: Unusable) -> Refusal:
-        notes = (f"it became so at {entity.loc}",) if entity.loc else ()
+        notes = (f"it became so at {entity.loc}",) if entity.loc not in (None, self.loc) else ()
         return refuse(entity.why, self.loc, entity.hint, kind=InferenceError, notes=notes)
 
     def entity(self, value: Any, name: str = "") -> Entity:
@@ -328,9 +328,9 @@ class Lowering:
                 value = OPS["reshape"](value)
             else:
                 raise refuse(
-                    "the truth value of an array with more than one element is ambiguous",
+                    "the truth value of an array is ambiguous, unless it is known to have one element",
                     self.loc,
-                    "use np.any(...) or np.all(...)",
+                    "use np.any(...) or np.all(...), or x.size > 0 for whether it has elements",
                     kind=ShapeError,
                 )
         if isinstance(value.type, ArrayType):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from srcgraph.errors import InferenceError, InternalError, Loc
+from srcgraph.ir import text
 from srcgraph.ir.closure import close
 from srcgraph.ir.dims import UNKNOWN, Dim, DimCall, as_dim, prove_nonnegative, symbol
 from srcgraph.ir.graph import NOWHERE, Apply, Graph, Node, Origin, Value
@@ -415,11 +416,12 @@ class StraightBuilder:
             message = "a float does not fit in 64 bits" if dtype.itemsize == 8 else f"a float does not fit in {dtype}"
         else:
             least, most = int(info.min), int(min(info.max, 2**63 - 1))
-            message = f"Python integer out of bounds for {dtype}"
+            message = f"Python integer {text.field(value.type)} out of bounds for {dtype}"
         above = self.call_named("greater_equal", value, least)
         below = self.call_named("less" if most == 2.0**63 else "less_equal", value, most)
         fits = self.call_named("logical_and", above, below)
-        self.call_named("check_that", fits, error="OverflowError", message=message)
+        shown = [] if value.type.dtype.kind == "f" else [value]
+        self.call_named("check_that", fits, *shown, error="OverflowError", message=message)
 
     def scalar(self, x: Value) -> Value:
         """The one element of a 0-d array."""

@@ -163,3 +163,47 @@ def message_of_what_a_loop_found(x):
         if v > most:
             most = v
     raise ValueError(f"the most is {most}")
+
+
+def endings_chosen(k, n):
+    """What stands between and after what is printed is chosen at run time."""
+    mark = ", " if k > 1 else ";"
+    for i in range(n):
+        print(i, k, sep=mark, end="\n" if i % 2 else " / ")
+    print("done", n, sep=None if n > 1 else mark, end=("!" if n > 2 else "?"))
+    return k
+
+
+def words_chosen(a, n):
+    """Text chosen at run time is printed, given to a warning, and raised."""
+    name = "odd"
+    for i in range(n):
+        name = "even" if i % 2 == 0 else "odd"
+        print(name, i, name, flush=True)
+    warnings.warn(name)
+    if n > 1:
+        raise ValueError(name, n)
+    assert n == 0, "one" if a > 0.5 else "other"
+    return a
+
+
+def missing_keys(k):
+    """The KeyError has the key itself, as it was written."""
+    table = {"a": 1.0, (1, "b"): 2.0, 3: 3.0}
+    if k < 2:
+        return table["{b}"]
+    if k < 3:
+        return table.pop((1, "c"))
+    return table[4]
+
+
+def too_large_for_a_dtype(k):
+    """The number that does not fit is named."""
+    out = np.zeros(2, np.uint8)
+    out[0] = k * 100
+    return out
+
+
+def too_large_to_fill(k):
+    """Nor does a whole array hold it."""
+    return np.full_like(np.full(2, k, np.int8), k * 100)

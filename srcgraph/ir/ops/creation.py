@@ -77,7 +77,7 @@ def full_array(shape: Any, fill_value: Any, dtype: Any = None) -> Value:
     b = current_builder()
     value = b.value(fill_value)
     wanted = known_dtype(dtype, value.type.dtype)
-    return full(b.cast(value, wanted, False), *lengths(shape))
+    return full(b.stored(value, wanted), *lengths(shape))
 
 
 def _like(a: Any, number: int, dtype: Any) -> Value:
@@ -109,7 +109,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Value:
     """An array of the shape and dtype of ``a`` filled with one number."""
     b = current_builder()
     a = b.value(a)
-    return full(b.cast(b.value(fill_value), known_dtype(dtype, a.type.dtype), False), *dims_of(a))
+    return full(b.stored(b.value(fill_value), known_dtype(dtype, a.type.dtype)), *dims_of(a))
 
 
 @composite(

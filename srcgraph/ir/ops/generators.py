@@ -393,13 +393,18 @@ def rng_integers(
     if size is not None:  # where nothing is drawn, nothing is asked
         not_drawn = OPS["equal"](b.dim_value(product(d.type.value for d in dims or ())), 0)
         fine = OPS["logical_or"](not_drawn, fine)
-    known_zero = not first.type.ndim and first.type.value == 0
-    message = f"{'high' if known_zero else 'low'} {'>' if endpoint != known_zero else '<=' if known_zero else '>='} "
-    require(fine, message + ("0" if known_zero else "high"))
+    require(fine, _no_integers(first, endpoint))
     if wanted == np.uint64:
         require(OPS["logical_or"](OPS["greater_equal"](first, 0), not_drawn), "low is out of bounds for uint64")
     out = drawn(random.draw_integer, rng, dims, first, last if endpoint else last - 1)
     return b.cast(out, INT, True) if dims is None and dtype is int else b.cast(out, wanted, False)
+
+
+def _no_integers(low: Value, endpoint: bool) -> str:
+    """What NumPy says where no integer is between the bounds."""
+    if not low.type.ndim and low.type.value == 0:
+        return "high < 0" if endpoint else "high <= 0"
+    return "low > high" if endpoint else "low >= high"
 
 
 def _small_integers(
@@ -411,12 +416,10 @@ def _small_integers(
         raise InferenceError(f"integers: bounds that are arrays need dtype=np.int64, not {dtype}")
     least, most = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
     nothing = OPS["equal"](b.dim_value(product(d.type.value for d in dims or ())), 0) if dims else b.const(False)
-    zero = first.type.value == 0
-    sign = ("<" if endpoint else "<=") if zero else (">" if endpoint else ">=")
     for fine, message in (
         (OPS["greater_equal"](first, least), f"low is out of bounds for {dtype}"),
         (OPS["less_equal"](last, most), f"high is out of bounds for {dtype}"),
-        (OPS["less_equal"](first, last), f"high {sign} 0" if zero else f"low {sign} high"),
+        (OPS["less_equal"](first, last), _no_integers(first, endpoint)),
     ):
         require(OPS["logical_or"](nothing, fine), message)
     return drawn(OPS[f"draw_{dtype}"], rng, dims, first, last)
