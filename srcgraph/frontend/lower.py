@@ -56,7 +56,7 @@ from srcgraph.frontend.entities import (
     Unusable,
 )
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import Dead, Refusal, new_array, read, refuse
+from srcgraph.frontend.memory import Dead, Refusal, keeps_stores, new_array, read, refuse
 from srcgraph.frontend.scope import Scope, analyse
 from srcgraph.frontend.session import FunctionCode, Hidden, Session
 from srcgraph.frontend.source import node_loc
@@ -115,6 +115,9 @@ class Lowering:
         self.internal = code.internal
         self.loc: Loc | None = None
         self.returned_at: Loc | None = None
+        self.raised_at: Loc | None = None
+        self.returns_later = False
+        """Whether it calls what has not been seen to return yet, in a recursion."""
         self.slots: dict[str, Box] = {name: Box(name) for name in sorted(self.scope.captured)}
         """The local variables that nested functions see."""
         self.outer: dict[str, Box] = {}
@@ -159,7 +162,9 @@ class Lowering:
         self.around.append(before)
         try:
             with self.builder.inside(region):
-                return action()
+                done = action()
+            keeps_stores(self, before)
+            return done
         finally:
             self.state = self.around.pop()
 
@@ -441,9 +446,11 @@ class Lowering:
 
     def run(self) -> None:
         """Lower the whole function."""
-        node = self.code.node
+        node, before = self.code.node, self.state.copy()
         if not isinstance(node, gast.Lambda):
             statements.block(self, node.body)
+            with self.recovering(["<return>"]):
+                keeps_stores(self, before)
             return
         with self.recovering(["<return>"]), self.at(node.body):
             try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError, Loc, Problem, ShapeError, UnsupportedError
-from srcgraph.frontend.entities import STALE, Array, Cell, Content, Either, Reshaped, Unusable, memory_of
+from srcgraph.frontend.entities import STALE, Array, Cell, Content, Either, Reshaped, State, Unusable, memory_of
 from srcgraph.frontend.layout import contiguous
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Value
@@ -123,6 +123,17 @@ def write(low: Lowering, ref: Array, value: Value, accumulate: bool = False) -> 
     fitted = fit_store(low, value, target.shape)
     op = OPS["add_at" if accumulate else "setitem"]
     put(low, ref.cell, low.builder.apply(op, (base, fitted, *ref.operands), {"view": view}, name=base.name))
+
+
+def keeps_stores(low: Lowering, before: State) -> None:
+    """Refuse a path that certainly raises after it stored into an argument: nothing needs the store then."""
+    if not low.state.dead or low.returns_later:
+        return
+    for cell, held in low.state.store.items():
+        was = before.store.get(cell, held)
+        if cell.visible and isinstance(held, Value) and isinstance(was, Value) and held is not was:
+            why = f"this raises after a store into {cell.name!r} on the same path, which would be lost"
+            raise refuse(why, low.raised_at or low.loc, "raise before storing")
 
 
 def at_each(low: Lowering, choice: Array | Either, action: Callable[[Array], None]) -> None:

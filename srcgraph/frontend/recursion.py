@@ -111,6 +111,7 @@ def assumed_summary(low: Lowering, key: Any) -> Summary | None:
     assumed.used = assumed.recursive = True
     if assumed.summary is None:
         low.builder.call_named("check_that", False, error="RecursionError", message="maximum recursion depth exceeded")
+        low.returns_later = True
         raise Dead
     return assumed.summary
 

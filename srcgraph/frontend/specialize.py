@@ -244,6 +244,7 @@ def _call(low: Lowering, summary: Summary, given: Arguments) -> Entity:
     names = ["" if isinstance(v.type, ScalarType) else v.name for v in summary.graph.results]
     outs = low.builder.call_graph(summary.name, given.values, types, names, summary.changed)
     if isinstance(summary.template, Never):
+        low.returns_later = low.returns_later or bool(session.assumed)
         raise Dead
     _refuse_overlap(low, summary, given)
     for position in sorted(summary.contiguous):

@@ -66,7 +66,7 @@ def block(low: Lowering, statements: Sequence[Any]) -> None:
             try:
                 statement(low, node)
             except Dead:
-                low.state.dead = True
+                low.state.dead, low.raised_at = True, low.loc
         if isinstance(node, gast.Raise):
             low.state.dead = True
 
