@@ -370,6 +370,10 @@ def f(a):
 }
 
 TYPES: dict[str, str] = {
+    "a complex number or a float": """
+def f(a):
+    return 1j * a if a < 0 else a
+""",
     "array of two dtypes from one iteration to the next": """
 def f(x):
     g = np.float32(0.5)

@@ -250,7 +250,7 @@ def array_from(low: Lowering, entity: Entity, dtype: Any) -> Entity:
     b = low.builder
     shape = _nested_shape(low, entity)
     if all(not v.type.ndim for v in leaves) and not isinstance(entity, Tup):
-        return new_array(low, OPS["full"](b.cast(leaves[0], found, False)))
+        return new_array(low, OPS["full"](b.stored(leaves[0], found)))
     out = OPS["empty"](*map(b.dim_value, shape), dtype=found)
     ref = new_array(low, out)
     _fill(low, ref, entity, [], found)
@@ -281,7 +281,7 @@ def _fill(low: Lowering, ref: Array, entity: Entity, at: list[Value], dtype: np.
         for k, item in enumerate(entity.items):
             _fill(low, ref, item, [*at, low.builder.const(k)], dtype)
         return
-    value = low.builder.cast(low.value(entity), dtype, False)
+    value = low.builder.stored(low.value(entity), dtype)
     ndim = ref_type(low, ref).ndim
     view = View(("i",) * len(at) + (":",) * (ndim - len(at)), tuple(range(ndim - len(at))))
     write(low, select(low, ref, view, at), value)
@@ -290,7 +290,7 @@ def _fill(low: Lowering, ref: Array, entity: Entity, at: list[Value], dtype: np.
 @array_function(method="fill")
 def fill(low: Lowering, a: Entity, value: Entity) -> Entity:
     ref = as_array(low, a)
-    write(low, ref, low.builder.cast(low.value(value), ref_type(low, ref).dtype, False))
+    write(low, ref, low.builder.stored(low.value(value), ref_type(low, ref).dtype))
     return NONE
 
 

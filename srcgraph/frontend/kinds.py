@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
 SAME_WIDTH = (
-    "make it one kind of number on every path: NumPy's, as np.float32(...), or Python's, as float(...), int(...)"
+    "make it one kind of number on every path: NumPy's, as np.float32(...), "
+    "or Python's, as float(...), int(...), x + 0j"
 )
 EXACT = 2**53
 """Up to here every integer is a float."""
@@ -49,9 +50,12 @@ def join_type(x: Type, y: Type) -> ScalarType | None:
 def loses(low: Lowering, x: Entity | Value, type: ScalarType) -> bool:
     """Whether a number may not be the same as one of ``type``.
 
-    Of numbers known when compiling that can be seen. Others of Python have 64 bits, and need a type that has them.
+    Of numbers known when compiling that can be seen. Others of Python have 64 bits, and need a type that has them;
+    and a real number is no complex one, unless it is written so, as the 0.0 a sum begins with.
     """
     own = (x if isinstance(x, Value) else low.value(x)).type
+    if type.dtype.kind == "c" and own.dtype.kind != "c" and _known(low, x) is None:
+        return True
     if not own.weak or own.dtype in (BOOL, type.dtype) or (type.dtype in (FLOAT, COMPLEX) and own.dtype != INT):
         return False
     known = _known(low, x)

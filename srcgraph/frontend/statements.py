@@ -334,7 +334,7 @@ def in_place(low: Lowering, ref: Array, op: str, operand: Entity) -> None:
     if op in ("add", "sub"):
         value = low.value(operand)
         if kind.dtype.kind in "fiu" and OPS[op].infer.loop([kind, value.type])[1] == kind.dtype:
-            value = low.builder.cast(value, kind.dtype, False)
+            value = low.builder.stored(value, kind.dtype)
             write(low, ref, OPS["neg"](value) if op == "sub" else value, accumulate=True)
             return
     value = low.value(operators.binary(low, op, _current(low, ref), operand))

@@ -204,6 +204,22 @@ def too_large_for_a_dtype(k):
     return out
 
 
-def too_large_to_fill(k):
-    """Nor does a whole array hold it."""
-    return np.full_like(np.full(2, k, np.int8), k * 100)
+def too_large_to_fill(k, n):
+    """Nor does a whole array hold it, however it is made or changed."""
+    if n < 1:
+        return np.full_like(np.full(2, k, np.int8), k * 200)
+    if n < 2:
+        return np.array([k, k * 200], np.int8)
+    out = np.zeros(2, np.int8)
+    out += k * 100
+    return out
+
+
+def too_large_to_fill_in(k, n):
+    """A number that does not fit, given to `fill`; floats are cast by `np.full` only."""
+    out = np.full(3, k * 100.7, np.int16)
+    print(out)
+    if n < 1:
+        return np.array([k * 30000, k], dtype=np.int16)
+    out.fill(k * 100000)
+    return out

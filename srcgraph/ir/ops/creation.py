@@ -77,7 +77,13 @@ def full_array(shape: Any, fill_value: Any, dtype: Any = None) -> Value:
     b = current_builder()
     value = b.value(fill_value)
     wanted = known_dtype(dtype, value.type.dtype)
-    return full(b.stored(value, wanted), *lengths(shape))
+    return full(_filling(value, wanted), *lengths(shape))
+
+
+def _filling(value: Value, dtype: np.dtype) -> Value:
+    """What an array is filled with: an integer has to fit its dtype, a float is cast, as in NumPy."""
+    b = current_builder()
+    return b.stored(value, dtype) if value.type.dtype.kind == "i" else b.cast(value, dtype, False)
 
 
 def _like(a: Any, number: int, dtype: Any) -> Value:
@@ -109,7 +115,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Value:
     """An array of the shape and dtype of ``a`` filled with one number."""
     b = current_builder()
     a = b.value(a)
-    return full(b.stored(b.value(fill_value), known_dtype(dtype, a.type.dtype)), *dims_of(a))
+    return full(_filling(b.value(fill_value), known_dtype(dtype, a.type.dtype)), *dims_of(a))
 
 
 @composite(
