@@ -370,6 +370,10 @@ def f(a):
 }
 
 TYPES: dict[str, str] = {
+    "range of unknown length unpacked": """
+def f(x):
+    print(*range(len(x)))
+""",
     "a complex number or a float": """
 def f(a):
     return 1j * a if a < 0 else a

@@ -223,6 +223,9 @@ def items_of(low: Lowering, entity: Entity, wanted: int | None = None) -> list[E
         if count is not None:
             return [indexing.element_at(low, entity, [low.builder.const(k)]) for k in range(count)]
         raise refuse("the number of items of an array is known only at run time", low.loc, "index it instead")
+    if isinstance(entity, Iteration):
+        why = f"the number of items of {low.shown(entity)} is known only at run time, so it cannot be unpacked"
+        raise refuse(why, low.loc, "loop over it", kind=InferenceError)
     raise refuse(f"{low.shown(entity)} cannot be unpacked", low.loc, kind=InferenceError)
 
 
