@@ -175,9 +175,10 @@ def unpack(low: Lowering, targets: Sequence[Any], entity: Entity) -> None:
     else:
         items = _starred(low, entity, star, len(targets) - 1 - star)
     if len(items) != len(targets):
-        problem = "not enough" if len(items) < len(targets) else "too many"
-        why = f"{problem} values to unpack: {len(items)} for {len(targets)} names"
-        if isinstance(entity, Listing):
+        few = len(items) < len(targets)
+        counts = f"(expected {len(targets)}, got {len(items)})" if few else f"(expected {len(targets)})"
+        why = f"{'not enough' if few else 'too many'} values to unpack {counts}"
+        if isinstance(entity, Listing | Array):
             low.builder.call_named("check_that", False, error="ValueError", message=why)
             raise Dead
         raise refuse(why, low.loc, kind=ShapeError)

@@ -390,3 +390,10 @@ def slices_of_ranges(x, n):
         total += x[i] * i
     turned = range(3, 40, 4)[::-1]
     return total, turned[0], list(range(n)[-3:]), range(20)[n:2:-3].stop, len(turned)
+
+
+def unpacked_where_it_fits(x, a):
+    if a > 2.0:
+        a, b = x
+        return a * b
+    return a + len(x)
