@@ -9,10 +9,10 @@ from srcgraph.frontend import statements
 from srcgraph.frontend.entities import UNBOUND, Choice, Entity, Maybe, State
 from srcgraph.frontend.memory import Dead
 from srcgraph.ir.dims import as_dim
+from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.vector import literal
-from srcgraph.ir.straight import Region
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering

@@ -41,9 +41,9 @@ from srcgraph.frontend.memory import Dead, beside, content, refuse
 from srcgraph.frontend.scope import assigned
 from srcgraph.frontend.shape_values import instantiate, leaf_types, leaf_values
 from srcgraph.frontend.sharing import Sharing, share
+from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Value
 from srcgraph.ir.promote import is_weak
-from srcgraph.ir.straight import Region
 from srcgraph.ir.types import BOOL, Type, type_symbols
 
 if TYPE_CHECKING:

@@ -48,8 +48,8 @@ from srcgraph.frontend.kinds import SAME_WIDTH, join_type, loses
 from srcgraph.frontend.memory import chosen, ref_type
 from srcgraph.frontend.presence import layer, parted
 from srcgraph.ir.dims import UNKNOWN, as_dim
+from srcgraph.ir.facts import Region
 from srcgraph.ir.promote import in_words
-from srcgraph.ir.straight import Region
 from srcgraph.ir.types import ArrayType, ScalarType, TensorType, same_kind
 from srcgraph.ir.view import View
 

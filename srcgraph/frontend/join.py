@@ -51,9 +51,9 @@ from srcgraph.frontend.entities import (
 from srcgraph.frontend.kinds import SAME_WIDTH, as_joined, join_type, loses
 from srcgraph.frontend.memory import chosen, content, read, ref_type
 from srcgraph.frontend.presence import FLAG, layer, parted, told
+from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Value
 from srcgraph.ir.promote import in_words
-from srcgraph.ir.straight import Region
 from srcgraph.ir.types import ScalarType, same_kind
 
 if TYPE_CHECKING:

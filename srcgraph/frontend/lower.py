@@ -62,9 +62,9 @@ from srcgraph.frontend.session import FunctionCode, Hidden, Session
 from srcgraph.frontend.source import node_loc
 from srcgraph.frontend.truths import combined
 from srcgraph.ir.builder import Builder
+from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
-from srcgraph.ir.straight import Region
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type
 
 T = TypeVar("T")

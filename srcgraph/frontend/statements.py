@@ -47,10 +47,10 @@ from srcgraph.frontend.exits import Guarded
 from srcgraph.frontend.join import Joiner
 from srcgraph.frontend.memory import Dead, Refusal, content, ref_type, refuse, write
 from srcgraph.frontend.scope import assigned
+from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.vector import literal
-from srcgraph.ir.straight import Region
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering

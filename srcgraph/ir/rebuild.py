@@ -13,9 +13,9 @@ from typing import Any
 from srcgraph.ir import dims
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.dims import Dim
+from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import building
-from srcgraph.ir.straight import Region
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type, is_integer, type_symbols
 
 

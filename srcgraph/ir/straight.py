@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ import numpy as np
 from srcgraph.errors import InferenceError, InternalError, Loc
 from srcgraph.ir import text
 from srcgraph.ir.closure import close
-from srcgraph.ir.dims import UNKNOWN, Dim, DimCall, as_dim, prove_nonnegative, symbol
+from srcgraph.ir.dims import UNKNOWN, Dim, DimCall, as_dim, symbol
+from srcgraph.ir.facts import Facts, Region
 from srcgraph.ir.graph import NOWHERE, Apply, Graph, Node, Origin, Value
 from srcgraph.ir.op import OPS, Op, building
 from srcgraph.ir.promote import Elementwise, common_dtype
@@ -32,47 +33,18 @@ from srcgraph.ir.types import (
 from srcgraph.ir.view import View, whole
 
 
-@dataclass(eq=False, slots=True)
-class Region:
-    """Nodes under construction, and what is known and named inside them."""
-
-    params: tuple[Value, ...] = ()
-    nodes: list[Node] = field(default_factory=list)
-    merged: dict[Any, tuple[Value, ...]] = field(default_factory=dict)
-    integers: dict[Any, Value] = field(default_factory=dict)
-    sizes: dict[str, tuple[Value, int]] = field(default_factory=dict)
-    known: list[Dim] = field(default_factory=list)
-    born: set[str] = field(default_factory=set)
-    truths: dict[Value, bool] = field(default_factory=dict)
-    """Conditions that are known to hold here, or not to."""
-
-    def take_last(self) -> Node:
-        """Remove the last node and return it; no later node is merged with it."""
-        node = self.nodes.pop()
-        for key in [k for k, outputs in self.merged.items() if outputs == node.outputs]:
-            del self.merged[key]
-        return node
-
-    def graph(self, name: str, results: Sequence[Value]) -> Graph:
-        return Graph(name, self.params, tuple(self.nodes), tuple(results))
-
-
-class StraightBuilder:
+class StraightBuilder(Facts):
     """Appends nodes to the innermost of its regions, and knows what is known of sizes there."""
 
     def __init__(self, name: str = "graph"):
         self.name = name
-        self.regions = [Region()]
+        super().__init__()
         self.origin = NOWHERE
-        self.sizes_not_one: set[str] = set()
-        self.implied: dict[Value, tuple[Value, bool]] = {}
-        """Tests that are ``a and b``, or ``a or b``, by the ``a`` that decides, and which of the two."""
         self.on_check: Callable[[Op, tuple[Value, ...], dict[str, Any]], Any] | None = None
         """Asked before a check is appended; it may make something else of it, see `srcgraph.frontend.catching`."""
         self.foreign: dict[str, Value] = {}
         """Integers of regions not open here that may be read all the same: the forward sweep's."""
         self._symbols: dict[str, int] = {}
-        self._definitions: dict[Value, Apply] = {}
 
     # -- parameters and the finished graph ------------------------------------------------------
 
@@ -91,10 +63,6 @@ class StraightBuilder:
         if len(self.regions) != 1:
             raise InternalError("a graph was finished inside an open region")
         return self.region.graph(self.name, results)
-
-    @property
-    def region(self) -> Region:
-        return self.regions[-1]
 
     @contextmanager
     def at(self, loc: Loc | None = None, by: str | None = None, origin: Origin | None = None) -> Iterator[None]:
@@ -178,20 +146,6 @@ class StraightBuilder:
     def _integer(self, dim: Dim, weak: bool) -> Value | None:
         found = (r.integers.get((dim, weak)) for r in reversed(self.regions))
         return next((v for v in found if v is not None), None)
-
-    def proves(self, dim: Dim) -> bool:
-        """Whether ``dim >= 0`` is known to hold in the current region."""
-        return prove_nonnegative(dim, [k for r in self.regions for k in r.known])
-
-    def proves_below(self, dim: Dim, bound: int) -> bool:
-        """Whether ``-bound < dim < bound`` is known; every size is below ``bound``, which memory does not hold."""
-        sizes = [bound - symbol(name) for r in self.regions for name in r.sizes]
-        known = [*sizes, *(k for r in self.regions for k in r.known)]
-        return prove_nonnegative(bound - 1 - dim, known) and prove_nonnegative(dim + bound - 1, known)
-
-    def learn(self, *dims: Dim) -> None:
-        """Record that each of ``dims`` is nonnegative from here on in this region."""
-        self.region.known.extend(dims)
 
     def dim_value(self, dim: Dim | int) -> Value:
         """Return a Python integer equal to ``dim``, computing it if no value in scope is."""
@@ -334,10 +288,6 @@ class StraightBuilder:
         if node is not None and node.op.name != "const" and not value.name:
             object.__setattr__(value, "name", name)
 
-    def definition(self, value: Value) -> Apply | None:
-        """The node built here that defines ``value``."""
-        return self._definitions.get(value)
-
     def define(self, value: Value, node: Apply) -> None:
         """Record the node that defines a value built elsewhere."""
         self._definitions[value] = node
@@ -453,48 +403,6 @@ class StraightBuilder:
         attrs = {"of": certain} if name == "broadcast_size" else {}
         return self.apply(OPS[name], (self.dim_value(x), self.dim_value(y)), attrs).type.value
 
-    def learn_condition(self, cond: Value, holds: bool) -> None:
-        """Record that a condition is known to hold, or not to, and what comparisons of integers say then."""
-        if self.region.truths.get(cond) is holds:
-            return  # a condition may imply itself
-        self.region.truths[cond] = holds
-        first = self.implied.get(cond)
-        if first is not None and first[1] is holds:
-            self.learn_condition(first[0], holds)
-        node = self.definition(cond)
-        if node is None:
-            return
-        name = node.op.name
-        if name == "cast" and node.inputs[0].type.dtype.kind == "b":
-            self.learn_condition(node.inputs[0], holds)
-        elif name == "logical_not":
-            self.learn_condition(node.inputs[0], not holds)
-        elif name == ("logical_and" if holds else "logical_or"):
-            for operand in node.inputs:
-                self.learn_condition(operand, holds)
-        elif name in _COMPARISONS:
-            x, y = (getattr(v.type, "value", None) for v in node.inputs)
-            if x is not None and y is not None:
-                self.learn(*_COMPARISONS[name if holds else _OPPOSITE[name]](x, y))
-                if name == ("not_equal" if holds else "equal"):
-                    self.learn_apart(x, y)
-
-    def known_truth(self, cond: Value) -> bool | None:
-        """Whether a condition is known to hold here; None if that is not known."""
-        return next((r.truths[cond] for r in reversed(self.regions) if cond in r.truths), None)
-
-    def learn_apart(self, x: Dim, y: Dim) -> None:
-        """Record that two integers differ, where it is known which is not the smaller."""
-        for more, less in ((x, y), (y, x)):
-            if self.proves(more - less):
-                self.learn(more - less - 1)
-
-    def not_one(self, dim: Dim) -> bool:
-        """Whether a size is known not to be 1, so that it cannot be stretched."""
-        if dim.const is not None:
-            return dim.const != 1
-        return dim.symbol in self.sizes_not_one or self.proves(dim - 2)
-
     def fit(self, value: Value, target: Sequence[Dim]) -> Value:
         """``value`` with its axes retyped, or stretched, to ``target`` where they are not 1."""
         shape: tuple[Dim, ...] = value.type.shape
@@ -518,24 +426,6 @@ class StraightBuilder:
         for output in node.outputs:
             self._enter(output)
         return node.outputs
-
-
-_COMPARISONS = {
-    "less": lambda x, y: [y - x - 1],
-    "less_equal": lambda x, y: [y - x],
-    "greater": lambda x, y: [x - y - 1],
-    "greater_equal": lambda x, y: [x - y],
-    "equal": lambda x, y: [x - y, y - x],
-    "not_equal": lambda x, y: [],
-}
-_OPPOSITE = {
-    "less": "greater_equal",
-    "less_equal": "greater",
-    "greater": "less_equal",
-    "greater_equal": "less",
-    "equal": "not_equal",
-    "not_equal": "equal",
-}
 
 
 def _merge_key(op: Op, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> Any:

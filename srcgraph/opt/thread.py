@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Graph, If, Node, Value, node_inputs
 from srcgraph.ir.rebuild import Rebuild
-from srcgraph.ir.straight import Region
 from srcgraph.ir.types import ArrayType
 from srcgraph.ir.walk import all_graphs
 

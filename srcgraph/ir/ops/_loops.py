@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import current_builder
 from srcgraph.ir.ops.index import getitem, setitem
-from srcgraph.ir.straight import Region
 from srcgraph.ir.types import ScalarType
 from srcgraph.ir.view import View
 

@@ -22,10 +22,10 @@ from typing import Any
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.closure import free_values, renamed
+from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import OPS, NoDerivative
 from srcgraph.ir.ops.shape import sum_to, zeros_of
-from srcgraph.ir.straight import Region
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type, is_float
 from srcgraph.ir.view import whole
 from srcgraph.opt.ad import lists
