@@ -552,6 +552,29 @@ def f(x):
         y = np.sum(y)
     return y
 """,
+    "store through the imaginary part": """
+def f(x):
+    w = x + 1j * x
+    w.imag[0] = 5.0
+    return w
+""",
+    "store into an array and its real part": """
+def f(x):
+    w = x + 1j * x
+    r = w.real
+    w[0] = 2.0
+    return r
+""",
+    "integers scaled in place through a mask": """
+def f(x):
+    n = x.astype(int)
+    n[n > 0] /= 2
+    return n
+""",
+    "complex added in place through a mask": """
+def f(x):
+    x[x > 0] += 1j
+""",
     "None or a number stored in an array": """
 def f(x):
     best = None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from srcgraph.frontend import contents, expressions, statements
+from srcgraph.frontend import conditions, contents, statements
 from srcgraph.frontend.entities import (
     STALE,
     UNBOUND,
@@ -236,7 +236,7 @@ def begins(low: Lowering, before: State, entities: dict[Key, Entity]) -> None:
 def _test(low: Lowering, node: Any) -> Value:
     kept, names = dict(low.state.store), dict(low.state.names)
     with low.at(node.test):
-        test = low.truth(expressions.optional(low, node.test))
+        test = conditions.tested(low, node.test)
         value = low.builder.const(test) if isinstance(test, bool) else test
     boxes = [k for k in names if isinstance(k, Box)]
     if any(low.state.store[c] is not v for c, v in kept.items()) or any(low.state.names[b] != names[b] for b in boxes):
@@ -281,7 +281,7 @@ def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
     if walk.end.dead:
         return False
     before, grown = low.state, False
-    live = low.variables(low.scope.header[id(node)])
+    live = [*low.variables(low.scope.header[id(node)]), *low.overs]
     ends = Ends(walk.regions[-1], walk.end, before, live)
     for name in low.keys(low.scope.header[id(node)]):
         ends.key = name

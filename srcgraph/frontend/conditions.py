@@ -30,12 +30,33 @@ from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import chosen, refuse
 from srcgraph.frontend.truths import combined, negation, selected
 from srcgraph.infer.objects import compared_fields, is_ordered
-from srcgraph.ir.graph import Apply
+from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import BOOL
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
+
+
+def tested(low: Lowering, node: Any) -> Value | bool:
+    """Whether Python takes an expression as true: all that is asked of the operands of its `and`, `or` and `not`."""
+    with low.at(node):
+        match node:
+            case gast.BoolOp(op=op, values=values):
+                return low.truth(_all_tested(low, isinstance(op, gast.And), values))
+            case gast.UnaryOp(op=gast.Not(), operand=operand):
+                return low.truth(negation(low, _truth_of(low, operand)))
+        return low.truth(expressions.optional(low, node))
+
+
+def _truth_of(low: Lowering, node: Any) -> Entity:
+    test = tested(low, node)
+    return Const(test) if isinstance(test, bool) else Scalar(test)
+
+
+def _all_tested(low: Lowering, is_and: bool, nodes: Sequence[Any]) -> Entity:
+    first = _truth_of(low, nodes[0])
+    return first if len(nodes) == 1 else lazily(low, is_and, first, lambda: _all_tested(low, is_and, nodes[1:]))
 
 
 def boolean(low: Lowering, op: Any, nodes: Sequence[Any], hint: str) -> Entity:
@@ -61,7 +82,7 @@ def lazily(low: Lowering, is_and: bool, first: Entity, rest: Callable[[], Entity
         return low.state.names.pop("<value>", UNBOUND)
 
     second = low.inside(region, state, decide)
-    ordered = any(isinstance(n, Apply) and n.op.ordered for n in region.nodes)
+    ordered = any(isinstance(n, Apply) and (n.op.ordered or n.op.kind == "list") for n in region.nodes)
     simple = not state.dead and not ordered and b.all_stand(region)
     if _is_bool(first) and _is_bool(second) and simple and len(region.nodes) <= 12:
         b.splice(region, reached=False)
@@ -86,7 +107,7 @@ def _is_bool(entity: Entity) -> bool:
 def conditional(low: Lowering, node: gast.IfExp, hint: str) -> Entity:
     """``a if c else b``: only one of them is evaluated."""
     with low.at(node.test):
-        test = low.truth(expressions.optional(low, node.test))
+        test = tested(low, node.test)
     if isinstance(test, bool):
         return expressions.optional(low, node.body if test else node.orelse, hint)
     first, second = (lambda branch=branch: expressions.optional(low, branch) for branch in (node.body, node.orelse))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import branching, expressions, statements
+from srcgraph.frontend import branching, conditions, expressions, statements
 from srcgraph.frontend.catching import KEPT
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Text, Tup, Unusable
 from srcgraph.frontend.join import describe
@@ -94,7 +94,7 @@ def _argument(low: Lowering, entity: Entity, values: list[Value]) -> Any:
 
 def assert_(low: Lowering, node: gast.Assert) -> None:
     """``assert test, message``: the message is made only where the test fails."""
-    test = low.truth(expressions.optional(low, node.test))
+    test = conditions.tested(low, node.test)
     if test is True:
         return
     if test is False:

@@ -66,6 +66,7 @@ class MaskPlace:
             return
         current = read(low, self.base)
         new = low.builder.call_named(op, current, value)
+        check_same_kind(low, new.type.dtype, current.type.dtype)
         write(low, self.base, OPS["where"](self.mask, low.builder.cast(new, current.type.dtype), current))
 
 
@@ -163,11 +164,19 @@ class IndexPlace:
         """``x[index] op= operand``, where ``held`` was read before the operand, which may have ``changed`` x."""
         new = low.value(operators.binary(low, op, low.entity(held), operand))
         dtype = ref_type(low, self.base).dtype
-        if not np.can_cast(new.type.dtype, dtype, "same_kind"):
-            raise refuse(
-                f"cannot change an array of {dtype} in place to {new.type.dtype}", low.loc, kind=InferenceError
-            )
+        check_same_kind(low, new.type.dtype, dtype)
         self.store(low, low.builder.cast(new, dtype))
+
+
+def check_same_kind(low: Lowering, have: Any, want: Any) -> None:
+    """Refuse what NumPy's casting rule of in-place operations does not allow."""
+    if not np.can_cast(have, want, "same_kind"):
+        raise refuse(
+            f"cannot change an array of {want} in place to {have}",
+            low.loc,
+            "write x = x + y instead of x += y, or make the array a float one",
+            kind=InferenceError,
+        )
 
 
 def _moved(x: Value, order: Sequence[int]) -> Value:

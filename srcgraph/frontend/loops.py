@@ -51,6 +51,9 @@ def for_(low: Lowering, node: Any) -> None:
     hint = node.target.id if hasattr(node.target, "id") else "i"
     plan = iteration.plan_of(low, over, hint)
     plan.lists = [c for c in cells_of(over) if isinstance(low.state.store.get(c), Tup | Rows)]
+    seen = f"<over {len(low.overs)}>"
+    low.overs.append(seen)
+    low.state.names[seen] = over
     try:
         carrying.run(low, node, plan)
     except carrying.LengthChanges as change:
@@ -59,6 +62,9 @@ def for_(low: Lowering, node: Any) -> None:
             why = f"{change.cell.name!r} changes its length while it is looped over, which is not supported here"
             raise refuse(why, low.loc, hint) from None
         _by_index(low, node, over)
+    finally:
+        low.overs.remove(seen)
+        low.state.names.pop(seen, None)
 
 
 def _mapped(low: Lowering, over: Iteration) -> Sequence[Any] | None:

@@ -113,6 +113,8 @@ class Lowering:
         """The states of the regions around the one being lowered."""
         self.scope: Scope = analyse(code.node)
         self.internal = code.internal
+        self.overs: list[str] = []
+        """What the loops under way go over, which they see whatever becomes of its name."""
         self.loc: Loc | None = None
         self.returned_at: Loc | None = None
         self.raised_at: Loc | None = None

@@ -176,11 +176,10 @@ def _spoil(low: Lowering, cell: Cell) -> None:
             continue
         if other.visible:
             whose = "still the argument's" if other.name == cell.name else f"that of {beside(cell, other)}"
-            raise refuse(
-                f"this changes {cell.name!r}, whose memory may or may not be {whose}",
-                low.loc,
-                f"make it one or the other: {cell.name} = {cell.name}.copy()",
-            )
+            subject, hint = repr(cell.name), f"make it one or the other: {cell.name} = {cell.name}.copy()"
+            if not cell.name:
+                subject, hint = "an array", "store into the array itself"
+            raise refuse(f"this changes {subject}, whose memory may or may not be {whose}", low.loc, hint)
         line = low.loc.line if low.loc else "?"
         low.state.store[other] = Unusable(
             f"{other.name!r} may share memory with {beside(other, cell)}, which was changed at line {line}",
@@ -210,6 +209,8 @@ def beside(cell: Cell, other: Cell) -> str:
     """The name of ``other`` in a message about ``cell``."""
     if other.visible:
         return f"argument {other.name!r}"
+    if not other.name:
+        return "another array"
     return "an earlier array of this name" if other.name == cell.name else repr(other.name)
 
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, dicts, expressions, lists, objects, text
+from srcgraph.frontend import arrays, conditions, dicts, expressions, lists, objects, text
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, Tup
 from srcgraph.frontend.memory import known_int, refuse
-from srcgraph.frontend.truths import negation
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, OPS
 from srcgraph.ir.ops import linalg, numerics
@@ -159,7 +158,8 @@ def check_power(low: Lowering, x: Value, y: Value) -> None:
 
 def unary(low: Lowering, node: gast.UnaryOp, hint: str) -> Entity:
     if isinstance(node.op, gast.Not):
-        return negation(low, expressions.optional(low, node.operand))
+        test = conditions.tested(low, node)
+        return Const(test) if isinstance(test, bool) else Scalar(test)
     entity = expressions.lower(low, node.operand)
     own = {gast.USub: "__neg__", gast.UAdd: "__pos__", gast.Invert: "__invert__"}[type(node.op)]
     if objects.has_special(entity, own):

@@ -14,6 +14,7 @@ from srcgraph.frontend.closures import function_key
 from srcgraph.frontend.entities import (
     ALREADY,
     NONE,
+    STALE,
     Array,
     Box,
     Cell,
@@ -36,6 +37,7 @@ from srcgraph.frontend.entities import (
     Tup,
     Unbound,
     Unusable,
+    arrays_of,
     cells_of,
     memory_of,
 )
@@ -183,11 +185,25 @@ class Description:
         """An array chosen at run time. ``cell`` holds its content, which stands for an array made on some paths only
         where nothing else returned refers to that."""
         if isinstance(choice, Either):
+            if self.apart and all(map(self._is_new, arrays_of(choice))):
+                return NewArray(self.output(self._content(choice)))
             sides = self.choice(choice.then, cell), self.choice(choice.orelse, cell)
             return EitherOf(self.output(choice.test), *sides)
         if cell is None or choice.view or self.seen[choice.cell] > 1 or param_of(self.low, choice.cell) is not None:
             return self.array(choice)
         return NewArray(self.output(content(self.low, cell)))
+
+    def _is_new(self, ref: Array) -> bool:
+        """Whether a whole array was made here, and only this refers to it."""
+        visible = param_of(self.low, ref.cell) is not None or any(c in ref.cell.shares for _, c in self.low.params)
+        return ref.view is None and ref.cell.choice is None and self.seen[ref.cell] <= 1 and not visible
+
+    def _content(self, choice: Either) -> Value:
+        """What the array that is chosen holds."""
+        cell = Cell("")
+        cell.choose(choice)
+        self.low.state.store[cell] = STALE
+        return content(self.low, cell)
 
     def array(self, ref: Array) -> Template:
         low, cell = self.low, ref.cell

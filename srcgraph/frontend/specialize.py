@@ -26,7 +26,7 @@ from srcgraph.frontend.entities import (
 )
 from srcgraph.frontend.guarding import Caught
 from srcgraph.frontend.lower import Lowering, NeedStatic
-from srcgraph.frontend.memory import Dead, need_contiguous, refuse, replaced
+from srcgraph.frontend.memory import Dead, Refusal, need_contiguous, refuse, replaced
 from srcgraph.frontend.parameters import box_parameter, parameter
 from srcgraph.frontend.passing import Arguments, Made
 from srcgraph.frontend.recursion import (
@@ -132,20 +132,36 @@ def lower_entry(
         A number has to be made part of the signature.
     """
     session = Session(lower_callee, static, code, raises)
-    key = (code, tuple(args.items()), ((), None), sizes_of(args.values()))
-
-    def lower() -> Summary:
-        entry = Entry.PRIVATE if private else Entry.VISIBLE
-        return _lower(session, code, args, {}, code.name, entry, apart=is_recursive(session, key))
-
-    with deep_calls():
-        summary = summarised(session, key, code.name, lower)
+    try:
+        with deep_calls():
+            summary = _entry(session, code, args, Entry.PRIVATE if private else Entry.VISIBLE)
+    except Refusal as refusal:
+        session.problems.append(refusal.problem)
+        raise_all(session.problems)
+        raise
     raise_all(session.problems)
     graphs = {**session.graphs, summary.name: summary.graph}
     callees = {s.name: s for s in (*session.summaries.values(), summary)}
     vararg = code.node.args.vararg
     spread = vararg.id if vararg is not None else ""
     return Lowered(Program(graphs, summary.name), summary, tuple(session.guards.values()), spread, callees)
+
+
+def _entry(session: Session, code: FunctionCode, args: dict[str, Skeleton], entry: Entry) -> Summary:
+    """The summary of the function called from outside."""
+    key = (code, tuple(args.items()), ((), None), sizes_of(args.values()))
+
+    def lower() -> Summary:
+        return _lower(session, code, args, {}, code.name, entry, apart=is_recursive(session, key))
+
+    while True:
+        try:
+            return summarised(session, key, code.name, lower)
+        except Passed as needed:
+            before = session.passed.get(needed.code, frozenset())
+            if needed.names <= before:
+                raise
+            session.passed[needed.code] = before | needed.names
 
 
 def _lower(

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import gast
-import numpy as np
 
 from srcgraph.errors import InferenceError, ShapeError
 from srcgraph.frontend import (
     attributes,
+    conditions,
     contents,
     dicts,
     effects,
     expressions,
+    fancy,
     flat,
     indexing,
     library,
@@ -340,7 +341,7 @@ def in_place(low: Lowering, ref: Array, op: str, operand: Entity) -> None:
             return
     value = low.value(operators.binary(low, op, _current(low, ref), operand))
     if kind.ndim:
-        _same_kind(low, value.type.dtype, kind.dtype)
+        fancy.check_same_kind(low, value.type.dtype, kind.dtype)
     write(low, ref, low.builder.cast(value, kind.dtype, False))
 
 
@@ -349,22 +350,12 @@ def _current(low: Lowering, ref: Array) -> Entity:
     return ref if kind.ndim else Scalar(low.value(ref))
 
 
-def _same_kind(low: Lowering, have: Any, want: Any) -> None:
-    if not np.can_cast(have, want, "same_kind"):
-        raise refuse(
-            f"cannot change an array of {want} in place to {have}",
-            low.loc,
-            "write x = x + y instead of x += y, or make the array a float one",
-            kind=InferenceError,
-        )
-
-
 # -- branches -----------------------------------------------------------------------------------
 
 
 def if_(low: Lowering, node: gast.If) -> None:
     with low.at(node.test):
-        test = low.truth(expressions.optional(low, node.test))
+        test = conditions.tested(low, node.test)
         known = test if isinstance(test, bool) else literal(low.builder, test)
     if known is not None:
         block(low, node.body if known else node.orelse)
@@ -399,7 +390,7 @@ def merge(
         _merge_check(low, test, then, orelse)
         return
     before = low.state
-    joiner = Joiner(low, test, (then, orelse), before, [*low.variables(live), *INTERNAL])
+    joiner = Joiner(low, test, (then, orelse), before, [*low.variables(live), *low.overs, *INTERNAL])
     makers = {}
     dead = [s.dead for _, s in (then, orelse)]
     if all(dead):

@@ -9,7 +9,7 @@ import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import arrays, dtypes, expressions, library, lists
-from srcgraph.frontend.entities import Array, Const, Entity, Scalar, Tup
+from srcgraph.frontend.entities import Array, Const, Entity, Scalar, Tup, cells_of, may_share
 from srcgraph.frontend.memory import as_index, new_array, read, ref_type, refuse, select, slice_operands
 from srcgraph.frontend.numpy_table import FUNCTIONS, METHODS, array_function
 from srcgraph.ir.graph import Value
@@ -33,16 +33,26 @@ def _number_or_array(low: Lowering, x: Entity) -> Entity:
     return Scalar(low.builder.cast(value, INT, True)) if plain_bool else x
 
 
+def _same_memory(low: Lowering, whole: Entity, value: Value) -> Entity:
+    """The real or imaginary part of an array is a view: neither is read once the other changed."""
+    made = low.entity(value)
+    if isinstance(whole, Array) and isinstance(made, Array) and ref_type(low, whole).dtype.kind == "c":
+        for other in {s for c in cells_of(whole) for s in (c, *c.shares)}:
+            may_share(made.cell, other)
+    return made
+
+
 @array_function(np.real)
 def real(low: Lowering, val: Entity) -> Entity:
     val = _number_or_array(low, val)
     value = low.value(val)
-    return val if value.type.dtype.kind != "c" else low.entity(OPS["real"](value))
+    return val if value.type.dtype.kind != "c" else _same_memory(low, val, OPS["real"](value))
 
 
 @array_function(np.imag)
 def imag(low: Lowering, val: Entity) -> Entity:
-    return low.entity(parts.imag(low.value(_number_or_array(low, val))))
+    val = _number_or_array(low, val)
+    return _same_memory(low, val, parts.imag(low.value(val)))
 
 
 @array_function(method="conj")

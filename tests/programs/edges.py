@@ -73,3 +73,10 @@ def not_a_number_is_in_every_domain(a, c):
 def parts_of_bools(a):
     above = a > 0.5
     return above.real, above.imag, np.real(above), np.imag(above)
+
+
+def smallest_integer_divided(xi, j):
+    """The quotient by -1 wraps."""
+    least = np.int64(-(2**63))
+    xs = xi + least
+    return xs // -1, xs // (j - 3), np.divmod(xs, j - 3), least // (j - 3)

@@ -188,3 +188,18 @@ def condition_without_a_value(x, n):
     while i < n and more:
         i += 1
     return x[0] + i
+
+
+def looped_over_and_made_anew(x, n):
+    """The loop goes over the array it began with, as the first trip changed it."""
+    out = x.copy()
+    last = 0.0
+    for i, e in enumerate(out):
+        out[::-1] += 0.5 * (x + out[::-1])
+        out = np.sign(out) ** 2
+        last += e * (i + n)
+    for row in out:
+        out[:] = 0.25
+        out = out * 2.0
+        last += row
+    return last, out

@@ -397,3 +397,15 @@ def unpacked_where_it_fits(x, a):
         a, b = x
         return a * b
     return a + len(x)
+
+
+def monotone_stack(x):
+    """In a test only truths matter: of a list whether it has items."""
+    stack = [3.0]
+    for v in x:
+        while stack and stack[-1] > v:
+            stack.pop()
+        stack.append(v)
+    if not stack or (len(x) > 3 and stack):
+        return stack[0]
+    return len(stack) * 1.0

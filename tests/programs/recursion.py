@@ -379,3 +379,23 @@ def scaled_at_the_step(x, a):
     if len(x) == 0:
         return a
     return x[go(0, len(x))] * a
+
+
+def halved(x, k):
+    """The argument itself at the bottom, an array made on the way at every other depth."""
+    if k == 0:
+        return x
+    return halved(x * 0.5, k - 1)
+
+
+def _ackermann(m, n):
+    if m == 0:
+        return n + 1
+    if n == 0:
+        return _ackermann(m - 1, 1.0)
+    return _ackermann(m - 1, _ackermann(m, n - 1))
+
+
+def literal_beside_a_number(a):
+    """The literal becomes an argument of the version called from outside."""
+    return _ackermann(1, float(round(a * 3.0)))

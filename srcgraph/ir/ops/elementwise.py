@@ -14,9 +14,9 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, define, sample
 from srcgraph.ir.ops._rules import arithmetic, binary, conjugated, from_partials, unary
 from srcgraph.ir.ops.compare import equal, greater, less, logical_and, not_equal, where
-from srcgraph.ir.ops.vector import div, literal
-from srcgraph.ir.promote import ufunc
-from srcgraph.ir.types import BOOL, ArrayType, ScalarType, TensorType, is_complex, is_float, is_inexact
+from srcgraph.ir.ops.vector import div, literal, neg
+from srcgraph.ir.promote import is_weak, ufunc
+from srcgraph.ir.types import BOOL, INT, ArrayType, ScalarType, TensorType, is_complex, is_float, is_inexact
 
 _ANY = (sample("f64[3]"), sample("f32"))
 _POSITIVE = (sample("f64[3]", domain=(0.2, 3.0)), sample("f32", domain=(0.2, 3.0)))
@@ -316,6 +316,26 @@ held = define(
     numpy=lambda x: x,
     emit={"cpu": "x"},
 )
+
+
+def _wrapping(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    """Of NumPy's 64-bit integers: a divisor of -1 wraps the smallest, which the processor cannot divide."""
+    x, y = inputs
+    types = (x.type, y.type)
+    if any(t.dtype.kind != "i" for t in types) or all(is_weak(t) for t in types):
+        return None
+    known = literal(builder, y)
+    node = builder.definition(y)
+    safe = node is not None and node.op is where and literal(builder, node.inputs[1]) == 1
+    if np.result_type(*(t.dtype for t in types)) != INT or safe or (known is not None and known != -1):
+        return None
+    negative = neg(builder.cast(x, INT))
+    if known == -1:
+        return negative
+    minus = equal(y, -1)
+    return where(minus, negative, floordiv(x, where(minus, 1, y)))
+
+
 floordiv = binary(
     np.floor_divide,
     None,
@@ -323,6 +343,7 @@ floordiv = binary(
     doc="``floor(x / y)``; Python's check for zero is a node of its own.",
     name="floordiv",
     infer=arithmetic(np.floor_divide, lambda x, y: dims.floordiv(x, y) if y != 0 else dims.as_dim(0)),
+    simplify=_wrapping,
     python=(np.floor_divide, operator.floordiv),
     samples=(sample("f64[3]", "f64[3]", domain=(0.5, 3.0)), sample("int", "int", domain=(1, 9))),
 )
