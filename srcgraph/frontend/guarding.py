@@ -9,8 +9,8 @@ import gast
 
 from srcgraph.frontend.entities import Const, Scalar, State
 from srcgraph.frontend.exits import LEAVES, Guarded
+from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Origin, Value
-from srcgraph.ir.straight import Region
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
