@@ -131,7 +131,7 @@ def computed_where_its_size_is_known(x, y):
     """The same on every trip, and of a size that only a loop that runs has."""
     for _ in range(len(y), 1, -1):
         x[1:] = np.sqrt(np.abs(y[: len(y) - 1]))
-    return x[1]
+    return x[-1]
 
 
 def read_after_its_check(x, z, n):

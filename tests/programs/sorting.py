@@ -68,7 +68,7 @@ def k_smallest(x, k):
 
 def partition_in_place(x):
     x.partition(1)
-    return x[1]
+    return x[-1]
 
 
 def order_by_two_keys(xb, xu):
