@@ -48,7 +48,7 @@ def copyto(dst, src, *, where=True):
 @stands_for(np.put)
 def put(a, ind, v):
     at = np.atleast_1d(np.asarray(ind)).ravel()
-    new = np.atleast_1d(np.asarray(v)).ravel()
+    new = np.atleast_1d(np.asarray(v, dtype=a.dtype)).ravel()
     for k in range(len(at)):
         i = at[k]
         if i < -a.size or i >= a.size:
@@ -62,7 +62,7 @@ def put(a, ind, v):
 @stands_for(np.place)
 def place(arr, mask, vals):
     where = np.nonzero(mask)
-    new = np.atleast_1d(np.asarray(vals)).ravel()
+    new = np.atleast_1d(np.asarray(vals, dtype=arr.dtype)).ravel()
     if len(where[0]) > 0:
         if len(new) == 0:
             raise ValueError("Cannot insert from an empty array!")
@@ -71,9 +71,9 @@ def place(arr, mask, vals):
 
 @stands_for(np.putmask)
 def putmask(a, mask, values):
-    new = np.atleast_1d(np.asarray(values)).ravel()
+    new = np.atleast_1d(np.asarray(values, dtype=a.dtype)).ravel()
     if len(new) > 0:
-        a[...] = np.where(mask, np.resize(new, a.shape).astype(a.dtype), a)
+        a[...] = np.where(mask, np.resize(new, a.shape), a)
 
 
 @stands_for(np.fill_diagonal)
@@ -81,7 +81,7 @@ def fill_diagonal(a, val):
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
     at = np.arange(min(a.shape))
-    new = np.atleast_1d(np.asarray(val)).ravel()
+    new = np.atleast_1d(np.asarray(val, dtype=a.dtype)).ravel()
     a[(at,) * a.ndim] = np.resize(new, len(at))
 
 

@@ -223,3 +223,32 @@ def too_large_to_fill_in(k, n):
         return np.array([k * 30000, k], dtype=np.int16)
     out.fill(k * 100000)
     return out
+
+
+def too_large_for_a_range(k, n):
+    """The first two numbers must fit, the others wrap."""
+    if n < 1:
+        return np.arange(k * 100, k * 100 + 2, dtype=np.int8)
+    if n < 2:
+        return np.arange(126, 130, dtype=np.int8)
+    return np.arange(k * 127, k * 127 + 2, dtype=np.int8)
+
+
+def too_large_to_put(k, n):
+    xs = np.zeros((2, 2), np.int8)
+    if n < 1:
+        np.put(xs, [0, -1], k * 100)
+    elif n < 2:
+        np.place(xs, xs == 0, [k, k * 100])
+    elif n < 3:
+        np.putmask(xs, xs == 0, k * 100)
+    else:
+        np.fill_diagonal(xs, k * 100)
+    return xs
+
+
+def filled_with_an_array(x, n):
+    """A row repeated; a column repeated; the values as they are."""
+    rows = np.full((2, len(x)), x * n)
+    columns = np.full((len(x), 3), np.sum(x) * np.ones((len(x), 1)))
+    return rows, columns, np.full_like(x, x + 1.0), np.full((2, 1), 1, np.int8)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import composite, current_builder, sample
+from srcgraph.ir.op import COMPOSITES, composite, current_builder, sample
 from srcgraph.ir.ops.compare import equal, where
 from srcgraph.ir.ops.elementwise import ceil, maximum
 from srcgraph.ir.ops.shape import arange, dims_of, empty, full
-from srcgraph.ir.ops.vector import div, literal, mul, sub
+from srcgraph.ir.ops.vector import add, div, literal, mul, sub
 from srcgraph.ir.types import FLOAT, INT, NAME_OF
 
 F8 = np.dtype(np.float64)
@@ -77,13 +78,18 @@ def full_array(shape: Any, fill_value: Any, dtype: Any = None) -> Value:
     b = current_builder()
     value = b.value(fill_value)
     wanted = known_dtype(dtype, value.type.dtype)
-    return full(_filling(value, wanted), *lengths(shape))
+    return _filled_with(_filling(value, wanted), lengths(shape))
 
 
 def _filling(value: Value, dtype: np.dtype) -> Value:
     """What an array is filled with: an integer has to fit its dtype, a float is cast, as in NumPy."""
     b = current_builder()
     return b.stored(value, dtype) if value.type.dtype.kind == "i" else b.cast(value, dtype, False)
+
+
+def _filled_with(value: Value, dims: Sequence[Value]) -> Value:
+    """An array of one number, or of an array repeated."""
+    return COMPOSITES["broadcast"](value, tuple(dims)) if value.type.ndim else full(value, *dims)
 
 
 def _like(a: Any, number: int, dtype: Any) -> Value:
@@ -115,7 +121,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Value:
     """An array of the shape and dtype of ``a`` filled with one number."""
     b = current_builder()
     a = b.value(a)
-    return full(_filling(b.value(fill_value), known_dtype(dtype, a.type.dtype)), *dims_of(a))
+    return _filled_with(_filling(b.value(fill_value), known_dtype(dtype, a.type.dtype)), dims_of(a))
 
 
 @composite(
@@ -139,6 +145,9 @@ def arange_array(start: Any, stop: Any = None, step: Any = None, dtype: Any = No
         fits = b.call_named("less", span, 2.0**63)
         b.call_named("check_that", fits, error="ValueError", message="Maximum allowed size exceeded")
         count = maximum(b.cast(span, INT, weak=True), 0)
+    for k, item in enumerate((first, add(first, by))):  # NumPy takes these two as Python's numbers; the others wrap
+        if found.kind in "iu" and item.type.dtype.kind == "i":
+            b.stored(where(b.call_named("greater", count, k), item, 0), found)
     return arange(b.cast(first, found, False), b.cast(by, found, False), count)
 
 
