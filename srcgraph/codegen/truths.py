@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Sequence
 
 from srcgraph.codegen.expr import negated
 from srcgraph.codegen.statements import names_in
@@ -70,69 +69,61 @@ def _tested_at_head(loop: ast.For | ast.While) -> ast.For | ast.While:
     return ast.copy_location(ast.While(negated(first.test), loop.body[1:] or [ast.Pass()], []), loop)
 
 
-Asked = Callable[[str], bool]
-"""Whether a name's value is still read."""
+Names = frozenset[str]
+_NONE: Names = frozenset()
 
 
 def direct_tests(body: Statements) -> Statements:
     """``c = x > 0; if c:`` where nothing else reads that ``c`` tests ``x > 0`` directly."""
-    return _direct(body, _never, _never, _never)
+    read: dict[int, Names] = {}
+    _live(body, _NONE, _NONE, _NONE, read)
+    return _direct(body, read)
 
 
-def _never(name: str) -> bool:
-    return False
-
-
-def _direct(block: Statements, end: Asked, leave: Asked, again: Asked) -> Statements:
-    """A block, given what is read at its end, after the loop around it, and at the head of that loop."""
+def _direct(block: Statements, read: dict[int, Names]) -> Statements:
+    """A block, given what each `if` of it reads once its test is known."""
     out: Statements = []
-    for k, node in enumerate(block):
-
-        def after(name: str, rest: Statements = block[k + 1 :]) -> bool:
-            return _is_read(rest, name, end(name), leave(name), again(name))
-
+    for node in block:
         if isinstance(node, ast.If):
-            node.body, node.orelse = (_direct(b, after, leave, again) for b in (node.body, node.orelse))
+            node.body, node.orelse = _direct(node.body, read), _direct(node.orelse, read)
             name, last = _tested(node.test), out[-1] if out else None
-            inside = ast.copy_location(ast.If(ast.Constant(True), node.body, node.orelse), node)
-            if name and _assigns(last, name) and not _is_read([inside], name, after(name), leave(name), again(name)):
+            if name and _assigns(last, name) and name not in read[id(node)]:
                 out.pop()
                 node.test = Replaced(name, last.value).visit(node.test)  # type: ignore[union-attr]
         elif isinstance(node, ast.For | ast.While):
-
-            def head(name: str, loop: ast.stmt = node, after: Asked = after) -> bool:
-                return _is_read([loop], name, after(name), False, False)
-
-            node.body = _direct(node.body, head, after, head)
+            node.body = _direct(node.body, read)
         out.append(node)
     return out
 
 
-def _is_read(block: Sequence[ast.stmt], name: str, end: bool, leave: bool, again: bool) -> bool:
-    """Whether the value a name has before ``block`` may be read, given whether it is where the block leads to."""
+def _live(block: Statements, end: Names, leave: Names, again: Names, read: dict[int, Names]) -> Names:
+    """The names whose values before ``block`` may be read, given those where it leads to; of each `if` in ``read``."""
     live = end
     for node in reversed(block):
         match node:
-            case ast.Assign(targets=[ast.Name(id=target)]) if target == name:
-                live = _mentions(node.value, name)
+            case ast.Assign(targets=[ast.Name(id=target)]):
+                live = live - {target} | _named(node.value)
             case ast.If():
-                sides = (_is_read(b, name, live, leave, again) for b in (node.body, node.orelse))
-                live = _mentions(node.test, name) or any([*sides])
+                read[id(node)] = _live(node.body, live, leave, again, read) | _live(
+                    node.orelse, live, leave, again, read
+                )
+                live = read[id(node)] | _named(node.test)
             case ast.For() | ast.While():
-                own = node.iter if isinstance(node, ast.For) else node.test
-                live = live or _mentions(own, name)
-                live = live or _is_read(node.body, name, False, False, False)
+                head = live | _named(node.iter if isinstance(node, ast.For) else node.test)
+                head |= _live(node.body, _NONE, _NONE, _NONE, read)
+                _live(node.body, head, live, head, read)
+                live = head
             case ast.Break() | ast.Continue():
                 live = leave if isinstance(node, ast.Break) else again
             case ast.Return() | ast.Raise():
-                live = _mentions(node, name)
+                live = _named(node)
             case _:
-                live = live or _mentions(node, name)
+                live |= _named(node)
     return live
 
 
-def _mentions(node: ast.AST, name: str) -> bool:
-    return any(n.id == name for n in names_in(node))
+def _named(*trees: ast.AST) -> Names:
+    return frozenset(n.id for n in names_in(*trees))
 
 
 def _tested(test: ast.expr) -> str:
