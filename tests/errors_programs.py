@@ -111,14 +111,6 @@ def f(x, a):
     finally:
         x[:1] = 0.0
 """,
-    "store on a path that raises": """
-def f(x, a):
-    for k in range(3):
-        if x[k] > a:
-            x[k] = 0.0
-            raise ValueError("too large")
-    return x
-""",
     "text of a caught exception": """
 def f(a):
     try:

@@ -15,6 +15,7 @@ from srcgraph.codegen.items import (
     InnerReduce,
     Invoke,
     Item,
+    Keep,
     Kernel,
     Let,
     Loop,
@@ -96,6 +97,9 @@ class Body:
                 return [*self.aliased(item.out, item.base), ast.Expr(self.resolved(item.call))]
             case Effect():
                 return [ast.Expr(self.resolved(item.call))]
+            case Keep():
+                whole = ast.Subscript(self.plain(item.before), ast.Constant(...), ast.Store())
+                return [ast.Assign([whole], self.plain(item.after), lineno=0)] if item.apart else []
             case Invoke():
                 return self.invoke(item)
             case Kernel():

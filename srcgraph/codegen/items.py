@@ -103,6 +103,17 @@ class Effect:
 
 
 @dataclass(eq=False, slots=True)
+class Keep:
+    """The caller's array, which was ``before``, is to have the content of ``after``."""
+
+    before: Value
+    after: Value
+    apart: bool = False
+    """Whether they are not the same memory."""
+    origin: Origin = NOWHERE
+
+
+@dataclass(eq=False, slots=True)
 class Invoke:
     """``returned = function(args)``, a call of another generated function.
 
@@ -238,7 +249,7 @@ class Loop:
     origin: Origin = NOWHERE
 
 
-Item: TypeAlias = Let | Unpack | Raise | Store | Do | Effect | Invoke | Kernel | Branch | Loop
+Item: TypeAlias = Let | Unpack | Raise | Store | Do | Effect | Keep | Invoke | Kernel | Branch | Loop
 
 
 def part_exprs(part: Part) -> list[ast.expr]:
@@ -272,6 +283,8 @@ def item_exprs(item: Item) -> Sequence[ast.expr]:
             return [item.cond]
         case Loop():
             return [*item.inits, *(item.bounds or ())]
+        case Keep():
+            return []
 
 
 def reads_of(item: Item) -> set[Value]:
@@ -280,6 +293,8 @@ def reads_of(item: Item) -> set[Value]:
     match item:
         case Store() | Do():
             found.add(item.base)
+        case Keep():
+            found.update((item.before, item.after) if item.apart else (item.after,))
         case Kernel():
             own = {p.value for p in item.parts if isinstance(p, LoopLet)}
             for part in item.parts:

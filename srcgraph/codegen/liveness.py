@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
-from srcgraph.codegen.items import Block, Branch, Item, Loop, reads_of, refs, writes_of
+from srcgraph.codegen.items import Block, Branch, Item, Loop, Raise, reads_of, refs, writes_of
 from srcgraph.ir.graph import Value
 
 Live = frozenset[Value]
@@ -41,6 +42,8 @@ class Liveness:
     def item(self, item: Item, live: Live) -> Live:
         without = live - frozenset(writes_of(item))
         match item:
+            case Raise(fails=ast.Constant(value=True)):
+                return frozenset(reads_of(item))
             case Branch():
                 inner = self.block(item.then, without) | self.block(item.orelse, without)
                 return inner | reads_of(item)

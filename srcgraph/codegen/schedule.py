@@ -15,7 +15,22 @@ from typing import Any
 from srcgraph.codegen import fusion, kernels
 from srcgraph.codegen.decisions import Decisions, transparent
 from srcgraph.codegen.expr import call, filled, literal, negated, number, subscript
-from srcgraph.codegen.items import Block, Branch, Do, Effect, Invoke, Item, Let, Loop, Raise, Store, Unpack, ref, refs
+from srcgraph.codegen.items import (
+    Block,
+    Branch,
+    Do,
+    Effect,
+    Invoke,
+    Item,
+    Keep,
+    Let,
+    Loop,
+    Raise,
+    Store,
+    Unpack,
+    ref,
+    refs,
+)
 from srcgraph.codegen.uses import Place, in_memory
 from srcgraph.ir.closure import open_
 from srcgraph.ir.dims import Dim
@@ -149,8 +164,10 @@ class Scheduler(Decisions):
             self.name(out)
             yield Let(out, expr, node.origin)
 
-    def effect(self, node: Apply) -> Effect:
+    def effect(self, node: Apply) -> Effect | Keep:
         """A call of a helper: what the op says comes before the operands."""
+        if node.op.name == "keep":
+            return Keep(node.inputs[0], node.inputs[1], origin=node.origin)
         args = [*map(_constants, node.attrs.values()), *map(self.handed_in, node.inputs)]
         return Effect(call(node.op.text(self.write.target, None, node.attrs), *args), node.origin)
 

@@ -19,6 +19,7 @@ from srcgraph.codegen.items import (
     Do,
     Invoke,
     Item,
+    Keep,
     Kernel,
     Let,
     Loop,
@@ -178,6 +179,8 @@ class _Storage:
                 self.kernel(item, live, out)
             case Do():
                 self.push(item, live, out)
+            case Keep():
+                item.apart = self.of(item.before) != self.of(item.after)
             case Branch():
                 self.branch(item)
             case Loop():

@@ -20,7 +20,7 @@ from srcgraph.frontend import conditions, expressions, statements
 from srcgraph.frontend.entities import NONE, Const, Entity, Maybe, Scalar, State, Tup, Unusable
 from srcgraph.frontend.exits import LEAVES, Guarded
 from srcgraph.frontend.guarding import Catcher, Caught, Handler, Split, is_seen
-from srcgraph.frontend.memory import Dead, keeps_stores, refuse
+from srcgraph.frontend.memory import Dead, keep_stores, refuse
 from srcgraph.frontend.truths import combined, negation
 from srcgraph.ir.exceptions import exception, is_limit
 from srcgraph.ir.graph import Value
@@ -186,9 +186,10 @@ class Catching:
 
     def _join_last(self, follow: Callable[[], None] | None) -> None:
         """Go on with what both paths of the latest split have become; ``follow`` is done on the other one first."""
-        low, split = self.low, self._leave()
+        low = self.low
+        keep_stores(low, self.splits[-1].before)
+        split = self._leave()
         inner, before = low.state, split.before
-        keeps_stores(low, before)
         low.state = before
         region, state = split.other
         if follow is not None:

@@ -56,7 +56,7 @@ from srcgraph.frontend.entities import (
     Unusable,
 )
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import Dead, Refusal, keeps_stores, new_array, read, refuse
+from srcgraph.frontend.memory import Dead, Refusal, keep_stores, new_array, read, refuse
 from srcgraph.frontend.scope import Scope, analyse
 from srcgraph.frontend.session import FunctionCode, Hidden, Session
 from srcgraph.frontend.source import node_loc
@@ -117,7 +117,6 @@ class Lowering:
         """What the loops under way go over, which they see whatever becomes of its name."""
         self.loc: Loc | None = None
         self.returned_at: Loc | None = None
-        self.raised_at: Loc | None = None
         self.returns_later = False
         """Whether it calls what has not been seen to return yet, in a recursion."""
         self.slots: dict[str, Box] = {name: Box(name) for name in sorted(self.scope.captured)}
@@ -165,7 +164,7 @@ class Lowering:
         try:
             with self.builder.inside(region):
                 done = action()
-            keeps_stores(self, before)
+                keep_stores(self, before)
             return done
         finally:
             self.state = self.around.pop()
@@ -452,7 +451,7 @@ class Lowering:
         if not isinstance(node, gast.Lambda):
             statements.block(self, node.body)
             with self.recovering(["<return>"]):
-                keeps_stores(self, before)
+                keep_stores(self, before)
             return
         with self.recovering(["<return>"]), self.at(node.body):
             try:

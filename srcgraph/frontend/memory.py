@@ -19,6 +19,7 @@ from srcgraph.ir.ops.index import selected_type
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.types import INT, ScalarType, TensorType
 from srcgraph.ir.view import View, split_operands, step_of, whole
+from srcgraph.ir.walk import has_order
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -125,15 +126,23 @@ def write(low: Lowering, ref: Array, value: Value, accumulate: bool = False) -> 
     put(low, ref.cell, low.builder.apply(op, (base, fitted, *ref.operands), {"view": view}, name=base.name))
 
 
-def keeps_stores(low: Lowering, before: State) -> None:
-    """Refuse a path that certainly raises after it stored into an argument: nothing needs the store then."""
+def keep_stores(low: Lowering, before: State) -> None:
+    """What a path that certainly raises stored into arguments since ``before`` stays: the caller sees it."""
     if not low.state.dead or low.returns_later:
         return
     for cell, held in low.state.store.items():
         was = before.store.get(cell, held)
         if cell.visible and isinstance(held, Value) and isinstance(was, Value) and held is not was:
-            why = f"this raises after a store into {cell.name!r} on the same path, which would be lost"
-            raise refuse(why, low.raised_at or low.loc, "raise before storing")
+            _kept(low, was, held)
+
+
+def _kept(low: Lowering, was: Value, held: Value) -> None:
+    """Put a `keep` before what raises last."""
+    nodes = low.builder.region.nodes
+    made = 1 + max((k for k, n in enumerate(nodes) if held in n.outputs), default=-1)
+    raises = max((k for k, n in enumerate(nodes) if has_order(n)), default=len(nodes))
+    low.builder.apply(OPS["keep"], (was, held), {})
+    nodes.insert(max(made, raises), low.builder.region.take_last())
 
 
 def at_each(low: Lowering, choice: Array | Either, action: Callable[[Array], None]) -> None:

@@ -67,7 +67,7 @@ def block(low: Lowering, statements: Sequence[Any]) -> None:
             try:
                 statement(low, node)
             except Dead:
-                low.state.dead, low.raised_at = True, low.loc
+                low.state.dead = True
         if isinstance(node, gast.Raise):
             low.state.dead = True
 

@@ -417,6 +417,31 @@ def finally_raises_another(x, n):
     return a
 
 
+def stored_then_raised(x, n, a):
+    """What was stored before an exception is seen by the caller."""
+    for k in range(len(x)):
+        x[k] += a
+        if k == n:
+            x[0] = 7.0
+            x[:] = x[::-1]
+            raise ValueError(f"stopped at {k}")
+    return x.sum()
+
+
+def stored_in_either(x, y, n):
+    u = x if n % 2 else y
+    u[:1] = 3.0
+    if n > 1:
+        u[-1:] *= 2.0
+        raise ValueError
+    return u
+
+
+def stored_then_read_past_the_end(x, n):
+    x[0] = 5.0 * n
+    return x[len(x)]
+
+
 def _set(x, n):
     try:
         x[n] = 1.0

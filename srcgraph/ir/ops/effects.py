@@ -1,10 +1,12 @@
-"""Effects: text written, warnings issued. They run in order, once, and are never dropped."""
+"""Effects: text written, warnings issued, stores seen. They run in order, once, and are never dropped."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from typing import Any
+
+import numpy as np
 
 from srcgraph.ir.exceptions import exception
 from srcgraph.ir.op import define
@@ -66,4 +68,18 @@ warn = define(
     kind="effect",
     helpers="effects",
     emit={"cpu": "warn"},
+)
+
+
+def _seen(before: np.ndarray, after: np.ndarray) -> bool:
+    np.copyto(before, after)
+    return True
+
+
+keep = define(
+    name="keep",
+    doc="True, once whoever sees the array that was ``before`` sees what is ``after``: an exception comes next.",
+    infer=_done,
+    numpy=_seen,
+    kind="effect",
 )
