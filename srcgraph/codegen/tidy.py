@@ -35,6 +35,8 @@ def tidy(body: Statements) -> Statements:
 def _block(body: Statements) -> Statements:
     out: Statements = []
     for node in body:
+        if out and isinstance(out[-1], ast.Raise):
+            break
         match node:
             case ast.If():
                 node.body, node.orelse = _block(node.body), _block(node.orelse)
@@ -50,6 +52,8 @@ def _block(body: Statements) -> Statements:
 def _if(node: ast.If) -> Statements:
     if not node.body and not node.orelse:
         return []
+    if isinstance(node.test, ast.Constant) and node.test.value is True:
+        return node.body
     if not node.body:
         return [ast.copy_location(ast.If(negated(node.test), node.orelse, []), node)]
     return [node]

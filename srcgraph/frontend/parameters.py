@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError
@@ -47,11 +48,13 @@ from srcgraph.infer.signature import (
     Skeleton,
     StaticArg,
     TupleArg,
+    ViewArg,
     part_name,
 )
 from srcgraph.ir.dims import UNKNOWN, as_dim, symbol
 from srcgraph.ir.graph import Value
 from srcgraph.ir.types import PY_INT, ArrayType
+from srcgraph.ir.view import split_operands
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -75,6 +78,8 @@ def parameter(low: Lowering, skeleton: Skeleton, name: str, origin: Any, visible
             return Scalar(value)
         case ArrayArg():
             return array_parameter(low, skeleton, name, visible)
+        case ViewArg():
+            return view_parameter(low, skeleton, name, visible)
         case TupleArg(items=items, cls=cls):
             return Tup(items_of(low, range(len(items)), items, cls, name, origin, visible), cls)
         case RecordArg(cls=cls, names=names, items=items):
@@ -175,6 +180,27 @@ def array_parameter(low: Lowering, skeleton: ArrayArg, name: str, visible: bool)
         state.store[cell] = value
     low.session.initial[cell] = value
     return Array(cell)
+
+
+def view_parameter(low: Lowering, skeleton: ViewArg, name: str, visible: bool) -> Array:
+    """A reference to a part of an array that callers can see."""
+    base, b = array_parameter(low, skeleton.base, name, visible), low.builder
+    operands = []
+    for operand in skeleton.operands:
+        if isinstance(operand, int):
+            operands.append(b.const(operand))
+            continue
+        operands.append(root_param(low, f"{name}_at", replace(PY_INT, value=symbol(operand))))
+        low.params.append((operands[-1], None))
+    sizes = skeleton.base.dims
+    for size, selector, own in zip(sizes, skeleton.view.axes, split_operands(skeleton.view, operands), strict=True):
+        if selector == "i":
+            b.learn(own[0].type.value, size - 1 - own[0].type.value)
+        elif selector == 1:
+            b.learn(own[0].type.value, own[1].type.value, size - own[0].type.value - own[1].type.value)
+        elif selector != ":":
+            b.learn(own[1].type.value)
+    return Array(base.cell, skeleton.view, tuple(operands))
 
 
 def root_param(low: Lowering, name: str, type: Any) -> Value:

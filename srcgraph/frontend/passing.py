@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -78,10 +78,12 @@ from srcgraph.infer.signature import (
     Skeleton,
     StaticArg,
     TupleArg,
+    ViewArg,
 )
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.types import ScalarType
+from srcgraph.ir.view import View, split_operands
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -92,6 +94,8 @@ class Arguments:
     """Turns a call's entities into skeletons and the values to pass."""
 
     low: Lowering
+    through: frozenset[Cell] = frozenset()
+    """The arrays whose views the function stores into: it is given the array, so that every store is one into that."""
     values: list[Value] = field(default_factory=list)
     refs: list[Array | None] = field(default_factory=list)
     sizes: Sizes = field(default_factory=Sizes)
@@ -165,7 +169,24 @@ class Arguments:
         self.values.append(value)
         self.refs.append(ref)
 
-    def array(self, ref: Array) -> ArrayArg:
+    def array(self, ref: Array) -> ArrayArg | ViewArg:
+        if ref.view is not None and ref.cell in self.through:
+            base = self.whole(Array(ref.cell))
+            return ViewArg(base, ref.view, tuple(self.operands(ref.view, ref.operands)))
+        return self.whole(ref)
+
+    def operands(self, view: View, operands: Sequence[Value]) -> Iterator[int | str]:
+        """What a view needs; lengths known when compiling are not passed."""
+        for own in split_operands(view, operands):
+            for k, operand in enumerate(own):
+                known = operand.type.value
+                if k == 1 and known is not None and known.const is not None:
+                    yield known.const
+                    continue
+                self.add(operand, None)
+                yield self.sizes.new() if known is None else self.size(known)
+
+    def whole(self, ref: Array) -> ArrayArg:
         type = ref_type(self.low, ref)
         if ref not in self.known:
             self.known.append(ref)

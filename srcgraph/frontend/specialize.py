@@ -213,12 +213,21 @@ def _changed(low: Lowering, outputs: list[Value]) -> tuple[tuple[int, int], ...]
 # -- calls ----------------------------------------------------------------------------------------
 
 
-def lower_callee(low: Lowering, code: FunctionCode, args: dict[str, Entity], captured: dict[str, Box]) -> Entity:
-    """Call another function of the program, lowering it the first time for these skeletons."""
+def lower_callee(
+    low: Lowering,
+    code: FunctionCode,
+    args: dict[str, Entity],
+    captured: dict[str, Box],
+    through: frozenset[Cell] = frozenset(),
+) -> Entity:
+    """Call another function of the program, lowering it the first time for these skeletons.
+
+    Once it is known to store into views it is given, it is given the arrays ``through`` which they go.
+    """
     session = low.session
     before = session.passed.get(code, frozenset())
     args = with_passed(low, code, args)
-    given = Arguments(low)
+    given = Arguments(low, through)
     skeletons = {k: given.skeleton(e) for k, e in args.items()}
     inner = {k: given.box(b) for k, b in captured.items()}
     place = low.place or (low.loc if code.is_library else None)
@@ -240,12 +249,21 @@ def lower_callee(low: Lowering, code: FunctionCode, args: dict[str, Entity], cap
             if needed.code is not code or any(key[0] is code for key in session.assumed):
                 raise
             session.passed[code] = before | needed.names
-            return lower_callee(low, code, args, captured)
+            return lower_callee(low, code, args, captured, through)
         session.graphs[name] = summary.graph
         if len(session.problems) > known:  # found again, and reported, when what is lowered counts
             return _call(low, summary, given)
         session.summaries[key] = summary
+    views = stored_views(summary, given)
+    if views:
+        return lower_callee(low, code, args, captured, through | views)
     return _call(low, summary, given)
+
+
+def stored_views(summary: Summary, given: Arguments) -> frozenset[Cell]:
+    """The arrays parts of which a function is given and stores into."""
+    refs = (given.refs[position] for position, _ in summary.changed)
+    return frozenset(ref.cell for ref in refs if ref is not None and ref.view is not None)
 
 
 def _call(low: Lowering, summary: Summary, given: Arguments) -> Entity:

@@ -20,6 +20,7 @@ from srcgraph.infer.objects import fields_of, is_named_tuple, why_opaque
 from srcgraph.ir.bitgen import address
 from srcgraph.ir.dims import Dim, as_dim, symbol
 from srcgraph.ir.types import INT, NAME_OF, WEAK_NAME, ArrayType, ScalarType
+from srcgraph.ir.view import View
 
 LETTERS = ("n", "m", "p", "q", "r")
 
@@ -63,6 +64,18 @@ class ArrayArg:
     @property
     def type(self) -> ArrayType:
         return ArrayType(self.dtype, self.dims)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewArg:
+    """A part of an array that a called function stores into: the array, and the operands of the view after it.
+
+    An operand is a number where that is a length known when compiling, else the name of a size.
+    """
+
+    base: ArrayArg
+    view: View
+    operands: tuple[int | str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +186,7 @@ class ChoiceArg:
 Skeleton: TypeAlias = (
     ScalarArg
     | ArrayArg
+    | ViewArg
     | TupleArg
     | RowsArg
     | ItemsArg
@@ -200,6 +214,8 @@ def parts_of(skeleton: Skeleton) -> tuple[Skeleton, ...]:
             return () if content is None else (content,)
         case ObjectArg(box=box):
             return (box,)
+        case ViewArg(base=base):
+            return (base,)
     return ()
 
 
@@ -214,6 +230,7 @@ def sizes_of(skeletons: Iterable[Skeleton]) -> frozenset[str]:
     parts = list(all_parts(skeletons))
     found = [d for s in parts if isinstance(s, ArrayArg) for d in s.shape]
     found += [s.size for s in parts if isinstance(s, RowsArg)]
+    found += [o for s in parts if isinstance(s, ViewArg) for o in s.operands]
     return frozenset(d for d in found if isinstance(d, str) and d)
 
 
@@ -463,6 +480,8 @@ def describe(skeleton: Skeleton) -> str:
             return WEAK_NAME[skeleton.dtype] if skeleton.weak else NAME_OF[skeleton.dtype]
         case ArrayArg():
             return str(skeleton.type)
+        case ViewArg(base=base, view=view):
+            return f"{base.type}[{view}]"
         case TupleArg():
             return f"({', '.join(map(describe, skeleton.items))})"
         case RowsArg():

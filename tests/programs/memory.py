@@ -302,3 +302,54 @@ def steps_of_run_time(x, n):
         total += x[::step].sum() - x[::-step][-1:].sum()
         x[1::step][:2] *= 0.5
     return total, x[-1 : -n - 2 : -(n + 1)]
+
+
+def _exchange(a, b):
+    for i in range(len(a)):
+        a[i], b[i] = b[i], a[i]
+
+
+def overlapping_parts_passed(m, x):
+    """A function stores into parts of one array, which overlap."""
+    _exchange(x[:-1], x[1:])
+    _exchange(m[0], m[-1])
+    _exchange(m.T[0], m[:, -1])
+    return np.sum(m * m[0]) + x[0]
+
+
+def _leave_first(v, n):
+    v[0] = 2.5
+    if n > 1:
+        v[:] = v * v[::-1]
+        raise ValueError(f"no {n}")
+    v[-1] *= n
+    return np.sum(v)
+
+
+def part_stored_then_raised(m, n):
+    s = _leave_first(m[0], n)
+    return s + _leave_first(m[1:, 0], n)
+
+
+def _fill(x, a):
+    if len(x) == 0:
+        return 0
+    x[0] *= a
+    return 1 + _fill(x[1:], a + 1.0)
+
+
+def recursion_over_the_rest(m, a):
+    return _fill(m[0], a) + _fill(m[:, -1], 2.0)
+
+
+def _unit(v):
+    v /= np.sqrt(np.sum(v * v))
+
+
+def gram_schmidt_by_rows(q):
+    m = q.copy()
+    for k in range(len(m)):
+        for j in range(k):
+            m[k] -= (m[k] @ m[j]) * m[j]
+        _unit(m[k])
+    return m
