@@ -663,6 +663,45 @@ def f(a):
 def f(a):
     return 2**100
 """,
+    "a list swapped that is read under another name": """
+def f(x):
+    a = [0.0]
+    b = [1.0]
+    first = a
+    for _ in range(len(x)):
+        a.append(1.0)
+        a, b = b, a
+    return len(first)
+""",
+    "lists in a tuple that become one": """
+def f(x):
+    both = ([1.0], [2.0])
+    for _ in range(len(x)):
+        both[0][0] += 1.0
+        both = (both[1], both[1])
+    return both[0][0]
+""",
+    "dicts swapped and read under another name": """
+def f(x):
+    p = {"x": 1}
+    q = {"x": 2}
+    first = p
+    for _ in range(len(x)):
+        p["x"] += 1
+        p, q = q, p
+    return first["x"]
+""",
+    "two names of one list on one path": """
+def f(x):
+    one = [1]
+    a = [2]
+    b = [3]
+    if x[0] > 1:
+        a = one
+        b = one
+    a.append(5)
+    return len(b)
+""",
     "a global list": """
 RATES = [1.0, 2.0]
 

@@ -18,7 +18,7 @@ from srcgraph.codegen.items import INDICES, ref
 from srcgraph.errors import InternalError
 from srcgraph.ir.dims import Dim, DimCall, as_dim, symbol
 from srcgraph.ir.graph import Apply, Value
-from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType
+from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType, TensorType
 from srcgraph.ir.view import View, split_operands, step_of
 
 Index = tuple[Dim, ...]
@@ -302,6 +302,14 @@ def literal(value: Any) -> ast.expr:
     if isinstance(value, complex):
         return call("complex", literal(value.real), literal(value.imag))
     return number(value)
+
+
+def empty_list(item: TensorType) -> ast.expr:
+    """``[0.0][:0]``: an empty list that says what its items are."""
+    example = literal(item.dtype.type(0))
+    if isinstance(item, ArrayType):
+        example = call("np.full", ast.Tuple([number(0)] * item.ndim, ast.Load()), example)
+    return ast.Subscript(ast.List([example], ast.Load()), ast.Slice(None, number(0), None), ast.Load())
 
 
 def negated(test: ast.expr) -> ast.expr:

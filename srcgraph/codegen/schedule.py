@@ -14,7 +14,7 @@ from typing import Any
 
 from srcgraph.codegen import fusion, kernels
 from srcgraph.codegen.decisions import Decisions, transparent
-from srcgraph.codegen.expr import call, filled, literal, negated, number, subscript
+from srcgraph.codegen.expr import call, empty_list, filled, literal, negated, number, subscript
 from srcgraph.codegen.items import (
     Block,
     Branch,
@@ -31,7 +31,7 @@ from srcgraph.codegen.items import (
     ref,
     refs,
 )
-from srcgraph.codegen.uses import Place, in_memory
+from srcgraph.codegen.uses import Place, in_memory, pushed
 from srcgraph.ir.closure import open_
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.exceptions import is_known
@@ -267,6 +267,8 @@ class Scheduler(Decisions):
             return ast.BinOp(ast.List([x], ast.Load()), ast.Mult(), n)
         if node.op.name == "list_of":
             return call("list", self.in_place(node.inputs[0]))
+        if not node.inputs and not pushed(self.uses, node.outputs[0]):
+            return empty_list(node.outputs[0].type.item)
         return ast.List([ref(v) if in_memory(v) else self.write.scalar(v) for v in node.inputs], ast.Load())
 
     def list_read(self, node: Apply) -> ast.expr:

@@ -147,6 +147,19 @@ def carry_params(node: For | While) -> tuple[Value, ...]:
     return node.body.params[first : first + len(node.carry)]
 
 
+def pushed(uses: Uses, value: Value) -> bool:
+    """Whether items are appended to this very list, or to what a loop begins with it."""
+    for use in uses.reads[value]:
+        match use.node:
+            case Apply(op=op, inputs=inputs) if op.name == "list_push" and inputs[0] is value:
+                return True
+            case For() | While() as loop:
+                pairs = zip(loop.carry, carry_params(loop), strict=True)
+                if any(c is value and pushed(uses, p) for c, p in pairs):
+                    return True
+    return False
+
+
 def _overwritten(graph: Graph, uses: Uses) -> set[Value]:
     """Record at which positions values are overwritten; return the outer ones among them."""
     own = set(graph.params)

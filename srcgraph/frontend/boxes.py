@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from srcgraph.frontend.entities import Box, Entity, State, Unbound, Unusable
-from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.memory import beside, refuse
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -45,6 +45,6 @@ def rebind(low: Lowering, box: Box, entity: Entity) -> None:
         if not isinstance(held(low, other), Unbound):
             line = low.loc.line if low.loc else "?"
             low.state.names[other] = Unusable(
-                f"{other.name!r} may be the same object as {box.name!r}, which was changed at line {line}",
+                f"{other.name!r} may be the same object as {beside(other, box)}, which was changed at line {line}",
                 "use one name for it",
             )

@@ -40,7 +40,7 @@ from srcgraph.frontend.iteration import Plan
 from srcgraph.frontend.memory import Dead, beside, content, refuse
 from srcgraph.frontend.scope import assigned
 from srcgraph.frontend.shape_values import instantiate, leaf_types, leaf_values
-from srcgraph.frontend.sharing import Sharing, share
+from srcgraph.frontend.sharing import Pair, Sharing, share
 from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Value
 from srcgraph.ir.promote import is_weak
@@ -60,6 +60,8 @@ class Header:
     cells: dict[Cell, contents.ContentShape | None] = field(default_factory=dict)
     """What changes in memory: for a list, the shape of what it holds."""
     spoiled: dict[Cell, Unusable] = field(default_factory=dict)
+    shared: set[Pair] = field(default_factory=set)
+    """What may be one object, as earlier walks found."""
     exchanged: tuple[Key, ...] | None = None
     """The names that exchange arrays others see; None until the first walk."""
 
@@ -203,7 +205,8 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header, strict: 
         regions, test = (body,), None
     state, entities = header_state(low, header, params, body)
     share(before, entities, state, before)
-    Sharing(before, entities, state).with_entry(low.variables(low.scope.header[id(node)]))
+    sharing = Sharing(low, before, entities, state)
+    sharing.apply([*sharing.with_entry(low.variables(low.scope.header[id(node)])), *header.shared])
     if not strict:
         begins(low, before, entities)
     state.names["<stop>"] = Const(False)
@@ -320,8 +323,10 @@ def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
     if not grown:
         known = {c: set(c.shares) for e in walk.entities.values() for c in cells_of(e, walk.begun)}
         share(before, walk.entities, walk.begun, walk.end)
-        Sharing(before, walk.entities, walk.begun).with_ends(walk.end)
         _refuse_late_sharing(low, walk, known)
+        shared = {*Sharing(low, before, walk.entities, walk.begun).with_ends(walk.end)}
+        grown = not shared <= header.shared
+        header.shared |= shared
     return grown
 
 
@@ -406,9 +411,9 @@ def append(low: Lowering, node: Any, plan: Plan | None, header: Header, walk: Wa
     after.names.update(entities)
     share(before, entities, after, before)
     share(before, entities, after, walk.end)
-    boxes = Sharing(before, entities, after)
-    boxes.with_entry(low.variables(low.scope.header[id(node)]))
-    boxes.with_ends(walk.end)
+    sharing = Sharing(low, before, entities, after)
+    live = low.variables(low.scope.header[id(node)])
+    sharing.apply([*sharing.with_entry(live), *sharing.with_ends(walk.end), *header.shared])
     found_again(low, header.exchanged or (), entities)
     after.names.update(entities)
 

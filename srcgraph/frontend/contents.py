@@ -139,6 +139,12 @@ def usable(low: Lowering, kind: headers.Shape) -> headers.Shape:
 # -- contents -------------------------------------------------------------------------------------
 
 
+def readable(state: State, entity: Entity) -> Entity:
+    """An entity; for a list that cannot be read, why."""
+    held = state.store.get(entity.cell) if isinstance(entity, Listing) else None
+    return held if isinstance(held, Unusable) else entity
+
+
 def content_in(state: State, cell: Cell) -> Content:
     held = state.store[cell]
     assert isinstance(held, Tup | Rows)

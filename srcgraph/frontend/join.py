@@ -6,9 +6,9 @@ is built from those outputs once the node exists. The same rules widen a loop's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from inspect import ismodule
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from srcgraph.frontend import choices, contents
 from srcgraph.frontend.boxes import held_in
@@ -84,6 +84,7 @@ class Joiner:
         self.joining: list[Key] = []
         """What is being joined: the variable, and the boxes it leads through."""
         self.boxes: dict[tuple[Box, Box], Box] = {}
+        self.lists: dict[tuple[Cell, Cell], Cell] = {}
         self.contents: dict[Box, Make] = {}
         """What the boxes that are new after the branches hold."""
 
@@ -101,6 +102,7 @@ class Joiner:
         if x == y:
             self.adopt(x)
             return lambda outs: x
+        x, y = (contents.readable(s, e) for (_, s), e in self._sided(x, y))
         if isinstance(x, Instance) and isinstance(y, Instance) and x.cls is y.cls:
             box = self.joined_box(x.box, y.box, name)
             return lambda outs: Instance(box, x.cls)
@@ -140,15 +142,10 @@ class Joiner:
     def joined_box(self, x: Box, y: Box, name: str) -> Box:
         """The box that is ``x`` in one branch and ``y`` in the other."""
         if (x, y) not in self.boxes:
-            box = self.boxes[x, y] = Box(name)
-            for side, own in enumerate((x, y)):
-                if own in self.before.names or _seen_elsewhere(self.sides[side][1], own, name):
-                    may_share(box, own)
-                for other in own.shares:
-                    may_share(box, other)
-            for pair, other in self.boxes.items():
-                if pair[0] is x or pair[1] is y:
-                    may_share(box, other)
+            box = Box(name)
+            seen = [own in self.before.names or _seen_elsewhere(s, own, name) for (_, s), own in self._sided(x, y)]
+            _relate(box, (x, y), seen, self.boxes)
+            self.boxes[x, y] = box
             self.joining += [x, y]
             self.contents[box] = self.join(held_in(self.sides[0][1], x), held_in(self.sides[1][1], y), name)
             del self.joining[-2:]
@@ -222,17 +219,24 @@ class Joiner:
 
     def _lists(self, x: Listing, y: Listing, name: str) -> Make:
         """A new cell for whichever list it is; while both are seen, a change of one spoils the others."""
-        held = [contents.content_in(s, e.cell) for (_, s), e in zip(self.sides, (x, y), strict=True)]
+        pair = x.cell, y.cell
+        held = [contents.content_in(s, e.cell) for (_, s), e in self._sided(x, y)]
         make = self.content(held[0], held[1], name)
+        if pair not in self.lists:
+            cell = Cell(name)
+            seen = [e.cell in self.before.store or _shared_in(s, e, name) for (_, s), e in self._sided(x, y)]
+            _relate(cell, pair, seen, self.lists)
+            self.lists[pair] = cell
 
         def joined(outs: tuple[Value, ...]) -> Listing:
-            cell = self._joined_cell(x, y, make(outs), name).cell
-            for (_, state), ref in zip(self.sides, (x, y), strict=True):
-                if ref.cell in self.before.store or _shared_in(state, ref, name):
-                    may_share(cell, ref.cell)
-            return Listing(cell)
+            self.low.state.store[self.lists[pair]] = make(outs)
+            return Listing(self.lists[pair])
 
         return joined
+
+    def _sided(self, x: Any, y: Any) -> Iterable[tuple[tuple[Region, State], Any]]:
+        """What is of one branch each, with its branch."""
+        return zip(self.sides, (x, y), strict=True)
 
     def content(self, x: Content, y: Content, name: str) -> Callable[[tuple[Value, ...]], Content]:
         """How what a list holds is made from the node's outputs."""
@@ -248,7 +252,7 @@ class Joiner:
         ks = [self.output(a, b, name) for a, b in zip(rows[0].parts, rows[1].parts, strict=True)]
         return lambda outs: Rows(kind, tuple(outs[k] for k in ks))
 
-    def _joined_cell(self, x: Array | Listing, y: Array | Listing, value: Value | Content, name: str) -> Array:
+    def _joined_cell(self, x: Array, y: Array, value: Value, name: str) -> Array:
         """A cell for the joined array; nothing else sees its memory, unless it is a view in some cases only."""
         cell = Cell(name)
         for ref in (x, y):
@@ -347,6 +351,17 @@ def shown(name: str) -> str:
 
 def _numeric(entity: Entity) -> bool:
     return isinstance(entity, Scalar) or (isinstance(entity, Const) and entity.is_number)
+
+
+def _relate(made: Any, pair: tuple[Any, Any], seen: Sequence[bool], others: dict[Any, Any]) -> None:
+    """Record what a box or list that is one of ``pair`` may be, ``others`` being those joined already."""
+    joined = set(others.values())
+    for own, is_seen in zip(pair, seen, strict=True):
+        for other in (*(own.shares - joined), *([own] if is_seen else ())):
+            may_share(made, other)
+    for known, other in others.items():
+        if any(a is b or a in b.shares for a, b in zip(known, pair, strict=True)):
+            may_share(made, other)
 
 
 def _shared_in(state: State, ref: Array | Listing, name: str) -> bool:

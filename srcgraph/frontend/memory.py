@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError, Loc, Problem, ShapeError, UnsupportedError
-from srcgraph.frontend.entities import STALE, Array, Cell, Content, Either, Reshaped, State, Unusable, memory_of
+from srcgraph.frontend.entities import STALE, Array, Box, Cell, Content, Either, Reshaped, State, Unusable, memory_of
 from srcgraph.frontend.layout import contiguous
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Value
@@ -190,9 +190,10 @@ def _spoil(low: Lowering, cell: Cell) -> None:
                 subject, hint = "an array", "store into the array itself"
             raise refuse(f"this changes {subject}, whose memory may or may not be {whose}", low.loc, hint)
         line = low.loc.line if low.loc else "?"
+        subject = repr(other.name) if other.name else "this"
         low.state.store[other] = Unusable(
-            f"{other.name!r} may share memory with {beside(other, cell)}, which was changed at line {line}",
-            f"take a copy before the change: {other.name}.copy()",
+            f"{subject} may share memory with {beside(other, cell)}, which was changed at line {line}",
+            f"take a copy before the change: {other.name or 'x'}.copy()",
         )
 
 
@@ -214,13 +215,13 @@ def replaced(low: Lowering, ref: Array, value: Value) -> None:
         write(low, ref, value)
 
 
-def beside(cell: Cell, other: Cell) -> str:
+def beside(cell: Cell | Box, other: Cell | Box) -> str:
     """The name of ``other`` in a message about ``cell``."""
     if other.visible:
         return f"argument {other.name!r}"
     if not other.name:
         return "another array"
-    return "an earlier array of this name" if other.name == cell.name else repr(other.name)
+    return "an earlier one of this name" if other.name == cell.name else repr(other.name)
 
 
 def fit_store(low: Lowering, value: Value, shape: tuple[Dim, ...]) -> Value:

@@ -1,14 +1,15 @@
-"""Objects a loop makes anew: which of them may be one, or one from before the loop."""
+"""What a loop makes anew, objects, lists and arrays: which of them may be one, or one from before the loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from srcgraph.frontend.boxes import held_in
 from srcgraph.frontend.entities import (
     UNBOUND,
+    Array,
     Box,
     Cell,
     Either,
@@ -16,25 +17,43 @@ from srcgraph.frontend.entities import (
     Instance,
     Key,
     Listing,
+    Maybe,
     Record,
     State,
-    Unbound,
+    Tup,
     boxes_of,
     cells_of,
     may_share,
     parts_of,
+    within,
 )
 
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+
 Path: TypeAlias = tuple[Any, ...]
+Place: TypeAlias = tuple[Key, Path]
+Pair: TypeAlias = tuple[Place, "Place | Box | Cell"]
+"""What is at a place at the header, and what it may be: what is at another place, or older."""
 
 
-def places(entity: Entity, state: State, path: Path = (), around: tuple[Box, ...] = ()) -> Iterator[tuple[Path, Box]]:
-    """The boxes an entity leads to in ``state``, each with where in it that is."""
-    if isinstance(entity, Instance):
-        yield path, entity.box
-        if entity.box not in around:
-            yield from places(held_in(state, entity.box), state, path, (*around, entity.box))
-        return
+def places(entity: Entity, state: State, path: Path = (), around: tuple[Any, ...] = ()) -> Iterator[tuple[Path, Any]]:
+    """The boxes and lists an entity leads to in ``state``, each with where in it that is."""
+    match entity:
+        case Maybe(entity=inner):
+            yield from places(inner, state, path, around)
+            return
+        case Instance(box=box):
+            yield path, box
+            if box not in around:
+                yield from places(held_in(state, box), state, path, (*around, box))
+            return
+        case Listing(cell=cell):
+            yield path, cell
+            held = state.store.get(cell)
+            if isinstance(held, Tup) and cell not in around:
+                yield from places(held, state, path, (*around, cell))
+            return
     keys = entity.names if isinstance(entity, Record) else range(len(parts_of(entity)))
     for key, part in zip(keys, parts_of(entity), strict=True):
         yield from places(part, state, (*path, key), around)
@@ -45,60 +64,67 @@ def places(entity: Entity, state: State, path: Path = (), around: tuple[Box, ...
 
 @dataclass(slots=True)
 class Sharing:
-    """The boxes a header makes anew, by variable and place in it."""
+    """The boxes and lists a header makes anew, by variable and place in it."""
 
+    low: Lowering
     before: State
     header: dict[Key, Entity]
     state: State
 
-    def made(self) -> Iterator[tuple[Key, Path, Box]]:
-        """The boxes that are the header's own."""
+    def made(self) -> Iterator[tuple[Place, Box | Cell]]:
+        """What is the header's own."""
         for key, entity in self.header.items():
-            for path, box in places(entity, self.state):
-                if box not in self.before.names:
-                    yield key, path, box
+            for path, own in places(entity, self.state):
+                if not self.is_old(own):
+                    yield (key, path), own
 
-    def at(self, key: Key, path: Path, state: State) -> list[Box]:
-        """What is at a place of a variable in ``state``."""
-        return [b for p, b in places(state.names.get(key, Unbound()), state) if p == path]
+    def is_old(self, thing: Box | Cell) -> bool:
+        """Whether it is from before the loop."""
+        return thing in (self.before.names if isinstance(thing, Box) else self.before.store)
 
-    def outliving(self, boxes: Sequence[Box]) -> set[Box]:
+    def at(self, place: Place, state: State) -> list[Box | Cell]:
+        """What is at a place in ``state``; anything the variable leads to, if it is of another form there."""
+        found = list(places(state.names.get(place[0], UNBOUND), state))
+        return [own for path, own in found if path == place[1]] or [own for _, own in found]
+
+    def outliving(self, things: Iterable[Box | Cell]) -> set[Box | Cell]:
         """What is from before the loop and may be one of these."""
-        return {s for box in boxes for s in (box, *box.shares) if s in self.before.names}
+        return {s for thing in things for s in (thing, *thing.shares) if self.is_old(s)}
 
-    def relate(self, state: State) -> None:
-        """What is one box in ``state`` may be one at the header."""
-        made = [(box, self.at(key, path, state)) for key, path, box in self.made()]
-        for k, (x, at_x) in enumerate(made):
-            for y, at_y in made[k + 1 :]:
-                if any(a is b or b in a.shares for a in at_x for b in at_y):
-                    may_share(x, y)
+    def related(self, state: State) -> Iterator[Pair]:
+        """What is one object in ``state`` may be one at the header."""
+        made = [(place, own, self.at(place, state)) for place, own in self.made()]
+        for k, (place, x, at_x) in enumerate(made):
+            for other, y, at_y in made[k + 1 :]:
+                if x is not y and any(a is b or b in a.shares for a in at_x for b in at_y):
+                    yield place, other
 
-    def with_entry(self, live: Sequence[Key]) -> None:
+    def with_entry(self, live: Sequence[Key]) -> list[Pair]:
         """What is carried may be what it was before the loop, if anything else can see that."""
-        for key, path, box in self.made():
-            for other in self.outliving(self.at(key, path, self.before)):
-                if other.visible or self.seen_by_others(other, key, live):
-                    may_share(box, other)
-        self.relate(self.before)
+        seen = self.seen(live)
+        olds = [(place, self.outliving(self.at(place, self.before))) for place, _ in self.made()]
+        return [(place, o) for place, old in olds for o in old if o.visible or o in seen] + [*self.related(self.before)]
 
-    def with_ends(self, ends: State) -> None:
+    def with_ends(self, ends: State) -> list[Pair]:
         """What is carried may be what its variable refers to after an iteration, if that outlives it."""
-        made = [(box, self.at(key, path, ends)) for key, path, box in self.made()]
-        grows = True
-        while grows:
-            grows = False
-            for box, at_end in made:
-                for other in self.outliving(at_end) - box.shares:
-                    grows = True
-                    for same in (other, *other.shares):
-                        may_share(box, same)
-        self.relate(ends)
+        outliving = [(place, self.outliving(self.at(place, ends))) for place, _ in self.made()]
+        pairs: list[Pair] = [(place, s) for place, old in outliving for s in self.outliving(old)]
+        return [*pairs, *self.related(ends)]
 
-    def seen_by_others(self, box: Box, key: Key, live: Sequence[Key]) -> bool:
-        """Whether a variable other than ``key`` leads to a box."""
-        names = self.before.names
-        return any(box is b for n in live if n != key and n in names for _, b in places(names[n], self.before))
+    def seen(self, live: Sequence[Key]) -> set[Any]:
+        """What can be seen from the header on."""
+        names, low = self.state.names, self.low
+        keys = [*live, *low.overs, *low.outer.values(), *(k for k in names if isinstance(k, Box) and k.visible)]
+        lists = [Listing(c) for c, held in self.state.store.items() if c.visible and isinstance(held, Tup)]
+        roots = [*(names[k] for k in keys if k in names), *low.hidden.values(), *lists]
+        return {thing for root in roots for _, thing in places(root, self.state)}
+
+    def apply(self, pairs: Iterable[Pair]) -> None:
+        """Record what may be one."""
+        made: dict[Any, Box | Cell] = dict(self.made())
+        for place, other in pairs:
+            if place in made and (isinstance(other, Box | Cell) or other in made):
+                may_share(made[place], made.get(other, other))  # type: ignore[arg-type]
 
 
 # -- arrays ---------------------------------------------------------------------------------------------
@@ -113,9 +139,8 @@ def share(before: State, header: dict[Key, Entity], made: State, state: State) -
     while grows:
         grows = False
         for name, entity in header.items():
-            origins = set(cells_of(state.names.get(name, UNBOUND), state)) - set(cells_of(entity, made))
+            origins = set(_arrays_of(state.names.get(name, UNBOUND), state)) - set(_arrays_of(entity, made))
             found = {other for cell in origins for other in cell.shares}
-            found |= {cell for cell in origins if cell in before.store} if isinstance(entity, Listing) else set()
             for cell in _new_cells(before, entity, made):
                 grows |= not found <= {cell, *cell.shares}
                 for other in found:
@@ -131,7 +156,13 @@ def share(before: State, header: dict[Key, Entity], made: State, state: State) -
 
 def _new_cells(before: State, entity: Entity | None, state: State) -> list[Cell]:
     """The buffers an entity may refer to that no name referred to before the loop."""
-    return [c for c in cells_of(entity or UNBOUND, state) if c not in before.store and not isinstance(c.choice, Either)]
+    cells = _arrays_of(entity or UNBOUND, state)
+    return [c for c in cells if c not in before.store and not isinstance(c.choice, Either)]
+
+
+def _arrays_of(entity: Entity, state: State) -> list[Cell]:
+    """The buffers of the arrays an entity leads to."""
+    return [c for e in within(entity, state) if isinstance(e, Array) for c in cells_of(e)]
 
 
 def _common(x: Sequence[Cell], y: Sequence[Cell]) -> bool:

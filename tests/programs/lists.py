@@ -409,3 +409,88 @@ def monotone_stack(x):
     if not stack or (len(x) > 3 and stack):
         return stack[0]
     return len(stack) * 1.0
+
+
+def edit_distance(xi, counts):
+    """Two rows of a table, as lists that are swapped."""
+    prev = list(range(len(counts) + 1))
+    cur = [0] * (len(counts) + 1)
+    for i in range(1, len(xi) + 1):
+        cur[0] = i
+        for j in range(1, len(counts) + 1):
+            cost = 0 if xi[i - 1] == counts[j - 1] else 1
+            cur[j] = min(prev[j] + 1, cur[j - 1] + 1, prev[j - 1] + cost)
+        prev, cur = cur, prev
+    return prev[len(counts)]
+
+
+def warped(x, y):
+    """Dynamic time warping."""
+    old = [1e9] * (len(y) + 1)
+    old[0] = 0.0
+    new = [0.0] * (len(y) + 1)
+    for v in x:
+        new[0] = 1e9
+        for j, w in enumerate(y):
+            new[j + 1] = (v - w) ** 2 + min(old[j], old[j + 1], new[j])
+        old, new = new, old
+    return old[-1]
+
+
+def binomials_swapped(n):
+    row = [1]
+    following = []
+    for _ in range(n):
+        following.append(1)
+        for j in range(len(row) - 1):
+            following.append(row[j] + row[j + 1])
+        following.append(1)
+        row = following
+        following = []
+    return row, following
+
+
+def probabilities(n, a):
+    """The leaves of a tree, level by level."""
+    leaves = [1.0]
+    deeper = []
+    for _ in range(n):
+        deeper.clear()
+        for v in leaves:
+            deeper.append(v * a)
+            deeper.append(v * (1 - a * a))
+        leaves, deeper = deeper, leaves
+    total = 0.0
+    for v in leaves:
+        total += v * v
+    return total, len(deeper)
+
+
+def rotated_under_condition(n, a):
+    p, q, r = [a], [2.0], [3.0 * a]
+    for i in range(n):
+        if i % 2:
+            p, q, r = q, r, p
+        p.append(r[0] * q[-1])
+    return p, q, r
+
+
+def lists_of_lists_swapped(n, a):
+    first = {"x": [a]}
+    second = {"x": [2.0]}
+    for i in range(n):
+        first["x"].append(i * a)
+        first, second = second, first
+    return first["x"], second["x"]
+
+
+def appended_to_the_one_before(n, a):
+    """The last list is replaced by one that nothing was appended to."""
+    current = [a]
+    last = []
+    for i in range(n):
+        current.append(a * i)
+        last = current
+        current = []
+    last.append(a)
+    return last, len(current)
