@@ -252,6 +252,13 @@ def compare(got: Outcome, want: Outcome, what: str) -> None:
     assert_same(got.args, want.args, f"{what}, arguments after the call")
 
 
+def compare_stores(got: Outcome, want: Outcome, what: str) -> None:
+    """What was stored into arrays before an exception stays; lists and objects are left as before the call."""
+    for k, (x, y) in enumerate(zip(got.args, want.args, strict=True)):
+        if isinstance(y, np.ndarray | tuple):
+            assert_same(leaves_of((x,), []), leaves_of((y,), []), f"{what}, argument {k} after the exception")
+
+
 def shared(done: Outcome) -> list[tuple[int, int]]:
     """Which arrays among the results and the arguments are the same memory in part."""
     arrays = [x for x in leaves_of((done.value, *done.args), []) if isinstance(x, np.ndarray)]
@@ -675,6 +682,8 @@ def check_value(program: Callable) -> None:
         run = compiled if is_full_size(args) else partial(call_plainly, compiled)
         got = outcome(run, args)
         compare(got, want, f"compiled{args}")
+        if got.error:
+            compare_stores(got, want, f"compiled{args}")
         if 0 not in [a for a, name in zip(args, versions.names, strict=True) if name == "n"]:
             # with no trip a name may still be the argument itself; the compiled function then returns a copy
             assert want.error or shared(got) == shared(want), f"{args}: other arrays share memory than in Python"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
@@ -49,3 +50,17 @@ def test_too_large_for_64_bits(function, args) -> None:
         compiled(*args)
     small = tuple(min(a, 12) for a in args)
     assert compiled(*small) == function(*small)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x, y: x / y, lambda x, y: x // y, lambda x, y: x % y, lambda x, y: divmod(x, y)]
+)
+def test_division_by_zero_says_what_python_says(function) -> None:
+    """The text tells the operator, and whether a float is among the operands."""
+    compiled = sg.api.compile(function)
+    for x, y in itertools.product((3, 3.0), (0, 0.0)):
+        with pytest.raises(ZeroDivisionError) as want:
+            function(x, y)
+        with pytest.raises(ZeroDivisionError) as got:
+            compiled(x, y)
+        assert str(got.value) == str(want.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import gast
@@ -12,6 +13,7 @@ from srcgraph.errors import InferenceError
 from srcgraph.frontend import arrays, conditions, dicts, expressions, lists, objects, text
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, Tup
 from srcgraph.frontend.memory import known_int, refuse
+from srcgraph.frontend.resolve import division_by_zero
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, OPS
 from srcgraph.ir.ops import linalg, numerics
@@ -59,8 +61,8 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
     a, b = low.value(x, "the left operand"), low.value(y, "the right operand")
     if op == "matmul":
         return low.entity(linalg.product(a, b), hint)
-    if op in ("div", "floordiv", "mod") and is_python_number(a) and is_python_number(b) and low.session.raises:
-        b = OPS["check_nonzero"](b, message="division by zero")
+    if op in ("div", "floordiv", "mod"):
+        b = divisor(low, _PYTHON[op], a, b)
     if op == "power":
         return power(low, a, b, hint)
     if op in ("left_shift", "right_shift") and is_python_number(a) and is_python_number(b):
@@ -80,6 +82,13 @@ def _folded(op: str, x: Entity, y: Entity) -> Const | None:
         return Const(_PYTHON[op](x.value, y.value))
     except (ArithmeticError, TypeError, ValueError):
         return None  # raised at run time, where Python would
+
+
+def divisor(low: Lowering, function: Callable, x: Value, y: Value) -> Value:
+    """``y``, checked not to be zero where ``function`` divides Python's numbers."""
+    if not (is_python_number(x) and is_python_number(y) and low.session.raises):
+        return y
+    return OPS["check_nonzero"](y, message=division_by_zero(function, x.type.dtype, y.type.dtype))
 
 
 def _is_count(entity: Entity) -> bool:

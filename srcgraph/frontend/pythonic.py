@@ -359,7 +359,9 @@ def _of_truths(low: Lowering, x: Entity, function: Any, neutral: bool) -> Entity
 
 @builtin(divmod, 2, 2)
 def divmod_(low: Lowering, x: Entity, y: Entity) -> Entity:
-    return Tup((operators.binary(low, "floordiv", x, y), operators.binary(low, "mod", x, y)))
+    a, b = low.value(x, "the left operand"), low.value(y, "the right operand")
+    b = operators.divisor(low, divmod, a, b)
+    return Tup((low.entity(OPS["floordiv"](a, b)), low.entity(OPS["mod"](a, b))))
 
 
 @builtin(tuple, 0, 1)

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 from srcgraph.frontend.entities import Const, Entity, Scalar
 from srcgraph.frontend.memory import Dead, refuse
 from srcgraph.frontend.source import node_loc
-from srcgraph.frontend.template import Never
 from srcgraph.infer.signature import ScalarArg, Skeleton, StaticArg
 from srcgraph.ir.dims import UNKNOWN
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type, type_symbols, without_value
@@ -83,8 +82,6 @@ def summarised(session: Session, key: Any, name: str, lower: Callable[[], Summar
             if len(session.problems) > problems:  # what is refused on some paths is refused with more of them
                 return summary
             if not assumed.used or (assumed.summary and _meaning(summary) == _meaning(assumed.summary)):
-                return summary
-            if assumed.summary is None and isinstance(summary.template, Never):
                 return summary
             assumed.summary = summary
             del session.problems[problems:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -80,7 +81,19 @@ class MathRule:
             b.call_named("check_that", self.fine(*x), error="ValueError", message="math domain error")
         divisor = self.divisor(*x) if self.divisor is not None else None
         if divisor is not None:
-            OPS["check_nonzero"](divisor, message="division by zero")
+            OPS["check_nonzero"](divisor, message=division_by_zero(operator.truediv, FLOAT, FLOAT))
+
+
+@cache
+def division_by_zero(function: Callable, x: np.dtype, y: np.dtype) -> str:
+    """What Python says where ``function`` divides a number of dtype ``x`` by a zero of dtype ``y``."""
+    try:
+        function(x.type(1).item(), y.type(0).item())
+    except ZeroDivisionError as error:
+        return str(error)
+    except TypeError:  # it divides no such numbers, which is said elsewhere
+        pass
+    return "division by zero"
 
 
 def check_range(b: Builder, out: Value, operands: Sequence[Value]) -> None:

@@ -268,6 +268,13 @@ def _halved(v, least):
     return _halved(v / 2, least)
 
 
+def raises_on_every_path(x, n):
+    """It never returns, but not for having no end."""
+    if x[n] < 0.9:
+        raise ValueError("small")
+    return raises_on_every_path(x, n - 1)
+
+
 def endless(n):
     return endless(n + 1)
 
