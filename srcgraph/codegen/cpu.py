@@ -39,7 +39,7 @@ from srcgraph.codegen.tidy import calls_nested, tidy
 from srcgraph.ir.closure import free_values, open_
 from srcgraph.ir.graph import NOWHERE, Graph, Origin, Value
 from srcgraph.ir.op import OPS, Op
-from srcgraph.ir.types import FLOAT, INT
+from srcgraph.ir.types import COMPLEX, FLOAT, INT
 from srcgraph.ir.walk import calls
 
 
@@ -259,7 +259,7 @@ def _texts(op: Op) -> list[str]:
     return [
         text if isinstance(text, str) else text(dtype, **op.samples[0].attrs)
         for text in op.emit.values()
-        for dtype in (FLOAT, INT)
+        for dtype in (FLOAT, INT, COMPLEX)
     ]
 
 

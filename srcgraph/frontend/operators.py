@@ -14,11 +14,12 @@ from srcgraph.frontend import arrays, conditions, dicts, expressions, lists, obj
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, Tup
 from srcgraph.frontend.memory import known_int, refuse
 from srcgraph.frontend.resolve import division_by_zero
+from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, OPS
 from srcgraph.ir.ops import linalg, numerics
 from srcgraph.ir.ops.vector import literal
-from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType
+from srcgraph.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ScalarType
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -112,6 +113,8 @@ def power(low: Lowering, x: Value, y: Value, hint: str) -> Entity:
     """``x ** y``: Python's numbers by Python's rules, NumPy's by NumPy's."""
     b = low.builder
     python = is_python_number(x) and is_python_number(y)
+    if python and "c" in (x.type.dtype.kind + y.type.dtype.kind) and literal(b, y) not in (2, 3) and low.session.raises:
+        return low.entity(_complex_power(b, x, y), hint)
     integers = x.type.dtype.kind in "iub" and y.type.dtype.kind in "iub"
     if python:
         if integers and (known_int(low, y) or 0) < 0:
@@ -125,6 +128,18 @@ def power(low: Lowering, x: Value, y: Value, hint: str) -> Entity:
     if python and not integers and out.type.dtype.kind == "f" and low.session.raises:
         _check_power_overflow(low, x, y, out)
     return low.entity(out, hint)
+
+
+def _complex_power(b: Builder, x: Value, y: Value) -> Value:
+    """A power of Python's complex numbers, and what it raises."""
+    x, y = b.cast(x, COMPLEX, weak=True), b.cast(y, COMPLEX, weak=True)
+    fine = OPS["logical_not"](OPS["no_power"](x, y))
+    message = division_by_zero(lambda one, zero: zero**-one, COMPLEX, COMPLEX)
+    b.call_named("check_that", fine, error="ZeroDivisionError", message=message)
+    out = OPS["python_power"](x, y)
+    fine = OPS["logical_not"](OPS["isinf"](out))
+    b.call_named("check_that", fine, error="OverflowError", message="complex exponentiation")
+    return out
 
 
 def _check_power_overflow(low: Lowering, x: Value, y: Value, out: Value) -> None:

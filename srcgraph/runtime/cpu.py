@@ -14,18 +14,6 @@ def reshape(x, shape):
 
 
 @njit(error_model="numpy")
-def integer_power(x, y):
-    """``x**y`` of integers for ``y >= 0``, by squaring; it wraps. numba's own goes through floats above 65536."""
-    out, base, left = np.int64(1), np.int64(x), np.uint64(y)
-    while left > np.uint64(0):
-        if left & np.uint64(1):
-            out *= base
-        base *= base
-        left >>= np.uint64(1)
-    return out
-
-
-@njit(error_model="numpy")
 def matmul(x, y):
     """Matrix product of arrays of one or two axes, by BLAS."""
     return np.dot(contiguous(x), contiguous(y))

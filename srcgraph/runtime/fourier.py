@@ -5,53 +5,31 @@ cut or filled up with zeros to the length wanted. Nothing of them is compiled he
 
 References
 ----------
-NumPy reference, "Array API, types and structures": ``PyUFuncObject``, whose ``functions`` and ``data`` say what to
-call, and ``PyUFuncGenericFunction``, how. Reinecke, PocketFFT: the algorithm.
+Reinecke, PocketFFT: the algorithm.
 """
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.extending import intrinsic, overload
 from numpy.fft import _pocketfft_umath  # type: ignore[attr-defined]
 
-
-class _UFunc(ctypes.Structure):
-    """The beginning of NumPy's ``PyUFuncObject``."""
-
-    _fields_ = (
-        ("head", ctypes.c_byte * object.__basicsize__),
-        *((name, ctypes.c_int) for name in ("nin", "nout", "nargs", "identity")),
-        ("functions", ctypes.POINTER(ctypes.c_void_p)),
-        ("data", ctypes.POINTER(ctypes.c_void_p)),
-    )
-
-
-_NOTHING = ctypes.c_byte()
-"""What a loop gets that has no data of its own."""
+from srcgraph.runtime.ufuncs import call_loop, register
 
 
 def loop(name: str) -> Any:
     """The C loop of a ufunc of NumPy's, called as ``loop(x, factor, out, sizes, steps)``; for compiled code.
 
     ``sizes`` are the number of lines, and the length of one in ``x`` and in ``out``; ``steps`` the bytes from line to
-    line in ``x``, for the factor and in ``out``, then from element to element in ``x`` and in ``out``. The loop and
-    its data are symbols that every process registers anew, so that numba can keep what it compiled on disk.
+    line in ``x``, for the factor and in ``out``, then from element to element in ``x`` and in ``out``.
     """
     ufunc = getattr(_pocketfft_umath, name)
-    found = _UFunc.from_address(id(ufunc))
-    for k, signature in enumerate(ufunc.types):
-        symbol = f"srcgraph_{name}_{signature[-1].lower()}"
-        llvm.add_symbol(symbol, found.functions[k])
-        llvm.add_symbol(f"{symbol}_data", found.data[k] if found.data else ctypes.addressof(_NOTHING))
+    register(ufunc, {signature: f"srcgraph_{name}_{signature[-1].lower()}" for signature in ufunc.types})
 
     @intrinsic
     def call(typingctx: Any, x: Any, factor: Any, out: Any, sizes: Any, steps: Any) -> Any:
@@ -60,12 +38,7 @@ def loop(name: str) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             arrays = {k: context.make_array(signature.args[k])(context, builder, values[k]).data for k in (0, 2)}
             kept = {k: cgutils.alloca_once_value(builder, values[k]) for k in (1, 3, 4)}
-            x, factor, out, sizes, steps = (builder.bitcast(v, _BYTES) for _, v in sorted((arrays | kept).items()))
-            operands = cgutils.pack_array(builder, (x, factor, out))
-            operands = builder.bitcast(cgutils.alloca_once_value(builder, operands), _BYTES)
-            data = _symbol(builder.module, f"{symbol}_data")
-            kind = ir.FunctionType(ir.VoidType(), [_BYTES] * 4)
-            builder.call(cgutils.get_or_insert_function(builder.module, kind, symbol), (operands, sizes, steps, data))
+            call_loop(builder, symbol, (arrays[0], kept[1], arrays[2]), kept[3], kept[4])
             return context.get_dummy_value()
 
         return types.void(x, factor, out, sizes, steps), codegen
@@ -73,12 +46,6 @@ def loop(name: str) -> Any:
     return call
 
 
-def _symbol(module: ir.Module, name: str) -> ir.GlobalVariable:
-    """The address registered under a name."""
-    return module.globals.get(name) or ir.GlobalVariable(module, ir.IntType(8), name)
-
-
-_BYTES = ir.IntType(8).as_pointer()
 _LETTER = {types.float32: "f", types.float64: "d"}
 _fft, _ifft, _even, _odd, _irfft = (loop(n) for n in ("fft", "ifft", "rfft_n_even", "rfft_n_odd", "irfft"))
 

@@ -57,6 +57,25 @@ def single_becomes_double(xf, af):
     return wide * wide, np.float64(af) * np.float64(af), float(af) ** 3, total
 
 
+def edges_of_complex_functions(xc):
+    """Large numbers, infinities, zeros and the signs of zeros are NumPy's."""
+    if len(xc) > 4:
+        xc[:5] = np.array([1e308 + 1e308j, np.inf + 1j, 0j, -1 + 0j, np.nan + 1j])
+        xc[3] = np.conj(xc[3])
+    near = np.sqrt(xc), np.tanh(xc), np.arccosh(xc), np.sign(xc), np.reciprocal(xc), (1 + 2j) / xc, xc**-1.5
+    return near, np.isfinite(xc), np.isnan(xc), np.isinf(xc)
+
+
+def powers_of_python_s_complex_numbers(a, n):
+    """Zero and infinity raise what Python raises, by trips."""
+    z = a - 2j if n == 1 else 1e200 + a * 1j if n == 5 else 0j
+    return z**0.5, z ** (n - 3), z ** (1.5 - 1j), z**-2
+
+
+def reciprocals_of_integers(xb, xu):
+    return np.reciprocal(xb), np.reciprocal(xu), np.reciprocal(xb > 0)
+
+
 def complex_powers(xc):
     return xc**2, xc**3.0, xc**-1, xc**0.5
 

@@ -106,6 +106,11 @@ def arithmetic(function: np.ufunc, exact: Callable[..., Dim] | None = None) -> E
     return Elementwise(loop, exact)
 
 
+def of_complex(plain: str, other: str) -> Callable[..., str]:
+    """How an op is spelled, where complex numbers need another text than real ones."""
+    return lambda dtype, **attrs: other if dtype.kind == "c" else plain
+
+
 def unary(
     function: np.ufunc,
     partial: Callable[[Value, Value], Any] | None,
@@ -119,6 +124,8 @@ def unary(
     ``partial(out, x)`` is its derivative; None means zero everywhere.
     """
     rules = from_partials(lambda out, x: (partial(out, x),)) if partial else {}
+    if "D->D" in function.types and isinstance(emit, str) and emit.startswith("np."):
+        emit, fields["helpers"] = of_complex(emit, f"complex_{function.__name__}(x)"), "ufuncs"
     fields.setdefault("name", function.__name__)
     fields.setdefault("infer", ufunc(function))
     fields.setdefault("python", (function,))

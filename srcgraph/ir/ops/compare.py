@@ -10,7 +10,7 @@ import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import Op, define, sample
+from srcgraph.ir.op import OPS, Op, define, sample
 from srcgraph.ir.ops._rules import binary, unary
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.promote import Elementwise, Loop, broadcast_shapes, common_dtype, is_weak, resolve
@@ -120,11 +120,25 @@ logical_not = unary(
     simplify=_not_twice,
     samples=(sample("b1[3]"), sample("bool")),
 )
-isnan = unary(np.isnan, None, "math.isnan(x)", doc="Whether ``x`` is not a number.", samples=(sample("f64[3]"),))
-isfinite = unary(
-    np.isfinite, None, "math.isfinite(x)", doc="Whether ``x`` is neither infinite nor NaN.", samples=(sample("f64[3]"),)
-)
-isinf = unary(np.isinf, None, "math.isinf(x)", doc="Whether ``x`` is infinite.", samples=(sample("f64[3]"),))
+
+
+def _test(name: str, doc: str, join: str = "logical_or") -> Op:
+    """A test of floats; ``join`` says what it is of a complex number, from its parts."""
+
+    def of_parts(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+        (x,) = inputs
+        if x.type.dtype.kind != "c":
+            return None
+        return OPS[join](*(OPS[name](OPS[part](x)) for part in ("real", "imag")))
+
+    function = getattr(np, name)
+    samples = (sample("f64[3]"), sample("c128[3]"))
+    return unary(function, None, f"math.{name}(x)", doc=doc, simplify=of_parts, samples=samples)
+
+
+isnan = _test("isnan", "Whether ``x`` is not a number.")
+isfinite = _test("isfinite", "Whether ``x`` is neither infinite nor NaN.", "logical_and")
+isinf = _test("isinf", "Whether ``x`` is infinite.")
 
 
 def _where_loop(types: Any) -> Any:

@@ -11,12 +11,12 @@ from scipy import special
 
 from srcgraph.ir import dims
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import OPS, define, sample
-from srcgraph.ir.ops._rules import arithmetic, binary, conjugated, from_partials, unary
-from srcgraph.ir.ops.compare import equal, greater, less, logical_and, not_equal, where
+from srcgraph.ir.op import OPS, current_builder, define, sample
+from srcgraph.ir.ops._rules import arithmetic, binary, conjugated, from_partials, of_complex, unary
+from srcgraph.ir.ops.compare import equal, greater, less, logical_and, logical_or, not_equal, where
 from srcgraph.ir.ops.vector import div, literal, neg
-from srcgraph.ir.promote import is_weak, ufunc
-from srcgraph.ir.types import BOOL, INT, ArrayType, ScalarType, TensorType, is_complex, is_float, is_inexact
+from srcgraph.ir.promote import is_weak, resolve, ufunc
+from srcgraph.ir.types import BOOL, INT, PY_BOOL, ArrayType, ScalarType, TensorType, is_complex, is_float, is_inexact
 
 _ANY = (sample("f64[3]"), sample("f32"))
 _POSITIVE = (sample("f64[3]", domain=(0.2, 3.0)), sample("f32", domain=(0.2, 3.0)))
@@ -145,9 +145,31 @@ root = unary(
 )
 cbrt = unary(np.cbrt, lambda out, x: 1.0 / (3.0 * out * out), "np.cbrt(x)", doc="Cube root.", samples=_POSITIVE)
 square = unary(np.square, lambda out, x: 2.0 * x, "x * x", doc="``x * x``.", through_complex=True, samples=_ANY)
+
+
+def _whole_reciprocal(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    """Of integers: 1, -1 or 0, and of 0 what NumPy makes of infinity."""
+    (x,) = inputs
+    if x.type.dtype.kind not in "biu":
+        return None
+    dtype = resolve(np.reciprocal, [x.type])[1]
+    x = builder.cast(x, dtype, is_weak(x.type))
+    with np.errstate(all="ignore"):
+        of_zero = np.reciprocal(np.zeros(1, dtype))[0]
+    unit = logical_or(equal(x, 1), equal(x, -1)) if dtype.kind == "i" else equal(x, 1)
+    return where(equal(x, 0), of_zero, where(unit, x, dtype.type(0)))
+
+
 reciprocal = unary(
-    np.reciprocal, lambda out, x: -(out * out), "1 / x", doc="``1 / x``.", through_complex=True, samples=_POSITIVE
-)  # integers: NumPy truncates, so only floats may be written so
+    np.reciprocal,
+    lambda out, x: -(out * out),
+    of_complex("1 / x", "complex_reciprocal(x)"),
+    doc="``1 / x``.",
+    through_complex=True,
+    helpers="ufuncs",
+    simplify=_whole_reciprocal,
+    samples=(*_POSITIVE, sample("i64[3]", domain=(-2, 3))),
+)
 
 
 def _power_partials(out: Value, x: Value, y: Value) -> tuple[Any, Any]:
@@ -223,7 +245,7 @@ def _power_meaning(x: Any, y: Any) -> Any:
 
 def _power_text(dtype: np.dtype) -> str:
     if dtype.kind not in "iu":
-        return "x ** y"
+        return "complex_power(x, y)" if dtype.kind == "c" else "x ** y"
     return "np.uint64(integer_power(x, y))" if dtype == np.uint64 else "integer_power(x, y)"
 
 
@@ -236,11 +258,52 @@ power = binary(
     infer=arithmetic(np.power),
     python=(operator.pow,),
     simplify=_small_power,
+    helpers="ufuncs",
     samples=(
         sample("f64[3]", "f64[3]", domain=(0.3, 2.0)),
         sample("f64[3]", "float", domain=(0.3, 2.0)),
         sample("f64[3]", -2.0, domain=(0.5, 2.0)),
     ),
+)
+
+
+def _python_power(x: complex, y: complex, failure: complex = complex(math.inf, math.nan)) -> complex:
+    """Python's own power; ``failure`` where it raises ZeroDivisionError, infinite where it raises OverflowError."""
+    try:
+        return complex(x) ** complex(y)
+    except ZeroDivisionError:
+        return failure
+    except OverflowError:
+        return complex(math.inf, math.nan)
+
+
+def _python_power_partials(out: Value, x: Value, y: Value) -> tuple[Any, Any]:
+    fixed = literal(current_builder(), y) is not None
+    return y * python_power(x, y - 1.0), None if fixed else out * log(x)
+
+
+python_power = binary(
+    np.power,
+    _python_power_partials,
+    "python_power(x, y)",
+    name="python_power",
+    doc="``x**y`` of Python's complex numbers.",
+    numpy=_python_power,
+    python=(),
+    through_complex=True,
+    helpers="ufuncs",
+    samples=(sample("complex", "complex"), sample("complex", -2.5)),
+)
+no_power = binary(
+    np.power,
+    None,
+    "no_power(x, y)",
+    name="no_power",
+    doc="Whether Python raises ZeroDivisionError for a power of complex numbers.",
+    infer=lambda x, y: PY_BOOL,
+    numpy=lambda x, y: _python_power(x, y, failure=True) is True,
+    python=(),
+    helpers="ufuncs",
 )
 hypot = binary(
     np.hypot,

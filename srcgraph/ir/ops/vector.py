@@ -10,7 +10,7 @@ import numpy as np
 from srcgraph.ir.dims import as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, define, install_operators, sample
-from srcgraph.ir.ops._rules import arithmetic, binary, conjugated, unary
+from srcgraph.ir.ops._rules import arithmetic, binary, conjugated, of_complex, unary
 from srcgraph.ir.promote import ufunc
 from srcgraph.ir.types import PYTHON_TYPE, ScalarType, TensorType, is_float, is_inexact, tensor
 
@@ -232,7 +232,8 @@ div = define(
     python=(np.true_divide, operator.truediv),
     jvp=_div_jvp,
     vjp=_div_vjp,
-    emit={"cpu": "x / y"},
+    emit={"cpu": of_complex("x / y", "complex_divide(x, y)")},
+    helpers="ufuncs",
     simplify=_simpler_div,
     through_complex=True,
     samples=(sample("f64[3, 4]", "f64[4]", domain=(0.5, 2.0)), sample("int", "float", domain=(1, 3))),

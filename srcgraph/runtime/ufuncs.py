@@ -1,0 +1,176 @@
+"""NumPy's ufuncs for compiled code: their C loops, called by pointer.
+
+References
+----------
+NumPy reference, "Array API, types and structures": ``PyUFuncObject``, whose ``functions`` and ``data`` say what to
+call, and ``PyUFuncGenericFunction``, how.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+class _UFunc(ctypes.Structure):
+    """The beginning of NumPy's ``PyUFuncObject``."""
+
+    _fields_ = (
+        ("head", ctypes.c_byte * object.__basicsize__),
+        *((name, ctypes.c_int) for name in ("nin", "nout", "nargs", "identity")),
+        ("functions", ctypes.POINTER(ctypes.c_void_p)),
+        ("data", ctypes.POINTER(ctypes.c_void_p)),
+    )
+
+
+_NOTHING = ctypes.c_byte()
+"""What a loop gets that has no data of its own."""
+BYTES = ir.IntType(8).as_pointer()
+
+
+def register(ufunc: np.ufunc, symbols: Mapping[str, str]) -> None:
+    """Enter the loops for some types, each under a symbol; every process does so anew.
+
+    So numba can keep on disk what it compiled.
+    """
+    found = _UFunc.from_address(id(ufunc))
+    for k, signature in enumerate(ufunc.types):
+        if signature in symbols:
+            llvm.add_symbol(symbols[signature], found.functions[k])
+            data = found.data[k] if found.data else None
+            llvm.add_symbol(f"{symbols[signature]}_data", data or ctypes.addressof(_NOTHING))
+
+
+def call_loop(builder: Any, symbol: str, operands: Any, sizes: Any, steps: Any) -> None:
+    """Build the call of a loop: pointers to its operands, how many elements, the bytes from one to the next."""
+    pointers = cgutils.pack_array(builder, [builder.bitcast(v, BYTES) for v in operands])
+    pointers = builder.bitcast(cgutils.alloca_once_value(builder, pointers), BYTES)
+    name = f"{symbol}_data"
+    data = builder.module.globals.get(name) or ir.GlobalVariable(builder.module, ir.IntType(8), name)
+    called = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [BYTES] * 4), symbol)
+    builder.call(called, (pointers, builder.bitcast(sizes, BYTES), builder.bitcast(steps, BYTES), data))
+
+
+@njit(error_model="numpy")
+def integer_power(x, y):
+    """``x**y`` of integers for ``y >= 0``, by squaring; it wraps. numba's own goes through floats above 65536."""
+    out, base, left = np.int64(1), np.int64(x), np.uint64(y)
+    while left > np.uint64(0):
+        if left & np.uint64(1):
+            out *= base
+        base *= base
+        left >>= np.uint64(1)
+    return out
+
+
+# -- complex numbers: numba's own functions of them lose infinities, zeros of a sign and large numbers ---------------
+
+_SINGLE = (types.complex64, types.float32)
+
+
+def _of_complex(name: str, count: int = 1) -> Any:
+    """A ufunc's value for one complex number, or ``count`` of them."""
+    letters = {types.complex64: "F", types.complex128: "D"}
+    symbols = {t: f"srcgraph_{name}_{c}" for t, c in letters.items()}
+    register(getattr(np, name), {f"{c * count}->{c}": symbols[t] for t, c in letters.items()})
+
+    @intrinsic
+    def value(typingctx: Any, args: Any) -> Any:
+        kind = types.complex64 if all(t in _SINGLE for t in args) else types.complex128
+
+        def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            operands = []
+            for k, type in enumerate(signature.args[0]):
+                number = context.cast(builder, builder.extract_value(values[0], k), type, kind)
+                operands.append(cgutils.alloca_once_value(builder, number))
+            out = cgutils.alloca_once(builder, context.get_value_type(kind))
+            word = context.get_value_type(types.intp)
+            one = cgutils.alloca_once_value(builder, ir.Constant(word, 1))
+            steps = cgutils.alloca_once_value(builder, ir.Constant(ir.ArrayType(word, count + 1), [0] * (count + 1)))
+            call_loop(builder, symbols[kind], [*operands, out], one, steps)
+            return builder.load(out)
+
+        return kind(args), codegen
+
+    @njit(error_model="numpy")
+    def call(*args):
+        return value(args)  # pyright: ignore[reportCallIssue]
+
+    return call
+
+
+complex_exp, complex_exp2, complex_expm1 = (_of_complex(n) for n in ("exp", "exp2", "expm1"))
+complex_log, complex_log2, complex_log10 = (_of_complex(n) for n in ("log", "log2", "log10"))
+complex_log1p, complex_sqrt, complex_sign = (_of_complex(n) for n in ("log1p", "sqrt", "sign"))
+complex_sin, complex_cos, complex_tan = (_of_complex(n) for n in ("sin", "cos", "tan"))
+complex_sinh, complex_cosh, complex_tanh = (_of_complex(n) for n in ("sinh", "cosh", "tanh"))
+complex_arcsin, complex_arccos, complex_arctan = (_of_complex(n) for n in ("arcsin", "arccos", "arctan"))
+complex_arcsinh, complex_arccosh, complex_arctanh = (_of_complex(n) for n in ("arcsinh", "arccosh", "arctanh"))
+complex_rint, complex_reciprocal = _of_complex("rint"), _of_complex("reciprocal")
+complex_power = _of_complex("power", 2)
+
+
+@njit(error_model="numpy")
+def complex_divide(x, y):
+    """A quotient by Smith's method, which does not overflow; infinite for a divisor of zero."""
+    a, b, c, d = x.real, x.imag, y.real, y.imag
+    if abs(c) >= abs(d):
+        if c == 0 and d == 0:
+            return complex(a / abs(c), b / abs(c))
+        ratio = d / c
+        scale = c + d * ratio
+        return complex((a + b * ratio) / scale, (b - a * ratio) / scale)
+    ratio = c / d
+    scale = c * ratio + d
+    return complex((a * ratio + b) / scale, (b * ratio - a) / scale)
+
+
+@njit(error_model="numpy")
+def python_power(x, y):
+    """``x**y`` of complex numbers as CPython computes it, infinite or NaN where it raises."""
+    if _is_whole(y):
+        return _whole_power(x, int(y.real))
+    if x == 0.0:
+        return complex(0.0, 0.0)
+    length, phase = np.hypot(x.real, x.imag) ** y.real, _phase(x, y)
+    if y.imag != 0.0:
+        length *= np.exp(-np.arctan2(x.imag, x.real) * y.imag)
+    return complex(length * np.cos(phase), length * np.sin(phase))
+
+
+@njit(error_model="numpy")
+def no_power(x, y):
+    """Whether CPython raises ZeroDivisionError for ``x**y``: it does so for an infinite phase, too."""
+    if _is_whole(y):
+        return y.real < 0.0 and _whole_power(x, -int(y.real)) == 0.0
+    return bool(np.isinf(_phase(x, y))) if x != 0.0 else y.imag != 0.0 or y.real < 0.0
+
+
+@njit(error_model="numpy")
+def _is_whole(y):
+    return y.imag == 0.0 and y.real == np.floor(y.real) and abs(y.real) <= 100.0
+
+
+@njit(error_model="numpy")
+def _phase(x, y):
+    angle = np.arctan2(x.imag, x.real) * y.real
+    return angle if y.imag == 0.0 else angle + y.imag * np.log(np.hypot(x.real, x.imag))
+
+
+@njit(error_model="numpy")
+def _whole_power(x, n):
+    out, base, left = complex(1.0, 0.0), x, abs(n)
+    while left > 0:
+        if left & 1:
+            out = out * base
+        base = base * base
+        left >>= 1
+    return out if n > 0 else complex_divide(complex(1.0, 0.0), out)
