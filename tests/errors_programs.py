@@ -112,20 +112,32 @@ def f(x, a):
         x[:1] = 0.0
 """,
     "text of a caught exception": """
-def f(a):
+def f(x):
     try:
-        return 1.0 / a
-    except ZeroDivisionError as error:
+        return x + np.ones(len(x) + 2)
+    except ValueError as error:
         print("failed:", error)
-        return 0.0
+        return x
 """,
-    "raise a caught one": """
+    "a caught exception after its handler": """
 def f(a):
     try:
-        return 1.0 / a
-    except ZeroDivisionError:
-        print("failed")
-        raise
+        b = 1.0 / a
+    except ZeroDivisionError as error:
+        b = 2.0
+    print(error)
+    return b
+""",
+    "text of an exception that says something else": """
+class Own(ValueError):
+    def __str__(self):
+        return "own"
+
+def f(a):
+    try:
+        raise Own(3)
+    except Own as error:
+        return str(error)
 """,
     "caught lack of memory": """
 def f(a):

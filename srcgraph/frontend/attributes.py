@@ -13,7 +13,9 @@ import numpy as np
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import (
     arrays,
+    branching,
     calls,
+    choices,
     dicts,
     effects,
     flat,
@@ -23,11 +25,13 @@ from srcgraph.frontend import (
     numbers,
     numpy_calls,
     objects,
+    raised,
     text,
     views,
 )
 from srcgraph.frontend.entities import (
     Array,
+    Choice,
     Const,
     Entity,
     Instance,
@@ -78,7 +82,11 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return _python_attribute(low, base.value, name)
     if isinstance(base, Listing) and name in lists.METHODS:
         return Method(base, name)
-    if isinstance(base, Text) or (isinstance(base, Const) and isinstance(base.value, str) and hasattr(str, name)):
+    if (
+        isinstance(base, Text)
+        or text.is_one_of(base)
+        or (isinstance(base, Const) and isinstance(base.value, str) and hasattr(str, name))
+    ):
         return Method(base, name)
     if dicts.is_dict(base) and name in dicts.METHODS:
         return Method(base, name)
@@ -86,6 +94,10 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return objects.attribute(low, base, name)
     if isinstance(base, Const) and isinstance(base.value, enum.Enum) and name in ("name", "value"):
         return Const(getattr(base.value, name))
+    if isinstance(base, Choice) and name == "__name__":
+        return choices.combined_options(low, [base], lambda known: attribute(low, known[0], name))
+    if raised.is_raised(base) and name == "args":
+        return branching.apart(low, [base], lambda known: raised.arguments(low, known[0]))  # type: ignore[arg-type]
     raise refuse(f"attribute {name!r} of {low.shown(base)} is not supported", low.loc, kind=InferenceError)
 
 
@@ -161,6 +173,10 @@ def _of_number(low: Lowering, base: Entity, name: str) -> Entity:
             return Method(base, name)
     if numbers.method_of(value, name):
         return Method(base, name)
+    if isinstance(base, Choice) and name == "__name__":
+        return choices.combined_options(low, [base], lambda known: attribute(low, known[0], name))
+    if raised.is_raised(base) and name == "args":
+        return branching.apart(low, [base], lambda known: raised.arguments(low, known[0]))  # type: ignore[arg-type]
     raise refuse(f"attribute {name!r} of {low.shown(base)} is not supported", low.loc, kind=InferenceError)
 
 
@@ -194,6 +210,10 @@ def call_method(
         return lists.own(low, numbers.METHODS[name][0], receiver)
     if name == "tolist" and not args and not kwargs:
         return _to_list(low, receiver)
+    if text.is_one_of(receiver):
+        return choices.combined_options(
+            low, [receiver, *args], lambda known: call_method(low, known[0], name, known[1:], kwargs, hint)
+        )
     if text.is_text(receiver):
         return text.method(low, receiver, name, args, kwargs)
     if isinstance(receiver, Listing):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import conditions, expressions, statements
+from srcgraph.frontend import conditions, expressions, raised, statements
 from srcgraph.frontend.entities import NONE, Const, Entity, Maybe, Scalar, State, Tup, Unusable
 from srcgraph.frontend.exits import LEAVES, Guarded
 from srcgraph.frontend.guarding import Catcher, Caught, Handler, Split, is_seen
@@ -44,6 +44,8 @@ class Catching:
         self.splits: list[Split] = []
         self.level = 0
         """How many regions are open where a path can be split: no others than those of statements."""
+        self.exact = False
+        """Whether what is checked raises an exception with arguments that are the user's own."""
 
     # -- the statement --------------------------------------------------------------------------
 
@@ -103,6 +105,7 @@ class Catching:
         found = None if uncaught else self._goes_to(cls)
         if found is None:
             return None
+        kept = raised.caught(cls, op, inputs[1:] if op.name == "check_that" else inputs, attrs, self.exact)
         builder = self.low.builder
         holds = builder.cast(op.holds(*inputs, **attrs), PY_BOOL.dtype, weak=True)
         known = literal(builder, holds)
@@ -111,6 +114,7 @@ class Catching:
             def mark(state: State) -> None:
                 if isinstance(found, Handler):
                     _raised(state, found.catcher.node, found.number)
+                    _keep(state, found.catcher.node, found.number, kept)
                 else:
                     self._finally(found, lambda: self.instead(op, inputs, attrs))
 
@@ -298,7 +302,8 @@ class Catching:
             low.scope.header[live] |= {RAISED, HANDLER}
         low.state.names.update({RAISED: Const(False), HANDLER: Const(0)})
         node = Guarded([], [gast.ExceptHandler(None, None, []) for _ in caught.classes], [], [])
-        node.raised, node.handler, node.final = RAISED, HANDLER, LEAVES if caught.loud else 0
+        node.raised, node.handler, node.own = RAISED, HANDLER, frozenset()
+        node.final = LEAVES if caught.loud else 0
         self.active.append(Catcher(node, list(caught.classes), low.scope.local))
         low.builder.on_check = self.instead
         self.inside(low.run)
@@ -332,7 +337,7 @@ class Catching:
                 flags[handlers[0].catcher.node.raised] = Const(True)
             state.names.update(flags)
             for h in handlers:
-                _forget(state, h.catcher.node, h.number)
+                _keep(state, h.catcher.node, h.number, None)
 
         holds = negation(low, raised)
         self.split(low.value(holds), mark, "an exception")
@@ -370,14 +375,14 @@ def _raised(state: State, node: Guarded, number: int) -> None:
     _is_raised(state, node)
     if node.handler:
         state.names[node.handler] = Const(number)
-    _forget(state, node, number)
 
 
-def _forget(state: State, node: Guarded, number: int) -> None:
-    """The exception itself is not there for the handler."""
+def _keep(state: State, node: Guarded, number: int, kept: Entity | None) -> None:
+    """Hand the exception to the handler, if it is known."""
     name = node.handlers[number].name
     if name is not None:
-        state.names[name.id] = Unusable(KEPT, "write what it says yourself")
+        known = kept if name.id in node.own else None
+        state.names[name.id] = known or Unusable(KEPT, "write what it says yourself")
 
 
 def _is_raised(state: State, node: Guarded) -> None:

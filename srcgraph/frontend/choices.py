@@ -6,7 +6,9 @@ branch of its own (`branching.each`), so the rest of the frontend sees only enti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING
 
 from srcgraph.frontend.entities import (
@@ -18,6 +20,8 @@ from srcgraph.frontend.entities import (
     Entity,
     Method,
     Partial,
+    Raised,
+    Text,
     boxes_of,
     cells_of,
     parts_of,
@@ -39,10 +43,12 @@ MOST = 32
 
 
 def choosable(entity: Entity) -> bool:
-    """Whether an entity can be an option: a function, or a constant that is no number."""
+    """Whether an entity can be an option: a function, an exception, or a constant that is no number."""
     if isinstance(entity, Const):
         return not entity.is_number
-    return isinstance(entity, Closure | Partial | Method | Choice)
+    if isinstance(entity, Choice):
+        return not any(isinstance(option, Text) for option in entity.options)
+    return isinstance(entity, Closure | Partial | Method | Raised)
 
 
 def options_of(entity: Entity) -> tuple[Entity, ...]:
@@ -57,6 +63,24 @@ def possible(low: Lowering, entity: Entity) -> Entity:
     b, tag = low.builder, entity.tag.type.value
     left = [k for k in range(len(entity.options)) if not (b.proves(tag - k - 1) or b.proves(as_dim(k) - tag - 1))]
     return entity.options[left[0]] if len(left) == 1 else entity
+
+
+def combined_options(low: Lowering, entities: Sequence[Entity], made: Callable[[Sequence[Entity]], Entity]) -> Entity:
+    """What ``made``, which computes nothing at run time, gives for each combination of the options of these."""
+    chosen = list(dict.fromkeys(e for e in entities if isinstance(e, Choice)))
+    if not chosen:
+        return made(entities)
+    if (count := prod(len(c.options) for c in chosen)) > MOST:
+        raise refuse(f"a text of more than {MOST} different ones is not supported", low.loc, "print its parts apart")
+    tag = chosen[0].tag
+    for choice in chosen[1:]:
+        tag = OPS["add"](OPS["mul"](tag, len(choice.options)), choice.tag)
+    low.builder.learn(tag.type.value, as_dim(count - 1) - tag.type.value)
+    out = []
+    for options in product(*(c.options for c in chosen)):
+        taken = dict(zip(chosen, options, strict=True))
+        out.append(made([taken[e] if isinstance(e, Choice) else e for e in entities]))
+    return out[0] if all(e == out[0] for e in out) else Choice(tag, tuple(out))
 
 
 # -- making one ---------------------------------------------------------------------------------------

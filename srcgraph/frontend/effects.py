@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import branching, conditions, expressions, statements
+from srcgraph.frontend import branching, choices, conditions, expressions, raised, statements
 from srcgraph.frontend.catching import KEPT
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Text, Tup, Unusable
 from srcgraph.frontend.join import describe
@@ -41,6 +41,8 @@ def raise_(low: Lowering, node: gast.Raise) -> None:
         args = expressions.elements(low, error.args)
         error = error.func
     cls = expressions.lower(low, error)
+    if raised.is_raised(cls) and not isinstance(node.exc, gast.Call):
+        raised.again(low, cls)
     known = cls.value if isinstance(cls, Const) else None
     if not (isinstance(known, type) and issubclass(known, Exception)):
         hint = 'for example: raise ValueError("message")'
@@ -51,7 +53,7 @@ def raise_(low: Lowering, node: gast.Raise) -> None:
 def _is_caught(low: Lowering, node: Any) -> bool:
     """Whether this is the exception of the handler it stands in, whose chain is not kept."""
     known = low.state.names.get(node.id) if isinstance(node, gast.Name) else None
-    return isinstance(known, Unusable) and known.why == KEPT
+    return raised.is_raised(known) or (isinstance(known, Unusable) and known.why == KEPT)
 
 
 def fail(low: Lowering, cls: type[Exception], args: list[Entity]) -> None:
@@ -59,7 +61,11 @@ def fail(low: Lowering, cls: type[Exception], args: list[Entity]) -> None:
 
     def raising(args: Sequence[Entity]) -> Entity:
         message, values = message_of(low, args)
-        low.builder.call_named("check_that", False, *values, error=name_of(cls), message=message)
+        low.catching.exact = True
+        try:
+            low.builder.call_named("check_that", False, *values, error=name_of(cls), message=message)
+        finally:
+            low.catching.exact = False
         raise Dead
 
     branching.apart(low, args, raising)
@@ -216,4 +222,4 @@ def format_(low: Lowering, x: Entity, spec: Entity = Const("")) -> Entity:
 
 
 def text_entity(low: Lowering, x: Entity, conversion: str, spec: str = "") -> Entity:
-    return text_of(shown(low, x, conversion, spec))
+    return choices.combined_options(low, [x], lambda known: text_of(shown(low, known[0], conversion, spec)))

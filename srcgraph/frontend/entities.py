@@ -203,6 +203,19 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception that is caught, as `srcgraph.ir.ops.checks.check_that` makes it.
+
+    ``exact`` says whether its arguments are known to be what Python or NumPy would have given it.
+    """
+
+    cls: type[Exception]
+    message: Any
+    values: tuple[Entity, ...]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """What an object's box holds: its fields, or a dict's keys, in order."""
 
@@ -320,6 +333,7 @@ Entity: TypeAlias = (
     | Tup
     | Listing
     | Text
+    | Raised
     | Record
     | Instance
     | SliceOf
@@ -392,6 +406,8 @@ def parts_of(entity: Entity) -> tuple[Entity, ...]:
             return (function, *args, *(e for _, e in kwargs))
         case Choice(options=options):
             return options
+        case Raised(values=values):
+            return values
     return ()
 
 
@@ -408,6 +424,8 @@ def with_parts(entity: Entity, parts: Sequence[Entity]) -> Entity:
             return Method(next(rest), name)
         case Choice(tag=tag):
             return Choice(tag, tuple(rest))
+        case Raised():
+            return replace(entity, values=tuple(rest))
     return entity
 
 

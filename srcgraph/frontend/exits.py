@@ -10,7 +10,7 @@ that does not leave; only where both branches may fall through does a flag recor
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import gast
@@ -25,9 +25,26 @@ def to_tail_form(function: gast.FunctionDef) -> tuple[gast.FunctionDef, frozense
     names = {n.id for n in gast.walk(function) if isinstance(n, gast.Name)}
     function = _WithoutBlocks().visit(function)
     exits = _Exits(names)
+    if any(isinstance(n, gast.ExceptHandler) for n in gast.walk(function)):
+        function = copy.deepcopy(function)
+        exits.name_exceptions(function)
     out = copy.copy(function)
     out.body = exits.block(function.body)
     return out, frozenset(exits.introduced)
+
+
+def _of_handler(node: Any) -> Iterator[Any]:
+    """What belongs to a handler: neither handlers nor functions inside."""
+    yield node
+    if not isinstance(node, gast.FunctionDef | gast.Lambda | gast.ExceptHandler):
+        for inner in gast.iter_child_nodes(node):
+            yield from _of_handler(inner)
+
+
+def _stands_outside(function: Any, name: str, handlers: Sequence[Any]) -> bool:
+    """Whether a name stands anywhere but in the handlers that bind it."""
+    inside = {id(n) for h in handlers if h.name is not None and h.name.id == name for n in gast.walk(h)}
+    return any(isinstance(n, gast.Name) and n.id == name and id(n) not in inside for n in gast.walk(function))
 
 
 def _test_inside(node: Any, trying: bool) -> Any:
@@ -62,11 +79,14 @@ class Guarded(gast.Try):
         Variables: whether a handler's exception was raised, and the number of the handler. '' if there are none.
     final : int
         How many statements of ``finalbody`` run if an exception gets out of the body too; `LEAVES` if they end it.
+    own : frozenset of str
+        The names of exceptions that mean nothing outside of its handlers.
     """
 
     raised: str
     handler: str
     final: int
+    own: frozenset[str]
 
 
 LEAVES = -1
@@ -88,6 +108,25 @@ class _Exits:
         self.taken.add(hint)
         self.introduced.add(hint)
         return hint
+
+    def name_exceptions(self, function: Any) -> None:
+        """Give what a handler catches a name of its own, and raise that where it is raised again.
+
+        A name that stands outside of its handlers too stays: there it is deleted when the handler is done.
+        """
+        handlers = [n for n in gast.walk(function) if isinstance(n, gast.ExceptHandler)]
+        for handler in handlers:
+            again = [n for s in handler.body for n in _of_handler(s) if isinstance(n, gast.Raise) and n.exc is None]
+            users = handler.name.id if handler.name is not None else ""
+            if (users and _stands_outside(function, users, handlers)) or not (users or again):
+                continue
+            own = self.new_name(users or "exception")
+            for node in gast.walk(handler):
+                if isinstance(node, gast.Name) and node.id == users:
+                    node.id = own
+            handler.name = _name(own, handler, store=True)
+            for node in again:
+                node.exc = _name(own, node)
 
     def block(self, statements: Sequence[Any]) -> Block:
         """The statements in tail form."""
@@ -203,6 +242,7 @@ class _Exits:
         out = gast.copy_location(Guarded(body, caught, [], []), node)
         out.raised, out.handler = flags
         out.final = 0
+        out.own = frozenset(h.name.id for h in caught if h.name is not None) & self.introduced
         if may_leave(after):
             after, rest = [*after, *rest], []
         out.finalbody = self.block(after)

@@ -32,6 +32,7 @@ from srcgraph.frontend.entities import (
     Maybe,
     Method,
     Partial,
+    Raised,
     Record,
     Rng,
     Rows,
@@ -404,6 +405,8 @@ def describe(entity: Entity) -> str:
             return "a function"
         case Method(name=name):
             return f"the method {name!r}"
+        case Raised(cls=cls):
+            return f"a {cls.__name__} that was caught"
         case Choice(options=options):
             return " or ".join(dict.fromkeys(map(describe, options)))
         case Text():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import gast
@@ -46,6 +47,7 @@ from srcgraph.frontend.entities import (
     Maybe,
     Method,
     Partial,
+    Raised,
     Record,
     Rng,
     Rows,
@@ -304,6 +306,10 @@ class Lowering:
                 return Record(cls, names, tuple(self.undefined(e, side) for e in items))
             case Maybe(entity=inner):
                 return self.undefined(inner, side)
+            case Choice(options=options):
+                return self.undefined(options[0], side)
+            case Raised(values=values):
+                return replace(like, values=tuple(self.undefined(e, side) for e in values))
         return like
 
     def truth(self, entity: Entity) -> Value | bool:

@@ -14,6 +14,8 @@ from srcgraph.errors import InferenceError
 from srcgraph.frontend import (
     arithmetic,
     attributes,
+    branching,
+    choices,
     contents,
     dicts,
     expressions,
@@ -22,6 +24,8 @@ from srcgraph.frontend import (
     lists,
     objects,
     operators,
+    raised,
+    text,
 )
 from srcgraph.frontend.entities import (
     NONE,
@@ -160,6 +164,8 @@ def len_(low: Lowering, x: Entity) -> Entity:
         return Const(len(objects.fields(low, x).names))
     if isinstance(x, Listing):
         return lists.len_(low, x)
+    if text.is_one_of(x):
+        return branching.apart(low, [x], lambda known: len_(low, known[0]))
     if isinstance(x, Const) and isinstance(x.value, str | tuple):
         return Const(len(x.value))
     if isinstance(x, Iteration) and x.kind == "range":
@@ -445,6 +451,8 @@ def copy_(low: Lowering, x: Entity) -> Entity:
 
 @builtin(type, 1, 1)
 def type_(low: Lowering, x: Entity) -> Entity:
+    if raised.is_raised(x):
+        return choices.combined_options(low, [x], lambda known: Const(known[0].cls))  # type: ignore[union-attr]
     if isinstance(x, Instance | Tup):
         return Const(x.cls)
     raise refuse(f"type() of {describe(x)} is not supported", low.loc, "use isinstance")

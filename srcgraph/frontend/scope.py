@@ -202,7 +202,7 @@ class _Liveness:
         live = self.block(node.body, after, loop)
         self.kept = before
         self.scope.after[id(node)] = after.union(*map(reads, node.body))
-        return live
+        return live - node.own
 
     def loop(self, node: Any, after: Names, test: Names, target: Names) -> Names:
         self.scope.after[id(node)] = after

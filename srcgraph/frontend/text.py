@@ -15,8 +15,8 @@ import gast
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import expressions, lists
-from srcgraph.frontend.entities import Array, Const, Entity, Field, Listing, Maybe, Scalar, Text, Tup
+from srcgraph.frontend import choices, expressions, lists, operators, raised
+from srcgraph.frontend.entities import Array, Choice, Const, Entity, Field, Listing, Maybe, Raised, Scalar, Text, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import refuse
 from srcgraph.ir.graph import Value
@@ -72,6 +72,8 @@ def shown(low: Lowering, entity: Entity, conversion: str = "", spec: str = "") -
     match entity:
         case Text(parts=parts) if conversion in ("", "s") and not spec:
             return list(parts)
+        case Raised() if not spec:
+            return _said(low, entity, conversion)
         case Const(value=value):
             return [_python(low, value, conversion, spec)]
         case Scalar(value=value):
@@ -85,6 +87,17 @@ def shown(low: Lowering, entity: Entity, conversion: str = "", spec: str = "") -
                 _python(low, cls([0]), conversion, spec)
             return _listed(low, [shown(low, e, "r") for e in items], cls)
     raise refuse(f"the text of {describe(entity)} is not supported here", low.loc, "put its parts into the text")
+
+
+def _said(low: Lowering, kept: Raised, conversion: str) -> list[Part]:
+    """``str(e)``, or ``repr(e)``."""
+    args = raised.arguments(low, kept).items
+    if conversion == "r":
+        inside = [part for k, e in enumerate(args) for part in ([", "] if k else []) + shown(low, e, "r")]
+        return [kept.cls.__name__, "(", *inside, ")"]
+    if len(args) != 1:
+        return shown(low, Tup(args), "s") if args else [""]
+    return shown(low, args[0], "r" if issubclass(kept.cls, KeyError) else "s")
 
 
 def _listed(low: Lowering, items: list[list[Part]], cls: type) -> list[Part]:
@@ -133,17 +146,24 @@ _CONVERSIONS = {-1: "", ord("s"): "s", ord("r"): "r", ord("a"): "a"}
 
 def joined(low: Lowering, node: gast.JoinedStr) -> Entity:
     """An f-string."""
-    parts: list[Part] = []
+    pieces: list[tuple[str, str]] = []
+    entities: list[Entity] = []
     for piece in node.values:
+        entity, form = Const(getattr(piece, "value", "")), ("", "")
         if isinstance(piece, gast.FormattedValue):
             entity = expressions.optional(low, piece.value)
             if isinstance(entity, Maybe):
                 raise refuse(f"{low.shown(entity)} in a text", low.loc, "test whether it is None first")
             spec = joined(low, piece.format_spec) if piece.format_spec is not None else Const("")
-            parts += shown(low, entity, _CONVERSIONS[piece.conversion], known_text(low, spec, "a format"))
-        else:
-            parts.append(piece.value)
-    return text_of(parts)
+            form = _CONVERSIONS[piece.conversion], known_text(low, spec, "a format")
+        entities.append(entity)
+        pieces.append(form)
+
+    def made(known: Sequence[Entity]) -> Entity:
+        pairs = zip(known, pieces, strict=True)
+        return text_of([part for e, form in pairs for part in shown(low, e, *form)])
+
+    return choices.combined_options(low, entities, made)
 
 
 def known_text(low: Lowering, entity: Entity, what: str) -> str:
@@ -162,6 +182,10 @@ _PERCENT = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d*)(?P<precision>\.(\*
 def percent(low: Lowering, form: str, operand: Entity) -> Entity:
     """``"%d of %s" % (k, name)``."""
     given = list(operand.items) if isinstance(operand, Tup) and operand.cls is tuple else [operand]
+    return choices.combined_options(low, given, lambda known: _percent(low, form, list(known)))
+
+
+def _percent(low: Lowering, form: str, given: list[Entity]) -> Entity:
     parts: list[Part] = []
     at = 0
     for found in _PERCENT.finditer(form):
@@ -192,8 +216,12 @@ def _percent_field(low: Lowering, entity: Entity, form: str) -> list[Part]:
 
 def format_method(low: Lowering, form: str, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:
     """``"{} of {n}".format(k, n=n)``."""
-    parts, _ = _filled(low, form, list(args), kwargs, 0)
-    return text_of(parts)
+
+    def made(known: Sequence[Entity]) -> Entity:
+        named = dict(zip(kwargs, known[len(args) :], strict=True))
+        return text_of(_filled(low, form, list(known[: len(args)]), named, 0)[0])
+
+    return choices.combined_options(low, [*args, *kwargs.values()], made)
 
 
 def _filled(
@@ -221,6 +249,11 @@ def _parsed(low: Lowering, form: str) -> list[Any]:
         raise refuse(f"{form!r} is not a format: {error}", low.loc, kind=InferenceError) from None
 
 
+def is_one_of(entity: Entity) -> bool:
+    """Whether it is one of several texts."""
+    return isinstance(entity, Choice) and all(map(is_text, entity.options))
+
+
 # -- operations on text ---------------------------------------------------------------------------
 
 
@@ -231,6 +264,8 @@ def parts_of(entity: Entity) -> list[Part]:
 
 def binary(low: Lowering, op: str, x: Entity, y: Entity) -> Entity | None:
     """``+``, ``*`` and ``%`` of text; None if no operand is text."""
+    if is_one_of(x) or is_one_of(y):
+        return choices.combined_options(low, [x, y], lambda known: operators.binary(low, op, known[0], known[1]))
     if op == "mod" and isinstance(x, Const) and isinstance(x.value, str):
         return percent(low, x.value, y)
     if op == "add" and is_text(x) and is_text(y):
@@ -263,8 +298,12 @@ def _entity(value: Any) -> Entity:
 
 
 def _join(low: Lowering, between: str, items: Entity) -> Entity:
+    return choices.combined_options(low, expressions.items_of(low, items), lambda known: _between(low, between, known))
+
+
+def _between(low: Lowering, between: str, items: Sequence[Entity]) -> Entity:
     parts: list[Part] = []
-    for k, item in enumerate(expressions.items_of(low, items)):
+    for k, item in enumerate(items):
         if not is_text(item):
             raise refuse(f"join() takes texts, not {describe(item)}", low.loc, "write str(...)", kind=InferenceError)
         parts += [between, *parts_of(item)] if k else parts_of(item)

@@ -456,3 +456,107 @@ def finally_in_a_called_function(x, n):
     except IndexError:
         a = 1
     return a
+
+
+def raised_again(a, n):
+    try:
+        if n > 1:
+            raise ValueError("too many")
+        return a * n
+    except ValueError:
+        if n > 2:
+            raise
+        return -a
+
+
+def what_was_caught(n):
+    total = 0
+    for k in range(n):
+        try:
+            if k == 1:
+                raise KeyError(k)
+            if k == 2:
+                raise ValueError(k + 5)
+            total += 10 // (k - 3)
+        except (KeyError, ValueError) as e:
+            total += e.args[-1]
+            print(type(e).__name__, e, repr(e), len(e.args))
+        except ZeroDivisionError as e:
+            print("zero:", e)
+            raise
+    return total
+
+
+def raised_from_another(n):
+    try:
+        return [1, 2][n]
+    except IndexError as err:
+        raise ValueError(f"no item {n}: {err}") from err
+
+
+def handlers_around_handlers(n):
+    try:
+        try:
+            if n > 1:
+                raise KeyError("k")
+            if n == 1:
+                raise ValueError(f"v {n}")
+        except KeyError:
+            print("inner")
+            raise
+        except ValueError:
+            raise
+    except (KeyError, ValueError) as e:
+        print("outer", e)
+        return -1
+    return n
+
+
+def tried_again(n):
+    k = 0
+    while True:
+        try:
+            k += 1
+            if k < n:
+                raise RuntimeError("again", k)
+            break
+        except RuntimeError as e:
+            print(e)
+            if k > 2:
+                raise
+    return k
+
+
+class _Own(ValueError):
+    def __str__(self):
+        return "own"
+
+
+def raised_again_as_it_is(n):
+    try:
+        if n == 1:
+            raise _Own(n)
+        return n
+    except _Own as e:
+        raise e
+
+
+def texts_chosen(a, n):
+    kind = "none"
+    if n == 1:
+        kind = "one"
+    unit = "m" if n % 2 else "cm"
+    label = "%s [%s]" % (kind, unit)  # noqa: UP031
+    print(label, "/".join([kind, unit]), kind + unit, f"{kind:>6}{unit!r} {a:.2f}")
+    print(len(kind), kind.upper(), kind * 2)
+    if label == "one [m]":
+        raise ValueError(f"bad {kind}: {n}")
+    return a
+
+
+def chosen_on_one_path(a, n):
+    if n > 1:
+        f = np.sin if a > 1 else np.cos
+    elif n == 0:
+        f = np.exp
+    return f(a)
