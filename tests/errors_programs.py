@@ -111,6 +111,17 @@ def f(x, a):
     finally:
         x[:1] = 0.0
 """,
+    "one of two choices of memory changed": """
+def f(x):
+    y = x + 1.0
+    z = y
+    for i in range(3):
+        y = y * 2.0
+        x = y
+        z
+    x[0] *= 0.5
+    return y
+""",
     "text of a caught exception": """
 def f(x):
     try:

@@ -126,8 +126,8 @@ def _contracted(kernel: Kernel, s: Scheduler) -> Kernel:
 def _readers_outside(value: Value, kernel: Kernel, s: Scheduler) -> bool:
     """Whether anything but the values this nest computes reads ``value``."""
     inside = {p.target for p in kernel.parts if isinstance(p, LoopStore)}
-    inside |= {p.value for p in kernel.parts if isinstance(p, LoopLet)}
     inside |= {p.acc for p in kernel.parts if isinstance(p, LoopReduce | InnerReduce)}
+    named = {p.value for p in kernel.parts if isinstance(p, LoopLet)}
     stack = [value]
     seen: set[Value] = set()
     while stack:
@@ -138,8 +138,10 @@ def _readers_outside(value: Value, kernel: Kernel, s: Scheduler) -> bool:
             out = use.node.outputs[0]
             if out in inside or out in seen:
                 continue
-            if out in s.variables or not s.is_delayed(use.node):
-                return True
+            if out in named and out in s.made:
+                continue
+            if out not in named and (out in s.variables or not s.is_delayed(use.node)):
+                return True  # what has a name in this nest may be computed again in another
             seen.add(out)
             stack.append(out)
     return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import zip_longest
 from typing import Any
 
@@ -88,6 +89,14 @@ class Scheduler(Decisions):
         results = [self.handed_on(v) for v in graph.results]
         origins = [self.origin_of(v) for v in graph.results]
         return Block(fusion.fused(out, self), results, list(graph.results), origins)
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What is scheduled inside may not run: sizes become known there only."""
+        known = set(self.providers)
+        yield
+        for symbol in [s for s in self.providers if s not in known]:
+            del self.providers[symbol]
 
     def origin_of(self, value: Value) -> Origin:
         """Where a value is computed; NOWHERE for parameters."""
@@ -280,8 +289,10 @@ class Scheduler(Decisions):
 
     def branch(self, node: If, place: Place) -> Branch:
         cond = self.write.scalar(node.cond)
-        then = self.block(node.then, place)
-        orelse = self.block(node.orelse, place)
+        with self.scope():
+            then = self.block(node.then, place)
+        with self.scope():
+            orelse = self.block(node.orelse, place)
         for value in node.outputs:
             self.name(value)
         return Branch(node, cond, then, orelse, node.outputs, node.origin)
@@ -290,8 +301,9 @@ class Scheduler(Decisions):
         index, *params = node.body.params
         bounds = self.bounds(node)
         inits = [self.handed_on(v) for v in node.carry]
-        self.name(index)
-        body = self.block(node.body, place, self.entered(params))
+        with self.scope():
+            self.name(index)
+            body = self.block(node.body, place, self.entered(params))
         loop = Loop(node, tuple(params), inits, node.carry, body, node.outputs, index, bounds)
         return self.finished(loop)
 
@@ -321,8 +333,9 @@ class Scheduler(Decisions):
 
     def while_(self, node: While, place: Place) -> Loop:
         inits = [self.handed_on(v) for v in node.carry]
-        test = self.block(node.cond, place, self.entered(node.cond.params))
-        body = self.block(node.body, place, self.entered(node.body.params))
+        with self.scope():
+            test = self.block(node.cond, place, self.entered(node.cond.params))
+            body = self.block(node.body, place, self.entered(node.body.params))
         return self.finished(Loop(node, node.body.params, inits, node.carry, body, node.outputs, test=test))
 
     def finished(self, loop: Loop) -> Loop:

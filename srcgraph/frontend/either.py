@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from srcgraph.frontend.entities import Array, Cell, Const, Either, Entity, Scalar
-from srcgraph.frontend.memory import read
+from srcgraph.frontend.entities import Array, Cell, Const, Either, Entity, Scalar, arrays_of
+from srcgraph.frontend.memory import read, ref_type
 from srcgraph.frontend.truths import selected
+from srcgraph.ir.dims import UNKNOWN
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.view import View
@@ -50,10 +52,18 @@ def operands_of(low: Lowering, choice: Array | Either, option: Option) -> list[V
 
 
 def own_content(low: Lowering, choice: Array | Either, options: Collection[Option]) -> Value | None:
-    """The content of an array that is none of ``options``, if one may be meant."""
+    """The content of an array that is none of ``options``, if one may be meant; anything where none is."""
+    owns = [a for a in arrays_of(choice) if key_of(a) not in options]
+    if not owns:
+        return None
     if isinstance(choice, Array):
-        return None if key_of(choice) in options else read(low, choice)
-    found = [own_content(low, c, options) for c in (choice.then, choice.orelse)]
-    if None in found:
-        return next((v for v in found if v is not None), None)
-    return low.chosen(choice.test, [lambda v=v: [v] for v in found if v is not None], ["own"])[0]
+        return read(low, choice)
+    if all(a.view is None for a in owns) and len({a.cell for a in owns}) == 1:
+        return read(low, owns[0])
+    type = ref_type(low, owns[0])
+    like = replace(type, shape=(UNKNOWN,) * type.ndim)
+
+    def side(choice: Array | Either) -> list[Value]:
+        return [own_content(low, choice, options) or low.arbitrary(like, UNKNOWN.symbols())]
+
+    return low.chosen(choice.test, [lambda c=c: side(c) for c in (choice.then, choice.orelse)], ["own"])[0]

@@ -195,6 +195,7 @@ def _spoil(low: Lowering, cell: Cell) -> None:
             f"{subject} may share memory with {beside(other, cell)}, which was changed at line {line}",
             f"take a copy before the change: {other.name or 'x'}.copy()",
         )
+        _outdate(low, other)
 
 
 def need_contiguous(low: Lowering, array: Array, name: str) -> None:

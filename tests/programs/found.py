@@ -54,6 +54,37 @@ def search_in_small_integers(xb, n):
     return s, best
 
 
+def quotient_in_two_nests(x, s, xf):
+    """Its gradient needs the divisor in two nests of loops: a number of the one, an array for the other."""
+    x[-1] = 1.0
+    for _ in s:
+        x = s / (s + np.roll(xf, 1))
+    return x
+
+
+def part_of_one_of_two(x, s, q):
+    """Which array `s` is a part of decides whether it may be read."""
+    y = x
+    for _ in range(2):
+        s[0] = 0
+        for _, _ in zip(s, y[1:], strict=False):
+            s = x[::-1]
+        x = np.where(y > s[0], q[: len(y), 0] - y, s[0])
+    return x
+
+
+def masked_in_one_of_three(x, n, a, s):
+    """A size that becomes known in a branch is not known after it."""
+    y = np.zeros_like(x)
+    for _ in range(n):
+        x[y > y[-1]] += a
+        s = x if s[0] < -1.0 else s
+        s, x = (x, s)
+        s = y
+    x[s < 1.5] *= s[0]
+    return x
+
+
 def resized_in_a_while(x, y, n):
     y = y * 0.5
     y[:1] -= 0.5 * np.sum(y * x)
