@@ -76,11 +76,11 @@ def _dirichlet_rows(rng, a, out):
         for i in range(len(out) if rest[0] > 0.0 else 0):
             left = 1.0
             for j in range(k - 1):
-                if a[j] == 0.0 or rest[j + 1] == 0.0:
-                    raise NotImplementedError("dirichlet: zeros among alphas that are all below 0.1")
-                piece = rng.beta(a[j], rest[j + 1])
+                piece = rng.beta(max(a[j], 5e-324), max(rest[j + 1], 5e-324))  # whose reciprocal is that of zero
                 out[i, j] = left * piece
                 left *= 1.0 - piece
+                if rest[j + 1] == 0.0:
+                    break
             out[i, k - 1] = left
     else:
         for i in range(len(out)):

@@ -72,6 +72,20 @@ def powers_of_python_s_complex_numbers(a, n):
     return z**0.5, z ** (n - 3), z ** (1.5 - 1j), z**-2
 
 
+def integers_beyond_their_array(xb, xu, k, n):
+    """`where` wraps them; a bound of `clip` that limits nothing is none, another raises."""
+    wrapped = np.where(xb > 0, xb, 100 * k), np.where(xu > 3, -k, xu)
+    limited = np.clip(xb, -100 * k, 100 * k), xu.clip(-k, 2), np.clip(xu, None, 500)
+    return wrapped, limited, xb.clip(max=200 * (n - 1))
+
+
+def rounded_parts(xc, xu):
+    if len(xc) > 1:
+        xc[:2] = np.array([np.inf + 1.234j, 2.345 + 0.5j])
+    large = xu + np.uint64(2**64 - 9)
+    return np.round(xc, 2), np.round(xc), np.round(large, -1), np.float_power(xc, 1.5), np.isreal(1.0)
+
+
 def reciprocals_of_integers(xb, xu):
     return np.reciprocal(xb), np.reciprocal(xu), np.reciprocal(xb > 0)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, Op, composite, current_builder, define, sample
-from srcgraph.ir.ops._rules import linear
+from srcgraph.ir.ops._rules import binary, linear
 from srcgraph.ir.ops.compare import equal, not_equal
 from srcgraph.ir.ops.elementwise import arctan2
 from srcgraph.ir.ops.shape import zeros_of
@@ -69,6 +69,25 @@ conjugate = _linear_part(
 )  # fmt: skip
 
 
+of_parts = binary(
+    np.add,
+    None,
+    "complex(x, y)",
+    name="of_parts",
+    doc="The complex number with these parts; for parts that are piecewise constant.",
+    infer=Elementwise(lambda types: (tuple(t.dtype for t in types), np.result_type(types[0].dtype, np.complex64))),
+    numpy=lambda x, y: _joined(np.asarray(x), np.asarray(y)),
+    python=(),
+    samples=(sample("f64[3]", "f64[3]"), sample("f64", "f64")),
+)
+
+
+def _joined(x: np.ndarray, y: np.ndarray) -> Any:
+    out = np.empty(x.shape, np.result_type(x.dtype, np.complex64))
+    out.real, out.imag = x, y
+    return out[()]
+
+
 def imag(x: Value) -> Value:
     """The imaginary part, 0 of a real number."""
     return imag_of_complex(x) if x.type.dtype.kind == "c" else zeros_of(x)
@@ -96,11 +115,11 @@ def angle(z: Any, deg: bool = False) -> Value:
 
 @composite("isreal", python=np.isreal, samples=(sample("f64[3]"), sample("c128[3]")))
 def isreal(x: Any) -> Value:
-    """Which elements have no imaginary part."""
-    return equal(imag(numpy_number(x)), 0)
+    """Which elements have no imaginary part; of a Python number a Python bool."""
+    return equal(imag(current_builder().value(x)), 0)
 
 
 @composite("iscomplex", python=np.iscomplex, samples=(sample("f64[3]"), sample("c128[3]")))
 def iscomplex(x: Any) -> Value:
-    """Which elements have an imaginary part."""
+    """Which elements have an imaginary part, by NumPy's bools."""
     return not_equal(imag(numpy_number(x)), 0)

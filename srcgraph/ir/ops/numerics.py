@@ -8,14 +8,14 @@ import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import composite, current_builder, sample
+from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops.compare import equal, less, less_equal, logical_and, where
 from srcgraph.ir.ops.elementwise import absolute, maximum, minimum, power, rint, sign, sin
 from srcgraph.ir.ops.reductions import cast_to, reduced
 from srcgraph.ir.ops.searching import nonzero
 from srcgraph.ir.ops.vector import add, cast, div, literal, mul, sub
-from srcgraph.ir.promote import is_weak, resolve
+from srcgraph.ir.promote import common_dtype, is_weak, resolve
 from srcgraph.ir.types import BOOL, FLOAT, INT, ScalarType
 
 
@@ -43,8 +43,8 @@ def where_array(condition: Any, x: Any = None, y: Any = None) -> Any:
     test, *branches = (b.value(v) for v in (condition, x, y))
     if test.type.dtype != np.bool_:
         test = b.call_named("not_equal", test, 0)
-    chosen = where(test, *branches)
-    return b.cast(chosen, chosen.type.dtype, False)
+    dtype = common_dtype([v.type for v in branches])
+    return where(test, *(b.cast(v, dtype, False) for v in branches))  # an integer that does not fit wraps
 
 
 @composite(
@@ -58,16 +58,27 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     (out,) = numpy_operands(a)
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if low is not None:
-        out = maximum(out, low)
-    return out if high is None else minimum(out, high)
+        out = maximum(out, _limited(low, out, "maximum"))
+    return out if high is None else minimum(out, _limited(high, out, "minimum"))
+
+
+def _limited(bound: Any, x: Value, op: str) -> Value:
+    """A bound of `clip`: a Python integer beyond what the dtype holds on its own side limits nothing."""
+    value = current_builder().value(bound)
+    if x.type.dtype.kind not in "iu" or x.type.dtype == INT or not (is_weak(value.type) and value.type.dtype == INT):
+        return value
+    info = np.iinfo(x.type.dtype)
+    end = int(info.min) if op == "maximum" else min(int(info.max), 2**63 - 1)
+    return current_builder().call_named(op, value, end)
 
 
 @composite("power_array", python=np.power, samples=(sample("f64[3]", "f64[3]", domain=(0.3, 2.0)), sample("i64[3]", 2)))
 def power_array(x1: Any, x2: Any) -> Value:
     """``x1**x2``; of integers, a negative exponent raises."""
     x, y = numpy_operands(x1, x2)
+    out = power(x, y)
     check_integer_power(x, y)
-    return power(x, y)
+    return out
 
 
 def check_integer_power(x: Value, y: Value) -> None:
@@ -88,7 +99,9 @@ def check_integer_power(x: Value, y: Value) -> None:
 @composite("float_power", python=np.float_power, samples=(sample("f32[3]", "f32[3]", domain=(0.3, 2.0)), sample(3, 2)))
 def float_power(x1: Any, x2: Any) -> Value:
     """``x1**x2`` in float64."""
-    return power(*(cast_to(v, FLOAT) for v in numpy_operands(x1, x2)))
+    values = numpy_operands(x1, x2)
+    dtypes, _ = resolve(np.float_power, [v.type for v in values])
+    return power(*(cast_to(v, t) for v, t in zip(values, dtypes, strict=True)))
 
 
 @composite("sign_of", python=np.sign, samples=(sample("f64[3]"), sample("f32"), sample("i32[3]"), sample("u8[3]")))
@@ -130,18 +143,26 @@ def heaviside(x1: Any, x2: Any) -> Value:
 def round_array(a: Any, decimals: int = 0) -> Value:
     """Nearest number with ``decimals`` decimals, halves to even; derivative 0."""
     (x,) = numpy_operands(a)
-    if x.type.dtype.kind in "iu":
+    kind = x.type.dtype.kind
+    if not -308 <= decimals <= 308 or (kind == "b" and decimals):
+        raise InferenceError(f"round() of {x.type} to {decimals} decimals is not supported")
+    if kind in "iu":
         return x if decimals >= 0 else _to_tens(x, 10.0**-decimals)
-    if decimals == 0 or x.type.dtype.kind == "b":
+    if kind == "c":
+        return OPS["of_parts"](*(round_array(OPS[part](x), decimals) for part in ("real", "imag")))
+    if decimals == 0 or kind == "b":
         return rint(x)
     scale = x.type.dtype.type(10.0 ** abs(decimals))
     return div(rint(mul(x, scale)), scale) if decimals > 0 else mul(rint(div(x, scale)), scale)
 
 
 def _to_tens(x: Value, scale: float) -> Value:
-    """Integers to multiples of a power of ten, by way of floats as NumPy does; narrow ones wrap."""
+    """Integers to multiples of a power of ten, by way of floats as NumPy does; what is too large wraps."""
     b = current_builder()
     whole = mul(rint(div(b.cast(x, FLOAT, False), scale)), scale)
+    if x.type.dtype == np.uint64:
+        fits = less(whole, 2.0**64)
+        return where(fits, b.cast(where(fits, whole, 0.0), x.type.dtype, False), np.uint64(0))
     return b.cast(b.cast(whole, INT, False), x.type.dtype, False)
 
 
