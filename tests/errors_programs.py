@@ -87,20 +87,6 @@ async def f(x):
     async for v in x:
         pass
 """,
-    "finally that has to run": """
-def f(a):
-    try:
-        return 1.0 / a
-    finally:
-        print("done")
-""",
-    "finally that stores": """
-def f(x, a):
-    try:
-        x[int(a)] = 5.0
-    finally:
-        x[:1] = 0.0
-""",
     "finally that stores, around a call": """
 def g(x, a):
     x[int(a)] = 5.0

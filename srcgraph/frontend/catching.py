@@ -106,7 +106,7 @@ class Catching:
         if found is None:
             return None
         kept = raised.caught(cls, op, inputs[1:] if op.name == "check_that" else inputs, attrs, self.exact)
-        builder = self.low.builder
+        low, builder = self.low, self.low.builder
         holds = builder.cast(op.holds(*inputs, **attrs), PY_BOOL.dtype, weak=True)
         known = literal(builder, holds)
         if not known and all(s.holds is not holds for s in self.splits):
@@ -116,7 +116,7 @@ class Catching:
                     _raised(state, found.catcher.node, found.number)
                     _keep(state, found.catcher.node, found.number, kept)
                 else:
-                    self._finally(found, lambda: self.instead(op, inputs, attrs))
+                    self._finally(found, lambda: raised.again(low, kept) if kept else builder.apply(op, inputs, attrs))
 
             self.split(holds, mark, cls.__name__)
         if known is False:
@@ -127,7 +127,7 @@ class Catching:
         return out
 
     def _goes_to(self, cls: type[BaseException]) -> Handler | Catcher | None:
-        """Where an exception goes: the handler, or a `finally` on the way to it; None if it gets out unseen."""
+        """Where an exception goes: the handler, or a `finally` on its way; None if it gets out unseen."""
         finals: list[Catcher] = []
         for catcher in reversed(self.active):
             for number, classes in enumerate(catcher.classes):
@@ -137,10 +137,10 @@ class Catching:
                     return finals[0]
             if catcher.node.final:
                 finals.append(catcher)
-        if any(is_seen(self.low, c.node) for c in finals):
+        if any(c.node.final == LEAVES for c in finals):
             why = f"this may raise {cls.__name__}, after which the finally of the try around it would have to run"
             raise refuse(why, self.low.loc, "catch the exception, or " + HINT)
-        return None
+        return finals[0] if any(is_seen(self.low, c.node) for c in finals) else None
 
     def _finally(self, catcher: Catcher, again: Callable[[], Any]) -> None:
         """Run what is in ``finally``, with only the `try` statements around it, and raise again."""
@@ -154,6 +154,7 @@ class Catching:
                 again()
             except Dead:
                 low.state.dead = True
+            low.state.dead |= self.goes_on()
 
         self.active = inside[: inside.index(catcher)]
         try:

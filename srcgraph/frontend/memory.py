@@ -13,7 +13,7 @@ from srcgraph.errors import InferenceError, Loc, Problem, ShapeError, Unsupporte
 from srcgraph.frontend.entities import STALE, Array, Box, Cell, Content, Either, Reshaped, State, Unusable, memory_of
 from srcgraph.frontend.layout import contiguous
 from srcgraph.ir.dims import Dim, as_dim
-from srcgraph.ir.graph import Value
+from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.index import selected_type
 from srcgraph.ir.ops.vector import literal
@@ -139,6 +139,8 @@ def keep_stores(low: Lowering, before: State) -> None:
 def _kept(low: Lowering, was: Value, held: Value) -> None:
     """Put a `keep` before what raises last."""
     nodes = low.builder.region.nodes
+    if any(isinstance(n, Apply) and n.op.name == "keep" and n.inputs[1] is held for n in nodes):
+        return
     made = 1 + max((k for k, n in enumerate(nodes) if held in n.outputs), default=-1)
     raises = max((k for k, n in enumerate(nodes) if has_order(n)), default=len(nodes))
     low.builder.apply(OPS["keep"], (was, held), {})

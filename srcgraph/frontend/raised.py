@@ -36,12 +36,27 @@ def caught(cls: type[Any], op: Op, inputs: Sequence[Value], attrs: dict[str, Any
     ``users`` says that it is raised by a statement of the user's.
     """
     assert op.check is not None
-    message = attrs.get("message") if op.check.message == "{message}" else None
-    if message is None or not all(isinstance(v.type, ScalarType) for v in inputs):
+    if not all(isinstance(v.type, ScalarType) for v in inputs):
         return None
+    if op.check.message != "{message}":
+        message, values = _numbered(op.check.message, inputs, attrs)
+    else:
+        message, values = attrs["message"], inputs if op.name == "check_that" else ()
     exact = users or op.name in EXACT or (isinstance(message, str) and message in MESSAGES)
-    values = tuple(Scalar(v) for v in inputs) if op.name == "check_that" else ()
-    return Raised(cls, message, values, exact)
+    return Raised(cls, message, tuple(map(Scalar, values)), exact)
+
+
+def _numbered(message: str, inputs: Sequence[Value], attrs: dict[str, Any]) -> tuple[str, list[Value]]:
+    """The template of a check's own message, and the operands it names ``x`` and ``y`` in their order."""
+    text, values, operands = "", [], {"x": inputs[0], "y": inputs[-1]}
+    for literal, name, _, _ in Formatter().parse(message):
+        text += literal
+        if name in operands:
+            values.append(operands[name])
+            text += "{}"
+        elif name is not None:
+            text += str(attrs[name])
+    return text, values
 
 
 def is_raised(entity: Entity | None) -> bool:

@@ -197,12 +197,14 @@ class _Liveness:
 
     def try_(self, node: Any, live: Names, loop: Names) -> Names:
         """An exception goes from anywhere in the body to what follows."""
-        after = self.block(node.finalbody, live, loop)
-        before, self.kept = self.kept, self.kept | after
-        live = self.block(node.body, after, loop)
+        final = self.block(node.finalbody, live, loop)
+        before, self.kept = self.kept, self.kept | final
+        begin = self.block(node.body, final, loop)
         self.kept = before
-        self.scope.after[id(node)] = after.union(*map(reads, node.body))
-        return live - node.own
+        self.scope.after[id(node)] = live.union(
+            final, *map(reads, node.body)
+        )  # paths may join after ``finalbody``, too
+        return begin - node.own
 
     def loop(self, node: Any, after: Names, test: Names, target: Names) -> Names:
         self.scope.after[id(node)] = after

@@ -442,6 +442,52 @@ def stored_then_read_past_the_end(x, n):
     return x[len(x)]
 
 
+def bound_on_either_path(x, n):
+    """A name bound by the handler, and by what runs without an exception."""
+    try:
+        x[n] = 1.0
+    except IndexError:
+        y = 3.0
+    else:
+        y = 2.0
+    return y
+
+
+def finally_binds(x, n):
+    try:
+        x[n] = 1.0
+    finally:
+        x[:1] = 5.0
+        y = 2.0 / (n - 2)
+    return y
+
+
+def finally_before_it_leaves(x, n, a):
+    """What two blocks store is seen after the exception, what they print is written."""
+    for i in range(4):
+        try:
+            try:
+                x[i] += a / (n - i)
+            finally:
+                x[:1] += 9.0
+                print("at", i)
+        finally:
+            if i > 1:
+                x[-1:] = x[:1] + 1.0
+    return x
+
+
+def finally_after_a_raise(x, n):
+    try:
+        if n > 1:
+            raise ValueError(f"no {n}")
+        x[:1] = n
+    finally:
+        x[-1:] = -1.0
+        print(x[-1], n)
+    return x
+
+
 def _set(x, n):
     try:
         x[n] = 1.0
