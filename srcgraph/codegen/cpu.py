@@ -21,6 +21,8 @@ from srcgraph.codegen.items import (
     Kernel,
     Let,
     Loop,
+    LoopLet,
+    LoopReduce,
     LoopStore,
     Raise,
     Ref,
@@ -207,10 +209,17 @@ def _element(s: Scheduler, value: Value, at: Sequence[ast.expr]) -> ast.expr:
 
 
 def _drop_unread(block: Block) -> None:
-    """Sizes are read from shapes only where something uses them, and views are taken."""
+    """Sizes are read from shapes only where something uses them, views are taken, and sums made."""
     used = {v for e in all_exprs(block) for v in refs(e)} | set(_taken_over(block))
     for inner in all_blocks(block):
         inner.items[:] = [i for i in inner.items if not (_is_unseen(i) and i.value not in used)]
+        for item in (i for i in inner.items if isinstance(i, Kernel)):
+            item.parts = [p for p in item.parts if not isinstance(p, LoopReduce) or p.acc in used]
+        inner.items[:] = [i for i in inner.items if not isinstance(i, Kernel) or _does_something(i)]
+
+
+def _does_something(kernel: Kernel) -> bool:
+    return not all(isinstance(p, LoopLet) for p in kernel.parts)
 
 
 def _taken_over(block: Block) -> Iterator[Value]:

@@ -85,6 +85,12 @@ def masked_in_one_of_three(x, n, a, s):
     return x
 
 
+def sum_that_cancels(n, xi):
+    s = np.sum(xi)
+    xi[0] = s - (s - n)
+    return xi
+
+
 def resized_in_a_while(x, y, n):
     y = y * 0.5
     y[:1] -= 0.5 * np.sum(y * x)
