@@ -212,6 +212,14 @@ def length_of_range(start, stop, step):
     return (start - stop - step - 1) // -step if start > stop else 0
 
 
+def same_range(start, stop, step, other_start, other_stop, other_step):
+    """``range(...) == range(...)``: whether both are the same numbers."""
+    n = length_of_range(start, stop, step)
+    if n != length_of_range(other_start, other_stop, other_step):
+        return False
+    return n == 0 or (start == other_start and (n == 1 or step == other_step))
+
+
 def ends_of_slice(start, stop, step, n):
     """Where a slice of ``n`` items begins and ends, as ``slice.indices`` has it."""
     if step == 0:

@@ -23,6 +23,7 @@ from srcgraph.frontend import (
     expressions,
     generators,
     higher,
+    library,
     lists,
     numpy_calls,
     objects,
@@ -73,6 +74,9 @@ def call(low: Lowering, node: Any, hint: str) -> Entity:
     function = expressions.lower(low, node.func)
     if node.args and isinstance(node.args[0], gast.GeneratorExp):
         return of_generator(low, function, node, hint)
+    table = node.args and comprehensions.is_table(node.args[0]) and function in (Const(np.array), Const(np.asarray))
+    if table and not comprehensions.is_known(low, node.args[0]):
+        return of_table(low, function, node, hint)
     args = expressions.elements(low, node.args)
     kwargs: dict[str, Entity] = {}
     for keyword in node.keywords:
@@ -104,6 +108,17 @@ def of_generator(low: Lowering, function: Entity, node: Any, hint: str) -> Entit
             return comprehensions.consumed(low, sum, node.args[0], start)
         items = comprehensions.consumed(low, known, node.args[0])
         return items if known in (any, all, list) else apply(low, function, [items, *rest], kwargs, hint)
+
+
+def of_table(low: Lowering, function: Entity, node: Any, hint: str) -> Entity:
+    """``np.array([[f(x, y) for y in ys] for x in xs])``."""
+    made = comprehensions.table(low, node.args[0])
+    assert isinstance(made, Tup)
+    rest = expressions.elements(low, node.args[1:])
+    kwargs = {k.arg: expressions.lower(low, k.value) for k in node.keywords if k.arg is not None}
+    with low.at(node):
+        numbers = apply(low, function, [made.items[0], *rest], kwargs, hint)
+        return lists.own(low, library.of_rows, numbers, *made.items[1:])
 
 
 def apply(low: Lowering, function: Entity, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str = "") -> Entity:

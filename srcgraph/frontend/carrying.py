@@ -78,6 +78,10 @@ class Walk:
     test: Value | None = None
 
 
+class TestChanges(Exception):
+    """The condition of a loop changes arrays, objects or variables, as ``while stack.pop() > 0`` does."""
+
+
 class LengthChanges(Exception):
     """A list that is looped over becomes longer or shorter in the loop's body."""
 
@@ -243,8 +247,7 @@ def _test(low: Lowering, node: Any) -> Value:
         value = low.builder.const(test) if isinstance(test, bool) else test
     boxes = [k for k in names if isinstance(k, Box)]
     if any(low.state.store[c] is not v for c, v in kept.items()) or any(low.state.names[b] != names[b] for b in boxes):
-        why = "the condition of a while loop must not change arrays, objects or variables"
-        raise refuse(why, low.loc, "use while True and break")
+        raise TestChanges
     return value
 
 

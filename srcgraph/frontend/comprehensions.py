@@ -7,14 +7,17 @@ generator expression (`any`, `sum`, ...) gets a function of its own, so that `an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gast
 
+from srcgraph.errors import SrcgraphError
 from srcgraph.frontend import calls, expressions, lists
 from srcgraph.frontend.closures import captured_now
 from srcgraph.frontend.entities import Closure, Entity
-from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.memory import Dead, Refusal, refuse
 from srcgraph.frontend.scope import assigned, elements, reads
 
 if TYPE_CHECKING:
@@ -26,6 +29,20 @@ CONSUMERS: dict[Any, tuple[str, str, str]] = {
     sum: ("{out} = {start}", "{out} = {out} + {e}", "{out}"),
 }
 """What a function that reads a generator expression does before, with each item, and at the end."""
+ROWS = (
+    "{out} = []; {start} = [0, 0, True]",
+    """
+{start}[0] += 1
+for {item} in {e}:
+    {out}.append({item})
+if {start}[0] == 1:
+    {start}[1] = len({out})
+elif len({out}) != {start}[0] * {start}[1]:
+    {start}[2] = False
+""",
+    "{out}, {start}[0], {start}[1], {start}[2]",
+)
+"""For a table: the numbers row by row, how many rows and columns there are, and whether all rows are of one length."""
 
 
 def comprehension(low: Lowering, node: Any, hint: str = "") -> Entity:
@@ -45,6 +62,34 @@ def of_set(low: Lowering, node: Any, hint: str = "") -> Entity:
         why = "a set of as many items as are computed at run time is not supported"
         raise refuse(why, low.loc, "use np.unique(...), or a list")
     return expressions.set_of(low, items)
+
+
+def is_table(node: Any) -> bool:
+    """``[[f(x, y) for y in ys] for x in xs]`` and the like: as many rows as are known at run time."""
+    if not isinstance(node, gast.ListComp):
+        return False
+    row = node.elt
+    times = isinstance(row, gast.BinOp) and isinstance(row.op, gast.Mult)
+    return isinstance(row, gast.ListComp | gast.List) or (times and gast.List in (type(row.left), type(row.right)))
+
+
+def is_known(low: Lowering, node: Any) -> bool:
+    """Whether the number of items of a comprehension is known when compiling; lowers it to see."""
+    problems, found = low.session.problems, False
+    kept = len(problems)
+    with suppress(Refusal, SrcgraphError, Dead):
+        lower = partial(comprehension, low, node)
+        found = low.inside(
+            low.builder.new_region(), low.state.copy(), lambda: lists.known_items(low, lower()) is not None
+        )
+    found = found and len(problems) == kept
+    del problems[kept:]
+    return found
+
+
+def table(low: Lowering, node: Any) -> Entity:
+    """The numbers of such a table as an array, and what `library.of_rows` wants to know of them."""
+    return evaluated(low, node, ROWS)
 
 
 def consumed(low: Lowering, function: Any, node: Any, start: Entity | None = None) -> Entity:
@@ -72,19 +117,21 @@ def evaluated(
 def _function(node: Any, parts: tuple[str, str, str], hint: str) -> Any:
     """The nested function: its loops are the generators', its innermost statement is the consumer's."""
     taken = reads(node) | assigned([node]) | {n.id for n in gast.walk(node) if isinstance(n, gast.Name)}
-    names = {"out": _free(hint or "items", taken), "start": _free("start", taken), "e": "__e__", "v": "__v__"}
+    names = {k: _free(k, taken) for k in ("start", "item")} | {"out": _free(hint or "items", taken)}
+    names |= {"e": "__e__", "v": "__v__"}
     before, each, after = (p.format(**names) for p in parts)
-    params = names["start"] if "{start}" in parts[0] else ""
-    text = f"def comprehension({params}):\n    {before or 'pass'}\n    {each}\n    return {after}\n"
-    function = gast.parse(text).body[0]
-    first, innermost, last = function.body
-    _Put(dict(zip(("__e__", "__v__"), elements(node), strict=False))).visit(innermost)
-    body = [innermost]
+    params = names["start"] if "= {start}" in parts[0] else ""
+    function = gast.parse(f"def comprehension({params}):\n    return {after}\n").body[0]
+    first, inner = gast.parse(before).body, gast.parse(each)
+    for made in gast.walk(inner):
+        gast.copy_location(made, node)
+    _Put(dict(zip(("__e__", "__v__"), elements(node), strict=False))).visit(inner)
+    body = inner.body
     for name in gast.walk(node.generators[0].iter):
         name.around = True  # Python evaluates the first iterable before the call
     for k in range(len(node.generators) - 1, -1, -1):
         body = [_loop(node.generators[k], body)]
-    function.body = [first, *body, last]
+    function.body = [*first, *body, *function.body]
     return _placed(function, node)
 
 

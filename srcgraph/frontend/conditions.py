@@ -246,7 +246,9 @@ def _compared(low: Lowering, x: Instance, y: Instance) -> tuple[Entity, Entity] 
 
 
 def _not_number(entity: Entity) -> bool:
-    return isinstance(entity, Tup | Listing | Instance) or (isinstance(entity, Const) and not entity.is_number)
+    return isinstance(entity, Tup | Listing | Instance | Iteration) or (
+        isinstance(entity, Const) and not entity.is_number
+    )
 
 
 FEW = 16
@@ -287,6 +289,8 @@ def _compare_structures(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
             "write `is None`, or compare with np.array(...)",
         )
     same: Entity = Const(False)
+    if all(isinstance(e, Iteration) and e.kind == "range" for e in (x, y)):
+        same = lists.own(low, arithmetic.same_range, *x.parts, *y.parts)  # type: ignore[union-attr]
     if isinstance(x, Listing) and isinstance(y, Listing):
         if not _both_known(low, x, y):
             same = lists.equal(low, x, y)

@@ -399,3 +399,13 @@ def piece(x, y, where, value):
 def outside(rest, where):
     """The rest where another condition does not hold either."""
     return rest & ~where
+
+
+def of_rows(numbers, rows, columns, even):
+    """The array of a list of lists, from all numbers of these."""
+    if not even:
+        message = "setting an array element with a sequence. The requested array has an inhomogeneous shape after"
+        raise ValueError(f"{message} 1 dimensions. The detected shape was ({rows},) + inhomogeneous part.")
+    if rows == 0 or columns == 0:
+        raise ValueError("an array of a list without numbers in it is not supported")
+    return numbers.reshape(rows, columns)

@@ -168,4 +168,22 @@ def _rest_unless(low: Lowering, node: Any, stop: Value, items: Sequence[Any], ov
 
 
 def while_(low: Lowering, node: Any) -> None:
-    carrying.run(low, node, None)
+    before = low.state.copy()
+    try:
+        carrying.run(low, node, None)
+    except carrying.TestChanges:
+        low.state.become(before)
+        carrying.run(low, _test_inside(low, node), None)
+
+
+def _test_inside(low: Lowering, node: Any) -> Any:
+    """``while True``, and a test inside that leaves the loop: for a test that changes something."""
+    loop = getattr(node, "test_inside", None)
+    if loop is None:
+        asked = gast.If(node.test, node.body, [gast.copy_location(gast.Break(), node.test)])
+        asked = gast.copy_location(asked, node.test)
+        loop = gast.While(gast.copy_location(gast.Constant(True, None), node.test), [asked], [])
+        loop = node.test_inside = gast.copy_location(loop, node)
+    low.scope.header[id(loop)] = low.scope.after[id(asked := loop.body[0])] = low.scope.header[id(node)]
+    low.scope.after[id(loop)] = low.scope.after[id(node)]
+    return loop

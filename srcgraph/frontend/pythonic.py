@@ -49,7 +49,7 @@ from srcgraph.frontend.resolve import to_integer
 from srcgraph.frontend.scope import parameter_names
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
-from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType
+from srcgraph.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ScalarType
 from srcgraph.ir.view import element
 
 if TYPE_CHECKING:
@@ -208,6 +208,16 @@ def float_(low: Lowering, x: Entity = Const(0.0)) -> Entity:
     if isinstance(x, Const) and isinstance(x.value, int | float) and abs(x.value) < 2.0**1023:
         return Const(float(x.value))
     return Scalar(low.builder.cast(real_number(low, x, "float()"), FLOAT, weak=True))
+
+
+@builtin(complex, 0, 2)
+def complex_(low: Lowering, x: Entity = Const(0.0), y: Entity = NONE) -> Entity:
+    if isinstance(x, Const) and isinstance(x.value, str) and y == NONE:
+        return Const(complex(x.value))
+    if y == NONE:
+        return Scalar(low.builder.cast(scalar_value(low, x, "complex()"), COMPLEX, weak=True))
+    parts = (low.builder.cast(real_number(low, e, "complex()"), FLOAT, weak=True) for e in (x, y))
+    return Scalar(OPS["of_parts"](*parts))
 
 
 @builtin(int, 0, 1)

@@ -494,3 +494,71 @@ def appended_to_the_one_before(n, a):
         current = []
     last.append(a)
     return last, len(current)
+
+
+def kernel_matrix(x, y):
+    points = list(x)
+    points.append(1.0)
+    kernel = np.array([[np.exp(-((v - w) ** 2)) for w in points] for v in points])
+    return kernel @ np.ones(len(points)) * y.sum()
+
+
+def tables(n, k):
+    table = np.array([[i * j for j in range(k)] for i in range(n + 1)])
+    pairs = np.array([[i, 0.5 * i] for i in range(n + 2)])
+    zeros = np.zeros((n + 1, k)) + np.array([[0.0] * k for _ in range(n + 1)], dtype=np.float32)
+    inside = np.array([[v * j for j in range(k) if j != 1] for v in [2.0, 3.0 * n] if v > 0.5])
+    return table, pairs, zeros, inside
+
+
+def rows_of_different_lengths(n):
+    return np.array([[i for i in range(k + 1)] for k in range(n + 1)])
+
+
+def popped_in_the_test(n):
+    waiting = [1, 5, 2, 8, n]
+    seen = []
+    while waiting.pop() > n:
+        seen.append(len(waiting))
+        if len(seen) > 3:
+            break
+    return waiting, seen
+
+
+def popped_until_empty(n, a):
+    waiting = [5.0, 4.0, 3.0 * a, 2.0 * a]
+    total = 0.0
+    for i in range(n):
+        while waiting.pop() > i:
+            total += waiting[-1] * i
+    return total, waiting
+
+
+def changed_in_the_test(x, n):
+    def step():
+        nonlocal n
+        n -= 1
+        return n
+
+    total = 0.0
+    while step() > 0:
+        if n == 2:
+            continue
+        total += n * x.sum()
+    else:
+        total += 1.0
+    return total
+
+
+def ranges_compared(n, k):
+    return (
+        range(n) == range(k),
+        range(3) == range(0, 3, 1),
+        range(n) != range(0, n, 2),
+        range(0, n, 5) == range(0, n, 7),
+    )
+
+
+def numbers_stacked(a, n, x):
+    rows = np.vstack((a, 2.0)), np.column_stack([a, 1]), np.hstack((1, n)), np.stack([1, n], axis=-1)
+    return np.stack([a, 1]), np.hstack([a, x, 2.0]), rows

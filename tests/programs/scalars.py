@@ -391,3 +391,9 @@ def logistic_map(a, n):
     for _ in range(n):
         x = 3.2 * a * x * (1.0 - x)
     return x
+
+
+def complex_from_parts(a, b, n):
+    z = complex(a, b)
+    w = z * z + complex(b) + complex(n, -a) * complex(0.5)
+    return w.real + abs(w), z, complex(np.inf * a, -0.0), complex(True, 2), complex("1+2j"), complex(1j * a)

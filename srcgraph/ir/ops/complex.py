@@ -21,7 +21,7 @@ import numpy as np
 
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, Op, composite, current_builder, define, sample
-from srcgraph.ir.ops._rules import binary, linear
+from srcgraph.ir.ops._rules import linear
 from srcgraph.ir.ops.compare import equal, not_equal
 from srcgraph.ir.ops.elementwise import arctan2
 from srcgraph.ir.ops.shape import zeros_of
@@ -69,23 +69,28 @@ conjugate = _linear_part(
 )  # fmt: skip
 
 
-of_parts = binary(
-    np.add,
-    None,
-    "complex(x, y)",
-    name="of_parts",
-    doc="The complex number with these parts; for parts that are piecewise constant.",
-    infer=Elementwise(lambda types: (tuple(t.dtype for t in types), np.result_type(types[0].dtype, np.complex64))),
-    numpy=lambda x, y: _joined(np.asarray(x), np.asarray(y)),
-    python=(),
-    samples=(sample("f64[3]", "f64[3]"), sample("f64", "f64")),
-)
-
-
 def _joined(x: np.ndarray, y: np.ndarray) -> Any:
     out = np.empty(x.shape, np.result_type(x.dtype, np.complex64))
     out.real, out.imag = x, y
     return out[()]
+
+
+def _of_tangents(tangents: Sequence[Value | None], out: Value, x: Value, y: Value) -> Value:
+    return of_parts(*(zeros_of(v) if t is None else t for t, v in zip(tangents, (x, y), strict=True)))
+
+
+of_parts = define(
+    name="of_parts",
+    doc="The complex number with these parts.",
+    infer=Elementwise(lambda types: (tuple(t.dtype for t in types), np.result_type(types[0].dtype, np.complex64))),
+    numpy=lambda x, y: _joined(np.asarray(x), np.asarray(y)),
+    emit={"cpu": "complex(x, y)"},
+    jvp=_of_tangents,
+    vjp=lambda ct, out, x, y: (real(ct), imag(ct)),
+    linear=True,
+    through_complex=True,
+    samples=(sample("f64[3]", "f64[3]"), sample("f64", "f64"), sample("float", "float")),
+)
 
 
 def imag(x: Value) -> Value:

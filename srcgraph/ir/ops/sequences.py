@@ -34,7 +34,7 @@ from srcgraph.ir.view import View
 )
 def concatenate(arrays: Any, axis: int = 0) -> Value:
     """Arrays joined along an existing axis."""
-    parts = _arrays(arrays)
+    parts = _arrays(arrays, numbers=False)
     ndim = parts[0].type.ndim
     if any(p.type.ndim != ndim for p in parts):
         raise InferenceError("concatenate: all the input arrays must have the same number of axes")
@@ -42,11 +42,14 @@ def concatenate(arrays: Any, axis: int = 0) -> Value:
     return joined(parts, at)
 
 
-def _arrays(arrays: Any) -> list[Value]:
+def _arrays(arrays: Any, numbers: bool = True) -> list[Value]:
+    """Arrays of one dtype; ``numbers``: those of no axes are arrays of one element."""
     if not isinstance(arrays, tuple):  # NumPy takes the rows of one array for the parts, however many they are
         raise InferenceError("a tuple or list of arrays is needed, not one array; reshape or transpose that instead")
     b = current_builder()
     parts = [b.value(a) for a in arrays]
+    if numbers:
+        parts = [p if p.type.ndim else flat(p) for p in parts]
     if not parts or not all(isinstance(p.type, ArrayType) and p.type.ndim for p in parts):
         raise InferenceError("a tuple or list of arrays of at least one axis is needed")
     dtype = common_dtype([p.type for p in parts])
@@ -76,16 +79,19 @@ def joined(parts: Sequence[Value], axis: int) -> Value:
     "stack",
     python=np.stack,
     static="axis",
-    samples=(sample(("f64[3]", "f64[3]")), sample(("f64[3]", "f64[3]"), axis=1)),
+    samples=(sample(("f64[3]", "f64[3]")), sample(("f64[3]", "f64[3]"), axis=1), sample(("f64", "float"))),
 )
 def stack(arrays: Any, axis: int = 0) -> Value:
     """Arrays joined along a new axis."""
-    parts = _arrays(arrays)
-    (at,) = normalized(axis, parts[0].type.ndim + 1)
+    numbers = isinstance(arrays, tuple) and not any(current_builder().value(a).type.ndim for a in arrays)
+    parts = _arrays(arrays, numbers)
+    (at,) = normalized(axis, 1 if numbers else parts[0].type.ndim + 1)
+    if numbers:
+        return joined(parts, at)
     return joined([with_new_axes(p, [at]) for p in parts], at)
 
 
-@composite("hstack", python=np.hstack, samples=(sample(("f64[3]", "f64[2]")), sample(("f64[2, 1]", "f64[2, 3]"))))
+@composite("hstack", python=np.hstack, samples=(sample(("f64[3]", "f64")), sample(("f64[2, 1]", "f64[2, 3]"))))
 def hstack(tup: Any) -> Value:
     """Arrays joined column-wise."""
     parts = _arrays(tup)
