@@ -1,6 +1,6 @@
 """LAPACK's routines for compiled code: by pointer from SciPy, so that nothing of them is compiled here.
 
-``getrf((m, n, a, lda, pivots, info))`` calls ``sgetrf`` or ``dgetrf`` as the arrays say. Arguments are
+``getrf((m, n, a, lda, pivots, info))`` calls ``dgetrf`` or another of its kind as the arrays say. Arguments are
 those of LAPACK: arrays are passed by their data, numbers by the address of a copy, so what a routine
 returns goes into arrays. Matrices lie column by column, see `columns`.
 
@@ -20,17 +20,18 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
 
-_LETTER = {types.float32: "s", types.float64: "d"}
+_LETTER = {types.float32: "s", types.float64: "d", types.complex64: "c", types.complex128: "z"}
 LOWER, UPPER, PLAIN, TRANSPOSED, UNIT = (ord(c) for c in "LUNTU")
 NONE, SOME, ALL, VECTORS = (ord(c) for c in "NSAV")
 
 
-def routine(name: str, flags: int = 0) -> Any:
+def routine(name: str, flags: int = 0, letters: str = "sd") -> Any:
     """The LAPACK routine of that name without its first letter; the first arguments are ``flags`` characters.
 
-    It is called by a symbol that every process registers anew, so that numba can keep what it compiled on disk.
+    There is one for each of ``letters``. It is called by a symbol that every process registers anew, so that numba
+    can keep what it compiled on disk.
     """
-    for letter in _LETTER.values():
+    for letter in letters:
         address = get_cython_function_address("scipy.linalg.cython_lapack", letter + name)
         llvm.add_symbol(f"srcgraph_{letter}{name}", address)
 
@@ -61,10 +62,10 @@ def _pointer(context: Any, builder: Any, type: Any, value: Any, is_flag: bool) -
     return cgutils.alloca_once_value(builder, value)
 
 
-getrf = routine("getrf")
-getrs = routine("getrs", 1)
+getrf = routine("getrf", letters="sdcz")
+getrs = routine("getrs", 1, letters="sdcz")
 potrf = routine("potrf", 1)
-trtrs = routine("trtrs", 3)
+trtrs = routine("trtrs", 3, letters="sdcz")
 geqrf = routine("geqrf")
 orgqr = routine("orgqr")
 syevd = routine("syevd", 2)

@@ -81,7 +81,7 @@ def test_through_complex_numbers(op: Op, s: Sample) -> None:
         random(v.type, 10 * k) if k in at else x for k, (v, x) in enumerate(zip(case.params, case.inputs, strict=True))
     ]
     directions = [random(case.params[k].type, 70 + 10 * k) for k in at]
-    (tangent,) = interpret(jvp_graph(op, s, is_inexact), [*inputs, *directions])
+    tangent = interpret(jvp_graph(op, s, is_inexact), [*inputs, *directions])[0]
 
     def moved(step: float) -> Any:
         by = dict(zip(at, directions, strict=True))
@@ -95,5 +95,7 @@ def test_through_complex_numbers(op: Op, s: Sample) -> None:
 
 
 def test_all_have_samples() -> None:
-    """Every op that says so is among the cases."""
-    assert {op.name for op in OPS.values() if op.through_complex} == {c.values[0].name for c in cases()}
+    """Every op that says so is among the cases; `lu_solve`, differentiated through the matrix, is in the corpus."""
+    assert {op.name for op in OPS.values() if op.through_complex and not op.unread} == {
+        c.values[0].name for c in cases()
+    }

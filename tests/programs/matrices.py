@@ -142,3 +142,24 @@ def stack_of_systems(q, y):
 
 def flow_of_a_linear_system(q, y, t):
     return scipy.linalg.expm(t * q) @ y
+
+
+def impedances(a, q, x):
+    """A complex system, its inverse, and a determinant that no derivative passes through."""
+    n = len(x)
+    m = q[:n, :n] + 1j * (a * np.eye(n) + 0.1 * q[:n, :n].T)
+    v = np.linalg.solve(m, x - 2j)
+    both = np.linalg.inv(m) @ np.stack((v, 1j * x), axis=1)
+    return np.abs(v) ** 2, np.sum(both.real) + np.sum(both.imag), abs(np.linalg.det(m)) > 0.0
+
+
+def complex_stacks(a, x):
+    m = np.eye(2) * (1.0 + a * 1j) + 0.25 * np.ones((3, 2, 2))
+    single = np.linalg.solve(m.astype(np.complex64), np.ones((3, 2, 1)))
+    return np.linalg.inv(m), np.linalg.det(m), np.abs(single) < 10.0, np.sum(np.linalg.inv(m).real) * x
+
+
+def made_by_the_class(n, x):
+    buffer = np.ndarray((n, 2), dtype=x.dtype)
+    buffer[:] = x[0]
+    return buffer, isinstance(buffer, np.ndarray)

@@ -66,7 +66,7 @@ def ones(shape: Any, dtype: Any = None) -> Value:
     return filled(1, shape, known_dtype(dtype, F8))
 
 
-@composite("empty_array", python=np.empty, static="dtype")
+@composite("empty_array", python=(np.empty, np.ndarray), static="dtype")
 def empty_array(shape: Any, dtype: Any = None) -> Value:
     """An array whose elements have no meaning yet."""
     return empty(*lengths(shape), dtype=known_dtype(dtype, F8))

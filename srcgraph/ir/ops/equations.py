@@ -1,6 +1,7 @@
 """np.linalg and scipy.linalg: linear equations, determinants, positive definite and triangular matrices.
 
-Matrices are float32 or float64; integers count as float64. A stack of matrices is a loop over them.
+Matrices are float32 or float64, for equations, inverses and determinants complex too; integers count as float64.
+A stack of matrices is a loop over them.
 """
 
 from __future__ import annotations
@@ -33,31 +34,33 @@ _STACK = np.stack([_GOOD, _GOOD.T + np.eye(3)])
 # -- operands ---------------------------------------------------------------------------------------
 
 
-def matrix(a: Any, what: str) -> Value:
-    """A matrix, or a stack of them, of floats.
+def matrix(a: Any, what: str, or_complex: bool = False) -> Value:
+    """A matrix, or a stack of them, of floats, or of complex numbers too.
 
     Raises
     ------
     InferenceError
-        It has fewer than two axes, or is complex.
+        It has fewer than two axes, or is complex where it must not be.
     """
     b = current_builder()
     x = b.value(a)
     if x.type.ndim < 2:
         raise InferenceError(f"{what}: {x.type.ndim}-dimensional array given, it must be at least two-dimensional")
-    return floats(x, what)
+    return floats(x, what, or_complex)
 
 
-def floats(x: Value, what: str) -> Value:
+def floats(x: Value, what: str, or_complex: bool = False) -> Value:
     if x.type.dtype.kind == "c":
-        raise InferenceError(f"{what} of complex matrices is not supported")
+        if not or_complex:
+            raise InferenceError(f"{what} of complex matrices is not supported")
+        return x
     return x if x.type.dtype.kind == "f" else current_builder().cast(x, FLOAT)
 
 
-def square(a: Any, what: str) -> Value:
+def square(a: Any, what: str, or_complex: bool = False) -> Value:
     """A matrix that is checked to be square."""
     b = current_builder()
-    x = matrix(a, what)
+    x = matrix(a, what, or_complex)
     m, n = x.type.shape[-2:]
     if m != n:
         message = "Last 2 dimensions of the array must be square"
@@ -120,7 +123,7 @@ def _factored(a: Value, message: str) -> tuple[Value, Value, Value]:
 
 def _solve(a: Any, b: Any, message: str, what: str = "solve") -> Value:
     builder = current_builder()
-    x, y = square(a, what), floats(builder.value(b), what)
+    x, y = square(a, what, or_complex=True), floats(builder.value(b), what, or_complex=True)
     dtype = np.result_type(x.type.dtype, y.type.dtype)
     x, y = builder.cast(x, dtype), builder.cast(y, dtype)
     own = 1 if y.type.ndim == 1 else 2
@@ -149,10 +152,11 @@ def _solve(a: Any, b: Any, message: str, what: str = "solve") -> Value:
         sample("f32[2, 2]", "f32[2]"),
         sample(_STACK, "f64[2, 3, 2]"),
         sample("i64[2, 2]", "f64[2]"),
+        sample(_GOOD + 0.3j * _GOOD.T, _GOOD[:, :2] * (1.0 - 2.0j)),
     ),
 )
 def solve(a: Any, b: Any) -> Value:
-    """``x`` with ``a @ x == b``."""
+    """``x`` with ``a @ x == b``, also for complex numbers."""
     return _solve(a, b, "Singular matrix")
 
 
@@ -178,8 +182,8 @@ def scipy_solve(
     samples=(sample(_GOOD), sample(_STACK), sample("f32[2, 2]")),
 )
 def inv(a: Any) -> Value:
-    """The inverse of a matrix."""
-    x = square(a, "inv")
+    """The inverse of a matrix, also of a complex one."""
+    x = square(a, "inv", or_complex=True)
 
     def one(a: Value) -> Sequence[Value]:
         return (factors.lu_solve(*_factored(a, "Singular matrix"), identity_like(a), transposed=False),)
@@ -190,11 +194,14 @@ def inv(a: Any) -> Value:
 @composite(
     "det",
     python=(np.linalg.det, scipy.linalg.det),
-    samples=(sample(_GOOD), sample(_STACK), sample("f32[2, 2]"), sample(np.ones((2, 2)))),
+    samples=(
+        *(sample(_GOOD), sample(_STACK), sample("f32[2, 2]"), sample(np.ones((2, 2)))),
+        sample(_GOOD + 0.3j * _GOOD.T),
+    ),
 )
 def det(a: Any) -> Value:
-    """The determinant."""
-    x = square(a, "det")
+    """The determinant, also of a complex matrix; that is not differentiated."""
+    x = square(a, "det", or_complex=True)
 
     def one(a: Value) -> Sequence[Value]:
         lu, pivots, _ = factors.lu_factor(a)

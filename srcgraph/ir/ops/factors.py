@@ -24,7 +24,7 @@ from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, NoDerivative, Op, current_builder, define, sample
 from srcgraph.ir.ops._loops import chosen
-from srcgraph.ir.ops._rules import total
+from srcgraph.ir.ops._rules import conjugated, total
 from srcgraph.ir.ops.compare import equal, less, where
 from srcgraph.ir.ops.diagonals import eye, tril, triu
 from srcgraph.ir.ops.index import getitem
@@ -115,11 +115,12 @@ def _lu_vjp(cts: Cts, outs: Sequence[Value], a: Value) -> Cts:
     lu, pivots, _ = outs
     if cts[0] is None:
         return (None,)
-    low = tril(product(transpose(_unit_lower(lu)), tril(cts[0], -1)), -1)
-    both = add(low, triu(product(triu(cts[0]), transpose(triu(lu)))))
+    ct = conjugated(cts[0])
+    low = tril(product(transpose(_unit_lower(lu)), tril(ct, -1)), -1)
+    both = add(low, triu(product(triu(ct), transpose(triu(lu)))))
     left = solve_triangular(lu, both, lower=True, transposed=True, unit=True)
     rows = transpose(solve_triangular(lu, transpose(left), lower=False, transposed=False, unit=False))
-    return (take(rows, argsort(row_order(pivots))),)
+    return (conjugated(take(rows, argsort(row_order(pivots)))),)
 
 
 lu_factor = library(
@@ -130,6 +131,7 @@ lu_factor = library(
     jvp=_lu_jvp,
     vjp=_lu_vjp,
     results=("lu", "pivots", "info"),
+    through_complex=True,
     samples=(sample("f64[3, 3]"), sample("f32[2, 2]")),
 )
 
@@ -158,8 +160,9 @@ def _outer_product(x: Value, y: Value) -> Value:
 def _lu_solve_vjp(
     ct: Value, out: Value, a: Value, lu: Value, pivots: Value, b: Value, *, transposed: bool
 ) -> tuple[Value | None, ...]:
-    """``-A^-T ct x^T`` and ``A^-T ct`` (Giles, section 2.2.3)."""
-    by_b = lu_solve(a, lu, pivots, ct, transposed=not transposed)
+    """``-A^-H ct x^H`` and ``A^-H ct`` (Giles, section 2.2.3)."""
+    by_b = conjugated(lu_solve(a, lu, pivots, conjugated(ct), transposed=not transposed))
+    out = conjugated(out)
     by_a = neg(_outer_product(out, by_b) if transposed else _outer_product(by_b, out))
     return by_a, None, None, by_b
 
@@ -189,6 +192,7 @@ lu_solve = library(
     jvp=_lu_solve_jvp,
     vjp=_lu_solve_vjp,
     unread=1,
+    through_complex=True,
 )
 
 
