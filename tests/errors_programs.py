@@ -108,6 +108,20 @@ def f(x):
     x[0] *= 0.5
     return y
 """,
+    "a function of cmath": """
+import cmath
+
+def f(a):
+    return cmath.sqrt(a)
+""",
+    "windows of an array": """
+def f(x):
+    return np.lib.stride_tricks.sliding_window_view(x, 3)
+""",
+    "a tuple of unknown length": """
+def f(x):
+    return tuple(v * v for v in x)
+""",
     "text of a caught exception": """
 def f(x):
     try:

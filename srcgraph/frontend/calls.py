@@ -223,7 +223,15 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
         return call_function(low, code, bound(low, code, inner, args, kwargs))
     name = getattr(function, "__qualname__", repr(function))
     module = getattr(function, "__module__", None) or type(function).__module__
-    raise refuse(f"{module}.{name} is not supported", low.loc, generators.instead_of(function))
+    instead = generators.instead_of(function) or INSTEAD.get(name if module.startswith("numpy") else module, "")
+    raise refuse(f"{module}.{name} is not supported", low.loc, instead)
+
+
+INSTEAD = {
+    "cmath": "use NumPy's functions of complex numbers, such as np.sqrt(z + 0j), np.exp(z), np.angle(z)",
+    "sliding_window_view": "take the windows by an index: x[np.arange(len(x) - n + 1)[:, None] + np.arange(n)]",
+}
+"""What to write in place of functions, by their module or their name in NumPy."""
 
 
 def _numpy_scalar(low: Lowering, dtype: Any, args: Sequence[Entity]) -> Entity:

@@ -382,7 +382,11 @@ def divmod_(low: Lowering, x: Entity, y: Entity) -> Entity:
 
 @builtin(tuple, 0, 1)
 def tuple_(low: Lowering, x: Entity = Tup(())) -> Entity:
-    return Tup(tuple(expressions.items_of(low, lists.as_list(low, x) if isinstance(x, Iteration) else x)))
+    x = lists.as_list(low, x) if isinstance(x, Iteration) else x
+    if isinstance(x, Listing) and lists.known_items(low, x) is None:
+        why = "a tuple of as many items as are known at run time only is not supported"
+        raise refuse(why, low.loc, "keep the list, or make an array: np.array(...)")
+    return Tup(tuple(expressions.items_of(low, x)))
 
 
 @builtin(list, 0, 1)
