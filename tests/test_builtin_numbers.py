@@ -20,19 +20,24 @@ def test_round_is_python_s() -> None:
     compiled = sg.api.compile(rounded)
     draw = random.Random(1)
     for _ in range(4000):
-        digits = draw.choice([0, 1, 2, 3, 5, 8, 12, 15, 20, 22, -1, -2, -5])
+        digits = draw.choice([0, 1, 2, 3, 5, 8, 12, 15, 20, 22, 23, 30, 320, -1, -2, -5, -17, -25, -308, -400])
         x = draw.choice(
             [
                 draw.uniform(-10, 10),
                 draw.randrange(-(10**6), 10**6) / 10 ** draw.randrange(7) + 0.5 * 10.0 ** -max(digits, 0),
                 draw.gauss(0, 1) * 10.0 ** draw.randrange(-5, 14),
                 draw.randrange(10**5) * 5 / 10 ** draw.randrange(8),
+                draw.choice([0.5, 1.5, 2.5, 9.99, 1.25]) * 10.0 ** -min(digits, 300) if digits > -300 else 4.9e307,
+                draw.randrange(2**53, 2**63) * 2.0 ** draw.randrange(200),
+                math.ldexp(draw.random(), -draw.randrange(1060)),
             ]
         )
         assert repr(compiled(x, digits)) == repr(round(x, digits)), (x.hex(), digits)
         n = draw.randrange(-(10**6), 10**6)
         assert compiled(n, -abs(digits) % 7) == round(n, -abs(digits) % 7)
         assert compiled(n, -abs(digits)) == round(n, -abs(digits))
+    with pytest.raises(OverflowError, match="rounded value too large to represent"):
+        compiled(1.7e308, -308)
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from srcgraph.frontend.entities import NONE, Array, Cell, Const, Entity, Reshape
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import as_index, new_array, read, ref_type, refuse, select, write
 from srcgraph.frontend.numpy_table import FUNCTIONS, METHODS, array_function
+from srcgraph.frontend.resolve import to_integer
 from srcgraph.ir.dims import Dim, as_dim, product
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops import searching
-from srcgraph.ir.promote import common_dtype
-from srcgraph.ir.types import NAME_OF, ArrayType
+from srcgraph.ir.types import INT, NAME_OF, ArrayType
 from srcgraph.ir.view import View, transposed, whole
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def array_from(low: Lowering, entity: Entity, dtype: Any) -> Entity:
     leaves = _leaves(low, entity)
     if not leaves:
         raise refuse("a list of empty lists is not supported", low.loc, "write np.zeros((n, 0))")
-    found = np.dtype(dtype) if dtype is not None else common_dtype([v.type for v in leaves])
+    found = np.dtype(dtype) if dtype is not None else np.result_type(*(v.type.dtype for v in leaves))
     if found not in NAME_OF:
         raise refuse(f"dtype {found} is not supported", low.loc)
     b = low.builder
@@ -290,7 +290,7 @@ def _fill(low: Lowering, ref: Array, entity: Entity, at: list[Value], dtype: np.
 @array_function(method="fill")
 def fill(low: Lowering, a: Entity, value: Entity) -> Entity:
     ref = as_array(low, a)
-    write(low, ref, low.builder.stored(low.value(value), ref_type(low, ref).dtype))
+    write(low, ref, low.builder.assigned(low.value(value), ref_type(low, ref).dtype))
     return NONE
 
 
@@ -323,6 +323,8 @@ def item(low: Lowering, a: Entity, *index: Entity) -> Entity:
                 raise refuse("can only convert an array of size 1 to a number", low.loc, kind=InferenceError)
             value = low.builder.scalar(OPS["reshape"](value) if value.type.ndim else value)
     dtype = np.dtype(type(value.type.dtype.type(0).item()))
+    if dtype == INT:
+        return Scalar(to_integer(low.builder, value))
     return Scalar(low.builder.cast(value, dtype, weak=True))
 
 

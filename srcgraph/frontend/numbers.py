@@ -162,13 +162,13 @@ def round_(low: Lowering, number: Entity, ndigits: Entity = NONE) -> Entity:
     if not getattr(value.type, "weak", False):
         digits = low.static(ndigits, "the number of digits of a NumPy number")
         return low.entity(COMPOSITES["round"](value, digits))
-    return lists.own(low, *_rounding(low, value), integer(low, ndigits, "round()"))
-
-
-def _rounding(low: Lowering, value: Value) -> tuple[Any, Entity]:
-    if value.type.dtype.kind == "f":
-        return arithmetic.round_float, Scalar(OPS["held"](value))
-    return arithmetic.round_integer, Scalar(low.builder.cast(value, INT, weak=True))
+    digits = integer(low, ndigits, "round()")
+    if value.type.dtype.kind != "f":
+        return lists.own(low, arithmetic.round_integer, Scalar(low.builder.cast(value, INT, weak=True)), digits)
+    out = OPS["round_float"](value, digits.value)
+    if low.session.raises:
+        check_range(low.builder, out, [value], "rounded value too large to represent")
+    return Scalar(out)
 
 
 @builtin(builtins.pow, 2, 3)

@@ -96,13 +96,13 @@ def division_by_zero(function: Callable, x: np.dtype, y: np.dtype) -> str:
     return "division by zero"
 
 
-def check_range(b: Builder, out: Value, operands: Sequence[Value]) -> None:
+def check_range(b: Builder, out: Value, operands: Sequence[Value], message: str = "math range error") -> None:
     """Python's functions raise where the result of finite numbers is too large."""
     finite = OPS["isfinite"](operands[0])
     for other in operands[1:]:
         finite = OPS["logical_and"](finite, OPS["isfinite"](other))
     bad = OPS["logical_and"](OPS["isinf"](out), finite)
-    b.call_named("check_that", OPS["logical_not"](bad), error="OverflowError", message="math range error")
+    b.call_named("check_that", OPS["logical_not"](bad), error="OverflowError", message=message)
 
 
 def _not(test: Callable[..., Value]) -> Callable[..., Value]:

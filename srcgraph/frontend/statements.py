@@ -219,11 +219,10 @@ def store(low: Lowering, target: Any, entity: Entity) -> None:
     dtype = ref_type(low, base).dtype
     if value.type.dtype.kind == "c" and dtype.kind != "c":
         raise refuse("cannot store a complex number in a real array", low.loc, kind=InferenceError)
-    value = low.builder.stored(value, dtype)
     if isinstance(place, Array):
-        write(low, place, value)
+        write(low, place, low.builder.assigned(value, dtype))
     else:
-        place.store(low, value)
+        place.store(low, low.builder.stored(value, dtype))
 
 
 def _store_item(low: Lowering, base: Listing | Instance, index: Entity, entity: Entity) -> None:

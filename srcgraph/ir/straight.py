@@ -357,6 +357,14 @@ class StraightBuilder(Facts):
             self._check_fits_dtype(value, dtype)
         return self.cast(value, dtype, False)
 
+    def assigned(self, value: Value, dtype: np.dtype) -> Value:
+        """``value`` as ``x[i] = value`` stores it: in signed integers NumPy's own have to fit, too."""
+        own = value.type.dtype
+        narrower = dtype.kind == "i" and own.kind in "iu" and own != np.uint64 and not np.can_cast(own, dtype)
+        if narrower and isinstance(value.type, ScalarType) and not value.type.weak:
+            self._check_fits_dtype(value, dtype)
+        return self.stored(value, dtype)
+
     def _check_fits_dtype(self, value: Value, dtype: np.dtype) -> None:
         info = np.iinfo(dtype)
         if value.type.dtype.kind == "f":

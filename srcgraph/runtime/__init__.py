@@ -11,5 +11,5 @@ inspection      what a version became: source, graph, generated code, tape and p
 html            the same as HTML;  highlight: Python text in colours;  excerpts: the user's functions in it
 load            generated text to a function that tracebacks and debuggers can show
 effects         text, warnings and exceptions made while compiled code runs
-cpu             the few helpers that generated code calls;  ufuncs: NumPy's C loops, and powers
+cpu             the few helpers that generated code calls;  ufuncs: NumPy's C loops, powers;  decimals: round
 """

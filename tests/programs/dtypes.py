@@ -79,6 +79,23 @@ def integers_beyond_their_array(xb, xu, k, n):
     return wrapped, limited, xb.clip(max=200 * (n - 1))
 
 
+def numpy_integers_stored(xb, n):
+    """In signed integers they have to fit, by trips."""
+    xb[:1] = np.int64(5)
+    xb[-1] = np.int64(100 * n)
+    return xb
+
+
+def casts_of_complex(xc, xf):
+    near = np.isclose(xc, xc + 1e-9), np.array([np.complex64(1j), 2.5]), np.average(xc, weights=xf)
+    return xc.astype(np.float32), xc.astype(bool), np.sum(xc, dtype=np.float64), xc**-1, near
+
+
+def rows_of_numbers(xf, xu):
+    edges = np.pad(xu, 1, constant_values=300), np.linspace(-3, 0, 5, dtype=int)
+    return np.linspace(np.float32(0.5), 2, 4), np.array([np.float32(1.5), 2]), edges, xu[:0] ** -1
+
+
 def rounded_parts(xc, xu):
     if len(xc) > 1:
         xc[:2] = np.array([np.inf + 1.234j, 2.345 + 0.5j])

@@ -14,7 +14,8 @@ from srcgraph.ir.ops.compare import equal, where
 from srcgraph.ir.ops.elementwise import ceil, maximum
 from srcgraph.ir.ops.shape import arange, dims_of, empty, full
 from srcgraph.ir.ops.vector import add, div, literal, mul, sub
-from srcgraph.ir.types import FLOAT, INT, NAME_OF
+from srcgraph.ir.promote import common_dtype
+from srcgraph.ir.types import FLOAT, INT, NAME_OF, PY_FLOAT
 
 F8 = np.dtype(np.float64)
 
@@ -186,7 +187,8 @@ def _unknown_count(b: Any, first: Value, last: Value, by: Value) -> Value:
 def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None) -> Value:
     """``num`` evenly spaced numbers from ``start`` to ``stop``; see numpy.linspace."""
     b = current_builder()
-    first, last = (b.cast(b.value(v), FLOAT, False) for v in (start, stop))
+    first, last = ends("linspace", start, stop)
+    single = common_dtype([b.value(start).type, b.value(stop).type, PY_FLOAT]) == np.float32
     (count,) = lengths(num)
     parts = maximum(sub(count, 1), 1) if endpoint else maximum(count, 1)
     step = div(sub(last, first), b.cast(parts, FLOAT, False))
@@ -195,4 +197,14 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype:
     if endpoint:  # NumPy sets the last number to `stop` exactly
         last_index = b.cast(sub(count, 1), FLOAT, False)
         out = where(b.call_named("logical_and", equal(k, last_index), b.call_named("greater", k, 0.0)), last, out)
-    return b.cast(out, known_dtype(dtype, F8))
+    found = known_dtype(dtype, np.dtype(np.float32) if single else F8)
+    return b.cast(b.call_named("floor", out) if found.kind in "iu" else out, found)
+
+
+def ends(what: str, *values: Any) -> list[Value]:
+    """Where a row of numbers begins and ends, as floats."""
+    b = current_builder()
+    found = [b.value(v) for v in values]
+    if any(v.type.ndim or v.type.dtype.kind == "c" for v in found):
+        raise InferenceError(f"{what} of arrays or complex numbers is not supported")
+    return [b.cast(v, FLOAT, False) for v in found]

@@ -16,7 +16,18 @@ from srcgraph.ir.ops._rules import arithmetic, binary, conjugated, from_partials
 from srcgraph.ir.ops.compare import equal, greater, less, logical_and, logical_or, not_equal, where
 from srcgraph.ir.ops.vector import div, literal, neg
 from srcgraph.ir.promote import is_weak, resolve, ufunc
-from srcgraph.ir.types import BOOL, INT, PY_BOOL, ArrayType, ScalarType, TensorType, is_complex, is_float, is_inexact
+from srcgraph.ir.types import (
+    BOOL,
+    INT,
+    PY_BOOL,
+    PY_FLOAT,
+    ArrayType,
+    ScalarType,
+    TensorType,
+    is_complex,
+    is_float,
+    is_inexact,
+)
 
 _ANY = (sample("f64[3]"), sample("f32"))
 _POSITIVE = (sample("f64[3]", domain=(0.2, 3.0)), sample("f32", domain=(0.2, 3.0)))
@@ -202,6 +213,8 @@ def _small_power(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value |
 
 def _complex_power(x: Value, n: int) -> Value:
     """A whole power by squaring and multiplying, as NumPy and Python do."""
+    if n == -1 and x.type.ndim:
+        return reciprocal(x)
     out: Any = None
     base, left = x, abs(n)
     while left:
@@ -372,6 +385,23 @@ floor = unary(np.floor, None, "np.floor(x)", doc="Largest integer not above ``x`
 ceil = unary(np.ceil, None, "np.ceil(x)", doc="Smallest integer not below ``x``, as a float.", samples=_ANY)
 trunc = unary(np.trunc, None, "np.trunc(x)", doc="``x`` without its fraction.", python=(np.trunc, np.fix), samples=_ANY)
 rint = unary(np.rint, None, "np.rint(x)", doc="Nearest integer, halves to even.", samples=_ANY)
+
+
+def _rounded(x: float, digits: int) -> float:
+    try:
+        return round(float(x), int(digits))
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+round_float = define(
+    name="round_float",
+    doc="Python's ``round(x, digits)``, infinite where it raises; no derivative passes.",
+    infer=lambda x, digits: PY_FLOAT,
+    numpy=_rounded,
+    emit={"cpu": "round_float(x, y)"},
+    helpers="decimals",
+)
 held = define(
     name="held",
     doc="``x``, for what is piecewise constant in it: no derivative passes.",

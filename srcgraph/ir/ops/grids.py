@@ -15,7 +15,7 @@ from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops.calculus import real_operand
 from srcgraph.ir.ops.checks import check_index
 from srcgraph.ir.ops.compare import equal, less_equal, where
-from srcgraph.ir.ops.creation import known_dtype, lengths, linspace
+from srcgraph.ir.ops.creation import ends, known_dtype, lengths, linspace
 from srcgraph.ir.ops.diagonals import tri
 from srcgraph.ir.ops.elementwise import cos, floor, log10, minimum, power, sign
 from srcgraph.ir.ops.index import getitem
@@ -139,7 +139,7 @@ def diag_indices(n: Any, ndim: int = 2) -> tuple[Value, ...]:
 def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None) -> Value:
     """Powers of ``base`` with evenly spaced exponents."""
     exponents = linspace(start, stop, num, endpoint)
-    return cast_to(power(cast_to(current_builder().value(base), FLOAT), exponents), known_dtype(dtype, FLOAT))
+    return cast_to(power(*ends("logspace", base), exponents), known_dtype(dtype, FLOAT))
 
 
 @composite(
@@ -155,7 +155,7 @@ def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: 
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None) -> Value:
     """Numbers with a constant ratio, from ``start`` to ``stop``."""
     b = current_builder()
-    first, last = (cast_to(b.value(v), FLOAT) for v in (start, stop))
+    first, last = ends("geomspace", start, stop)
     for v in (first, last):
         demand(b.call_named("not_equal", v, 0.0), "ValueError", "Geometric sequence cannot include zero")
     turned = sign(first)

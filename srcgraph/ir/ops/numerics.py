@@ -12,7 +12,7 @@ from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops.compare import equal, less, less_equal, logical_and, where
 from srcgraph.ir.ops.elementwise import absolute, maximum, minimum, power, rint, sign, sin
-from srcgraph.ir.ops.reductions import cast_to, reduced
+from srcgraph.ir.ops.reductions import cast_to, count_of, reduced
 from srcgraph.ir.ops.searching import nonzero
 from srcgraph.ir.ops.vector import add, cast, div, literal, mul, sub
 from srcgraph.ir.promote import common_dtype, is_weak, resolve
@@ -90,6 +90,8 @@ def check_integer_power(x: Value, y: Value) -> None:
     if x.type.dtype.kind == "u" and is_weak(y.type):
         return  # it becomes unsigned, or raises because it does not fit
     fine = b.call_named("greater_equal", y, 0)
+    if x.type.ndim and not fine.type.ndim:
+        fine = b.call_named("logical_or", fine, b.call_named("equal", count_of(x, None), 0))
     if fine.type.ndim:
         fine = b.cast(b.call_named("all", fine, axes=tuple(range(fine.type.ndim))), BOOL, weak=True)
     message = "Integers to negative integer powers are not allowed."
@@ -189,7 +191,7 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Value:
     """Whether numbers agree within ``atol + rtol * abs(b)``."""
     builder = current_builder()
     x, y = numpy_operands(a, b)
-    x, y = (v if v.type.dtype.kind == "f" else builder.cast(v, FLOAT, False) for v in (x, y))
+    x, y = (v if v.type.dtype.kind in "fc" else builder.cast(v, FLOAT, False) for v in (x, y))
     near = less_equal(absolute(sub(x, y)), add(atol, mul(rtol, absolute(y))))
     finite = logical_and(builder.call_named("isfinite", x), builder.call_named("isfinite", y))
     return where(finite, near, equal(x, y))

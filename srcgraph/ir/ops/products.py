@@ -347,7 +347,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     for v, k in zip(numpy_operands(a, b), (axisa, axisb), strict=True):
         (at,) = normalized(k, v.type.ndim)
         fine = builder.call_named("equal", dims_of(v)[at], 3)
-        demand(fine, "ValueError", "incompatible dimensions for cross product: vectors of three components are needed")
+        demand(fine, "ValueError", "the cross product of vectors of two components is not supported")
         parts.append([item(v, at, builder.const(j)) for j in range(3)])
     (x0, x1, x2), (y0, y1, y2) = parts
     components = (sub(mul(x1, y2), mul(x2, y1)), sub(mul(x2, y0), mul(x0, y2)), sub(mul(x0, y1), mul(x1, y0)))

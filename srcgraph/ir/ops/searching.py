@@ -191,7 +191,7 @@ def searchsorted_array(a: Any, v: Any, side: str = "left", sorter: Any = None) -
     """Where numbers would go in a sorted array of one axis."""
     b = current_builder()
     x = ordered(as_array(a), "searchsorted")
-    sought = as_array(v) if isinstance(v, tuple) else as_operand(v)
+    sought = ordered(as_array(v) if isinstance(v, tuple) else as_operand(v), "searchsorted")
     if side not in ("left", "right"):
         raise InferenceError("searchsorted: side must be 'left' or 'right'")
     if x.type.ndim != 1:

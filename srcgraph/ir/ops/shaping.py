@@ -140,6 +140,13 @@ def pad(
     return x
 
 
+def _assigned(fill: Any, dtype: np.dtype) -> Value:
+    """A number stored in the padding as one of NumPy's, which wraps in unsigned integers."""
+    b = current_builder()
+    value = b.value(fill)
+    return b.assigned(b.cast(value, value.type.dtype, False), dtype)
+
+
 def _padded(x: Value, axis: int, before: Value, after: Value, mode: str, fills: tuple[Any, Any]) -> Value:
     """``x`` padded along one axis."""
     b = current_builder()
@@ -165,7 +172,7 @@ def _padded(x: Value, axis: int, before: Value, after: Value, mode: str, fills: 
         (out,) = counted(before, [out], first)
         return counted(after, [out], last)[0]
     if mode == "constant":
-        low, high = (b.stored(b.value(v), x.type.dtype) for v in fills)
+        low, high = (_assigned(v, x.type.dtype) for v in fills)
     else:
         fill = _FILLS[mode](x, axis, keepdims=True)
         fill = rint(fill) if x.type.dtype.kind in "iu" and mode == "mean" else fill

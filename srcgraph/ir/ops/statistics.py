@@ -178,6 +178,9 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     x = as_operand(a)
     if weights is None:
         out = mean(x, axis, keepdims=keepdims)
+        if out.type.ndim:
+            some = b.call_named("not_equal", count_of(out, None), 0)
+            b.call_named("check_that", some, error="ZeroDivisionError", message="division by zero")
         count = cast_to(count_of(x, axis), out.type.dtype)
         return (out, broadcast_to(count, *dims_of(out)) if out.type.ndim else count) if returned else out
     w = _weights(x, as_operand(weights), axis)
@@ -197,7 +200,12 @@ def _weights(x: Value, w: Value, axis: Any) -> Value:
     """Weights of the shape of ``x``; along one axis, a vector of them will do."""
     b = current_builder()
     if w.type.ndim == x.type.ndim:
-        return b.broadcast([x, w])[1]
+        error, message = ("ValueError", "Shape of weights must be consistent with shape of a along specified axis.")
+        if axis is None:
+            error, message = ("TypeError", "Axis must be specified when shapes of a and weights differ.")
+        for size, own in zip(dims_of(x), dims_of(w), strict=True):
+            b.call_named("equal_size", size, own, error=error, message=message)
+        return b.retype(w, x.type.shape)
     if not isinstance(axis, int | np.integer) or w.type.ndim != 1:
         raise InferenceError("average: weights of another shape than the array need one axis, and be of one axis")
     (at,) = normalized(axis, x.type.ndim)

@@ -51,6 +51,8 @@ def _simpler_cast(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]
     number = literal(builder, x)
     if number is not None:
         return builder.const(_cast_meaning(number, dtype=dtype, weak=weak))
+    if x.type.dtype.kind == "c" and dtype.kind != "c":  # numba has no such cast
+        return builder.cast(OPS["not_equal"](x, 0) if dtype.kind == "b" else OPS["real"](x), dtype, weak)
     node = builder.definition(x)
     if node is not None and node.op is cast and x.type.dtype == dtype:
         return builder.cast(node.inputs[0], dtype, weak)
