@@ -83,7 +83,7 @@ def _by_text(size, digits):
     text = np.zeros(ROOM, np.uint8)
     if digits >= 0:
         _write_fixed(text, digits, size)
-        return _read(text)
+        return _read(text)  # pyright: ignore[reportCallIssue]
     _write_exponent(text, 340, size)  # all the digits of a number that is not below 1
     exponent = 0
     for k in range(344, 347):
@@ -96,12 +96,12 @@ def _by_text(size, digits):
         return 0.0
     if kept >= 0:
         _write_exponent(text, kept, size)
-        return _read(text)
+        return _read(text)  # pyright: ignore[reportCallIssue]
     more = text[0] > 53 or (text[0] == 53 and bool(np.any(text[2:342] != 48)))
     if not more:
         return 0.0
     _write_exponent(text, 0, 9.7 * 10.0**exponent)
-    return _read(text)
+    return _read(text)  # pyright: ignore[reportCallIssue]
 
 
 @njit(error_model="numpy", cache=True)
