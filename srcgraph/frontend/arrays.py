@@ -12,6 +12,7 @@ from srcgraph.errors import InferenceError, ShapeError
 from srcgraph.frontend import flat, indexing
 from srcgraph.frontend.entities import NONE, Array, Cell, Const, Entity, Reshaped, Scalar, Tup, cells_of, may_share
 from srcgraph.frontend.join import describe
+from srcgraph.frontend.layout import contiguous
 from srcgraph.frontend.memory import as_index, new_array, read, ref_type, refuse, select, write
 from srcgraph.frontend.numpy_table import FUNCTIONS, METHODS, array_function
 from srcgraph.frontend.resolve import to_integer
@@ -135,6 +136,15 @@ def reshape(low: Lowering, a: Entity, shape: Entity, *more: Entity) -> Entity:
     ref = as_array(low, a)
     parts = list(shape.items) if isinstance(shape, Tup) else [shape, *more]
     return _reshaped(low, ref, _full_shape(low, product(ref_type(low, ref).shape), parts))
+
+
+def of_shape(low: Lowering, ref: Array, name: str, shape: Entity) -> Array:
+    """What ``name`` is after ``name.shape = shape``: nothing else may see the array."""
+    names = [n for n, e in low.state.names.items() if e == ref]
+    if ref.cell.visible or names != [low.key(name)] or not contiguous(low, ref):
+        why = f"the shape of {name!r} is assigned, and something else may see this array, or it may not be contiguous"
+        raise refuse(why, low.loc, f"make a new one: {name} = {name}.reshape(...)")
+    return reshape(low, ref, shape)
 
 
 @array_function(np.ravel, method="ravel")

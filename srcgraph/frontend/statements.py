@@ -9,6 +9,7 @@ import gast
 
 from srcgraph.errors import InferenceError, ShapeError
 from srcgraph.frontend import (
+    arrays,
     attributes,
     conditions,
     contents,
@@ -155,6 +156,8 @@ def assign(low: Lowering, target: Any, entity: Entity) -> None:
             held = expressions.lower(low, value)
             if isinstance(held, Array) and attr == "flat":
                 fill(low, held, entity)
+            elif isinstance(held, Array) and attr == "shape" and isinstance(value, gast.Name):
+                low.assign(value.id, arrays.of_shape(low, held, value.id, entity))
             else:
                 objects.set_attribute(low, held, attr, entity)
         case _:

@@ -122,6 +122,8 @@ class Op:
         For check ops: graph code of the condition under which it does not raise.
     commutative, linear, heavy : bool
         Operands may swap; the derivative needs no primal value; never recomputed in the reverse sweep.
+    singular : bool
+        A derivative is infinite for some operands.
     through_complex : bool
         The derivative rules hold for complex operands too, see `srcgraph.ir.ops.complex`.
     helpers : str
@@ -157,6 +159,7 @@ class Op:
     commutative: bool = False
     linear: bool = False
     heavy: bool = False
+    singular: bool = False
     through_complex: bool = False
     fresh: bool = False
     helpers: str = "cpu"

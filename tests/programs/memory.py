@@ -353,3 +353,16 @@ def gram_schmidt_by_rows(q):
             m[k] -= (m[k] @ m[j]) * m[j]
         _unit(m[k])
     return m
+
+
+def shapes_assigned(n, a):
+    """As ``x = x.reshape(...)``, where nothing else sees the array."""
+    x = np.zeros((n, 2)) + a
+    y = np.full((2, n), a)
+    x.shape = y.shape = 2 * n
+    x[-1:] = 5.0
+    for _ in range(2):
+        y = y * 2.0
+        y.shape = (n, 2)
+        y = y.ravel()
+    return x, y, x.shape

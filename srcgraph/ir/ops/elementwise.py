@@ -39,16 +39,37 @@ exp = unary(np.exp, lambda out, x: out, "np.exp(x)", doc="``e**x``.", through_co
 exp2 = unary(np.exp2, lambda out, x: out * math.log(2.0), "np.exp2(x)", doc="``2**x``.", samples=_ANY)
 expm1 = unary(np.expm1, lambda out, x: out + 1.0, "np.expm1(x)", doc="``e**x - 1``, accurate near 0.", samples=_ANY)
 log = unary(
-    np.log, lambda out, x: 1.0 / x, "np.log(x)", doc="Natural logarithm.", through_complex=True, samples=_POSITIVE
+    np.log,
+    lambda out, x: 1.0 / x,
+    "np.log(x)",
+    doc="Natural logarithm.",
+    through_complex=True,
+    samples=_POSITIVE,
+    singular=True,
 )
 log2 = unary(
-    np.log2, lambda out, x: (1.0 / math.log(2.0)) / x, "np.log2(x)", doc="Base-2 logarithm.", samples=_POSITIVE
+    np.log2,
+    lambda out, x: (1.0 / math.log(2.0)) / x,
+    "np.log2(x)",
+    doc="Base-2 logarithm.",
+    samples=_POSITIVE,
+    singular=True,
 )
 log10 = unary(
-    np.log10, lambda out, x: (1.0 / math.log(10.0)) / x, "np.log10(x)", doc="Base-10 logarithm.", samples=_POSITIVE
+    np.log10,
+    lambda out, x: (1.0 / math.log(10.0)) / x,
+    "np.log10(x)",
+    doc="Base-10 logarithm.",
+    samples=_POSITIVE,
+    singular=True,
 )
 log1p = unary(
-    np.log1p, lambda out, x: 1.0 / (1.0 + x), "np.log1p(x)", doc="``log(1 + x)``, accurate near 0.", samples=_POSITIVE
+    np.log1p,
+    lambda out, x: 1.0 / (1.0 + x),
+    "np.log1p(x)",
+    doc="``log(1 + x)``, accurate near 0.",
+    samples=_POSITIVE,
+    singular=True,
 )
 
 logaddexp = binary(
@@ -85,10 +106,20 @@ tan = unary(
     np.tan, lambda out, x: 1.0 + out * out, "np.tan(x)", doc="Tangent, in radians.", through_complex=True, samples=_UNIT
 )
 arcsin = unary(
-    np.arcsin, lambda out, x: 1.0 / sqrt(1.0 - x * x), "np.arcsin(x)", doc="Inverse sine, in radians.", samples=_UNIT
+    np.arcsin,
+    lambda out, x: 1.0 / sqrt(1.0 - x * x),
+    "np.arcsin(x)",
+    doc="Inverse sine, in radians.",
+    samples=_UNIT,
+    singular=True,
 )
 arccos = unary(
-    np.arccos, lambda out, x: -1.0 / sqrt(1.0 - x * x), "np.arccos(x)", doc="Inverse cosine, in radians.", samples=_UNIT
+    np.arccos,
+    lambda out, x: -1.0 / sqrt(1.0 - x * x),
+    "np.arccos(x)",
+    doc="Inverse cosine, in radians.",
+    samples=_UNIT,
+    singular=True,
 )
 arctan = unary(
     np.arctan, lambda out, x: 1.0 / (1.0 + x * x), "np.arctan(x)", doc="Inverse tangent, in radians.", samples=_ANY
@@ -113,6 +144,7 @@ arccosh = unary(
     "np.arccosh(x)",
     doc="Inverse hyperbolic cosine.",
     samples=(sample("f64[3]", domain=(1.2, 3.0)),),
+    singular=True,
 )
 arctanh = unary(
     np.arctanh,
@@ -120,6 +152,7 @@ arctanh = unary(
     "np.arctanh(x)",
     doc="Inverse hyperbolic tangent.",
     samples=_UNIT,
+    singular=True,
 )
 deg2rad = unary(
     np.deg2rad,
@@ -143,7 +176,13 @@ rad2deg = unary(
 # -- powers and roots ---------------------------------------------------------------------------
 
 sqrt = unary(
-    np.sqrt, lambda out, x: 0.5 / out, "np.sqrt(x)", doc="Square root.", through_complex=True, samples=_POSITIVE
+    np.sqrt,
+    lambda out, x: 0.5 / out,
+    "np.sqrt(x)",
+    doc="Square root.",
+    through_complex=True,
+    samples=_POSITIVE,
+    singular=True,
 )
 root = unary(
     np.sqrt,
@@ -153,8 +192,11 @@ root = unary(
     name="root",
     python=(),
     samples=_POSITIVE,
+    singular=True,
 )
-cbrt = unary(np.cbrt, lambda out, x: 1.0 / (3.0 * out * out), "np.cbrt(x)", doc="Cube root.", samples=_POSITIVE)
+cbrt = unary(
+    np.cbrt, lambda out, x: 1.0 / (3.0 * out * out), "np.cbrt(x)", doc="Cube root.", samples=_POSITIVE, singular=True
+)
 square = unary(np.square, lambda out, x: 2.0 * x, "x * x", doc="``x * x``.", through_complex=True, samples=_ANY)
 
 
@@ -180,6 +222,7 @@ reciprocal = unary(
     helpers="ufuncs",
     simplify=_whole_reciprocal,
     samples=(*_POSITIVE, sample("i64[3]", domain=(-2, 3))),
+    singular=True,
 )
 
 
@@ -246,6 +289,7 @@ ipow = define(
     simplify=lambda builder, inputs, attrs: inputs[0] if attrs["n"] == 1 else None,
     samples=(sample("f64[3]", n=3), sample("f64", n=-2, domain=(0.5, 2.0)), sample("f32", n=-1, domain=(0.5, 2.0))),
     **from_partials(_ipow_partials),
+    singular=True,
 )
 
 
@@ -277,6 +321,7 @@ power = binary(
         sample("f64[3]", "float", domain=(0.3, 2.0)),
         sample("f64[3]", -2.0, domain=(0.5, 2.0)),
     ),
+    singular=True,
 )
 
 
@@ -306,6 +351,7 @@ python_power = binary(
     through_complex=True,
     helpers="ufuncs",
     samples=(sample("complex", "complex"), sample("complex", -2.5)),
+    singular=True,
 )
 no_power = binary(
     np.power,
@@ -325,6 +371,7 @@ hypot = binary(
     doc="``sqrt(x**2 + y**2)`` without overflow; derivative 0 at the origin.",
     commutative=True,
     samples=(sample("f64[3, 4]", "f64[4]"),),
+    singular=True,
 )
 
 
@@ -340,6 +387,7 @@ arctan2 = binary(
     "np.arctan2(x, y)",
     doc="Angle of the point (second, first operand); derivative 0 at the origin.",
     samples=(sample("f64[3]", "f64[3]"),),
+    singular=True,
 )
 
 # -- sign, rounding, remainders -----------------------------------------------------------------

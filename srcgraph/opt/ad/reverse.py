@@ -15,7 +15,7 @@ Griewank and Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapters 3 and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,6 +48,8 @@ class Reverse:
         Facts about the forward loops, by the name of their body.
     lengths : dict
         The lengths of the forward sweep's lists.
+    unused : collection of Node
+        Those that may get a cotangent of 0 beside an infinite derivative.
     """
 
     def __init__(
@@ -56,18 +58,18 @@ class Reverse:
         active: frozenset[Value],
         loops: dict[str, LoopFacts],
         lengths: dict[Value, Value] | None = None,
+        unused: Collection[Node] = (),
     ):
         self.builder = builder
         self.active = active
         self.loops = loops
         self.lengths = lengths or {}
+        self.unused = unused
         self.frames: list[Frame] = [{}]
         self.owned: set[Value] = set()
         """Arrays that hold a running cotangent: contributions are added to them in place."""
         self.replayed: list[tuple[LoopFacts, Value]] = []
         """For each reverse loop around: what is known of the forward one, whether this is its last trip."""
-        self.chosen: set[Value] = set()
-        """Values that reach the result through `where`: where not chosen, their cotangent is exactly 0."""
 
     # -- cotangents -----------------------------------------------------------------------------
 
@@ -178,15 +180,11 @@ class Reverse:
         return [None if isinstance(c, NoDerivative) else c for c in contributions]
 
     def guarded(self, node: Apply, ct: Value | None, contributions: Sequence[Value | None]) -> Sequence[Value | None]:
-        """No NaN from a side that `where` did not choose: 0 times an infinite partial is 0 there."""
-        if node.op.name == "where":
-            self.chosen.update(node.inputs[1:])
-        elif not self.chosen.isdisjoint(node.outputs):
-            self.chosen.update(node.inputs)
-            if node.op.kind == "elementwise" and not node.op.linear and ct is not None:
-                unused = OPS["equal"](ct, 0.0)
-                return [c if c is None else OPS["where"](unused, 0.0, c) for c in contributions]
-        return contributions
+        """No NaN from what is not used: 0 times an infinite derivative is 0 there."""
+        if node not in self.unused or ct is None:
+            return contributions
+        zero = OPS["equal"](ct, 0.0)
+        return [c if c is None else OPS["where"](zero, 0.0, c) for c in contributions]
 
     def into(self, node: Apply, ct: Value | None, out: Value) -> None:
         """An op that adds to part of its operand's cotangent in place."""

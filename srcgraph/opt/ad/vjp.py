@@ -22,6 +22,7 @@ from srcgraph.opt.ad.prepare import Prepared, prepare
 from srcgraph.opt.ad.residuals import Choice, choose
 from srcgraph.opt.ad.reverse import Reverse
 from srcgraph.opt.ad.tape import assemble
+from srcgraph.opt.ad.unused import Unused
 from srcgraph.opt.dce import dce
 
 
@@ -70,7 +71,7 @@ def _both_sweeps(prepared: Prepared, output: int, inputs: Sequence[int], kept: S
     _refuse_unsupported(forward, active)
     builder = continued(forward)
     with building(builder):
-        reverse = Reverse(builder, active, prepared.loops, prepared.lengths)
+        reverse = Reverse(builder, active, prepared.loops, prepared.lengths, Unused(forward).guarded)
         assert isinstance(result.type, ScalarType)
         one = result.type.dtype.type(1)
         reverse.accumulate(result, builder.const(one.item() if result.type.weak else one))

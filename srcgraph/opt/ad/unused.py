@@ -1,0 +1,90 @@
+"""Where parts of an array are not used, their cotangents are 0, and 0 times an infinite derivative must not be NaN.
+
+``np.where`` chooses, a store replaces, an index reads a part: what is left out of ``np.sqrt(x)``, say where ``x`` is 0,
+gets a cotangent of exactly 0. A walk from the results to the inputs finds the nodes whose contributions are asked for
+that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While
+from srcgraph.ir.walk import all_nodes
+from srcgraph.opt.ad.activity import loop_params
+
+_PASSING = frozenset({"structural", "update", "elementwise"})
+
+
+class Unused:
+    """Finds the nodes of a forward graph that may get a cotangent of 0 beside an infinite derivative.
+
+    Attributes
+    ----------
+    guarded : set of Node
+        Where the cotangent is 0, what they contribute is 0.
+    """
+
+    def __init__(self, graph: Graph):
+        self.chosen: set[Value] = set()
+        """Values that reach a result through `where`: what it did not choose may be anything."""
+        self.parts: set[Value] = set()
+        """Arrays a part of which may be left out."""
+        self.guarded: set[Node] = set()
+        self._literals = {n.outputs[0] for n in all_nodes(graph) if isinstance(n, Apply) and n.op.name == "const"}
+        self._infinite: set[Value] = set()
+        """Computed, element by element, from what may have an infinite derivative."""
+        for node in all_nodes(graph):
+            if isinstance(node, Apply) and node.op.kind in _PASSING and self._is_singular(node):
+                self._infinite.update(node.outputs)
+        self._graph(graph)
+
+    def _graph(self, graph: Graph) -> None:
+        for node in reversed(graph.nodes):
+            match node:
+                case Apply():
+                    self._apply(node)
+                case If():
+                    for side in (node.then, node.orelse):
+                        self._same(node.outputs, side.results)
+                        self._graph(side)
+                case For() | While():
+                    self._loop(node)
+
+    def _loop(self, node: For | While) -> None:
+        params, results = loop_params(node), node.body.results[: len(node.carry)]
+        self._same(node.outputs, results)
+        before = -1
+        while before != (before := len(self.chosen) + len(self.parts)):
+            self._graph(node.body)
+            self._same(params, results)
+        self._same(params, node.carry)
+
+    def _same(self, outer: Sequence[Value], inner: Sequence[Value]) -> None:
+        for kind in (self.chosen, self.parts):
+            kind.update(y for x, y in zip(outer, inner, strict=True) if x in kind)
+
+    def _apply(self, node: Apply) -> None:
+        own = node.op.kind == "elementwise" and not node.op.linear
+        if node.op.name == "where":
+            self.chosen.update(node.inputs[1:])
+        elif not self.chosen.isdisjoint(node.outputs):
+            self.chosen.update(node.inputs)
+            self.guarded.update([node] if own else [])
+        if not self.parts.isdisjoint(node.outputs) and node.op.kind in _PASSING:
+            self.parts.update(node.inputs if node.op.kind != "update" or _is_whole(node) else node.inputs[:1])
+            self.guarded.update([node] if own and self._is_singular(node) else [])
+        if node.op.name in ("setitem", "getitem") and not _is_whole(node):
+            self.parts.add(node.inputs[0])
+
+    def _is_singular(self, node: Apply) -> bool:
+        """Whether a derivative of a node may be infinite, or what it is of."""
+        if not self._infinite.isdisjoint(node.inputs):
+            return True
+        by_literal = node.op.name == "div" and node.inputs[1] in self._literals
+        return node.op.singular and not by_literal and node.attrs.get("n", -1) < 0
+
+
+def _is_whole(node: Apply) -> bool:
+    """Whether an index leaves nothing out."""
+    return all(a == ":" for a in node.attrs["view"].axes)
