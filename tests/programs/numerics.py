@@ -960,7 +960,7 @@ def gated_cell(q, x, n):
 
 def inverse_distances(x):
     """What is infinite on the diagonal is replaced before it is used."""
-    d = np.abs(x.reshape(-1, 1) - x)
+    d = x.reshape(-1, 1) - x
     w = 3.0 * (1.0 / d)
     np.fill_diagonal(w, 0.0)
     return np.sum(w * w), w
