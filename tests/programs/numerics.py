@@ -960,7 +960,8 @@ def gated_cell(q, x, n):
 
 def inverse_distances(x):
     """What is infinite on the diagonal is replaced before it is used."""
-    d = x.reshape(-1, 1) - x
+    at = np.arange(len(x)) + 0.2 * x
+    d = at.reshape(-1, 1) - at
     w = 3.0 * (1.0 / d)
     np.fill_diagonal(w, 0.0)
     return np.sum(w * w), w
