@@ -124,6 +124,8 @@ def power(low: Lowering, x: Value, y: Value, hint: str) -> Entity:
         numerics.check_integer_power(x, y)
     if isinstance(x.type, ArrayType) and x.type.dtype == BOOL and is_python_number(y) and known_int(low, y) == 2:
         return low.entity(OPS["square"](x), hint)  # as NumPy: its dtype is not that of other powers
+    if x.type == ArrayType(x.type.dtype, ()) and numerics.is_root(x, y):
+        return low.entity(OPS["sqrt"](x), hint)
     out = b.call(OPS["power"], (x, y), {}, name=hint)
     if python and not integers and out.type.dtype.kind == "f" and low.session.raises:
         _check_power_overflow(low, x, y, out)

@@ -486,6 +486,28 @@ def integer_powers(k):
     return k**2, k**0, 2**k, k**-1, (-k) ** 3
 
 
+def widest_integers(xi, xu):
+    """Signed beside unsigned integers of 64 bits: compared exactly, shifted by any width."""
+    u, i = xu.astype(np.uint64) + np.uint64(2**63), xi.astype(np.int64) + (2**63 - 6)
+    small = xu.astype(np.uint64)
+    same = u == i, u != i, u < i, i < u, u >= i, i >= -u.astype(np.int8), small == xi, small > -1 - xi
+    return same, small << u, u >> small, u >> (small * small), np.power(small, -xi)
+
+
+def least_integers(xb, xi):
+    """The smallest integer has no positive counterpart of its own width; exponents far out."""
+    low, far = np.minimum(xb, np.int8(-128)), (xi - 2) * 2**61
+    return np.lcm(low, xi), np.lcm(low, np.int16(3)), np.ldexp(1.5, far)
+
+
+def roots_as_powers(xf):
+    """NumPy's ``power`` takes the square root, also of one number; ``float_power`` and numbers do not."""
+    low, zero = -np.inf * np.ones(2), np.float32(-0.0) * xf
+    number, bare = np.float64(low[0]), np.full((), -np.inf)
+    powers = low**0.5, np.power(number, 0.5), bare**0.5, number**0.5, np.copysign(1, np.power(zero, 0.5))
+    return powers, np.float_power(low, 0.5), np.copysign(1, np.float_power(zero, 0.5))
+
+
 def starts_as_a_python_number(xf, xb, xi, flag):
     """Literals that NumPy's narrow numbers hold exactly."""
     total, count, least, biggest = 0.0, 0, np.inf, -1e9

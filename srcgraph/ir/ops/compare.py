@@ -16,13 +16,27 @@ from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.promote import Elementwise, Loop, broadcast_shapes, common_dtype, is_weak, resolve
 from srcgraph.ir.types import BOOL, INT, ScalarType, TensorType, is_inexact
 
+UINT = np.dtype(np.uint64)
 _WITHIN_64_BITS = frozenset(map(np.dtype, (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32)))
+
+
+def _with_a_sign(builder: Any, inputs: tuple[Value, ...], symbol: str, python: Any) -> Value:
+    """A comparison of a signed with an unsigned integer, which numba makes in floats."""
+    signs = [0 if v.type.dtype == UINT else -1 for v in inputs]
+    negative = less(inputs[signs.index(-1)], 0)
+    x, y = (builder.cast(v, UINT) for v in inputs)
+    sizes = builder.call(_COMPARISONS[symbol], (x, y))
+    if python(*signs):
+        return logical_or(negative, sizes)
+    return logical_and(logical_not(negative), sizes)
 
 
 def _comparison(function: np.ufunc, symbol: str, python: Any, doc: str, holds: Any = None) -> Op:
     """A comparison; ``holds(difference)`` decides it where the operands' difference is a constant."""
 
     def simplify(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+        if {v.type.dtype for v in inputs} == {INT, UINT}:
+            return _with_a_sign(builder, inputs, symbol, python)
         x, y = (getattr(v.type, "value", None) for v in inputs)
         if x is None or y is None or not all(getattr(v.type, "weak", False) for v in inputs):
             return None
@@ -56,6 +70,9 @@ greater = _comparison(np.greater, ">", operator.gt, "``x > y``.", lambda d: d > 
 greater_equal = _comparison(np.greater_equal, ">=", operator.ge, "``x >= y``.", lambda d: d >= 0)
 equal = _comparison(np.equal, "==", operator.eq, "``x == y``.", lambda d: d == 0)
 not_equal = _comparison(np.not_equal, "!=", operator.ne, "``x != y``.", lambda d: d != 0)
+
+
+_COMPARISONS = {"<": less, "<=": less_equal, ">": greater, ">=": greater_equal, "==": equal, "!=": not_equal}
 
 
 def _as_bools(types: Any) -> Any:

@@ -608,7 +608,9 @@ invert = unary(
 left_shift = binary(
     np.left_shift,
     None,
-    "x << y if 0 <= y < 64 else 0",
+    lambda dtype: (
+        "x << y if 0 <= y < 64 else 0" if dtype.kind == "i" else "x << y if y < np.uint64(64) else np.uint64(0)"
+    ),
     doc="Bits shifted left.",
     python=(np.left_shift, operator.lshift),
     simplify=_shift_by_literal("shift_left"),
@@ -617,7 +619,9 @@ left_shift = binary(
 right_shift = binary(
     np.right_shift,
     None,
-    "x >> (y if 0 <= y < 64 else 63)",
+    lambda dtype: (
+        "x >> (y if 0 <= y < 64 else 63)" if dtype.kind == "i" else "x >> y if y < np.uint64(64) else np.uint64(0)"
+    ),
     doc="Bits shifted right.",
     python=(np.right_shift, operator.rshift),
     simplify=_shift_by_literal("shift_right"),

@@ -11,7 +11,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops.compare import equal, less, less_equal, logical_and, where
-from srcgraph.ir.ops.elementwise import absolute, maximum, minimum, power, rint, sign, sin
+from srcgraph.ir.ops.elementwise import absolute, maximum, minimum, power, rint, sign, sin, sqrt
 from srcgraph.ir.ops.reductions import cast_to, count_of, reduced
 from srcgraph.ir.ops.searching import nonzero
 from srcgraph.ir.ops.vector import add, cast, div, literal, mul, sub
@@ -76,9 +76,17 @@ def _limited(bound: Any, x: Value, op: str) -> Value:
 def power_array(x1: Any, x2: Any) -> Value:
     """``x1**x2``; of integers, a negative exponent raises."""
     x, y = numpy_operands(x1, x2)
+    if is_root(x, y):
+        return sqrt(x)
     out = power(x, y)
     check_integer_power(x, y)
     return out
+
+
+def is_root(x: Value, y: Value) -> bool:
+    """Whether NumPy's ``power`` takes a square root, which is another number for ``-0.0`` and ``-inf``."""
+    root = x.type.dtype.kind == "f" and literal(current_builder(), y) == 0.5
+    return root and resolve(np.power, [x.type, y.type])[1] == x.type.dtype
 
 
 def check_integer_power(x: Value, y: Value) -> None:
@@ -87,6 +95,8 @@ def check_integer_power(x: Value, y: Value) -> None:
     known = literal(b, y)
     if x.type.dtype.kind not in "iub" or y.type.dtype.kind != "i" or (known is not None and known >= 0):
         return
+    if resolve(np.power, [x.type, y.type])[1].kind == "f":
+        return  # of an unsigned integer of 64 bits and a signed one
     if x.type.dtype.kind == "u" and is_weak(y.type):
         return  # it becomes unsigned, or raises because it does not fit
     fine = b.call_named("greater_equal", y, 0)
@@ -103,7 +113,10 @@ def float_power(x1: Any, x2: Any) -> Value:
     """``x1**x2`` in float64."""
     values = numpy_operands(x1, x2)
     dtypes, _ = resolve(np.float_power, [v.type for v in values])
-    return power(*(cast_to(v, t) for v, t in zip(values, dtypes, strict=True)))
+    x, y = (cast_to(v, t) for v, t in zip(values, dtypes, strict=True))
+    if is_root(x, y):  # no square root here
+        return where(equal(x, -np.inf), np.inf, add(sqrt(x), 0.0))
+    return power(x, y)
 
 
 @composite("sign_of", python=np.sign, samples=(sample("f64[3]"), sample("f32"), sample("i32[3]"), sample("u8[3]")))

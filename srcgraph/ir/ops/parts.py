@@ -15,7 +15,7 @@ from srcgraph.ir.ops.compare import equal, less, where
 from srcgraph.ir.ops.complex import numpy_number
 from srcgraph.ir.ops.elementwise import absolute, copysign, exp, floordiv, mod, trunc
 from srcgraph.ir.ops.numerics import numpy_operands
-from srcgraph.ir.ops.reductions import as_operand
+from srcgraph.ir.ops.reductions import as_operand, cast_to
 from srcgraph.ir.ops.vector import cast, mul, neg, sub
 from srcgraph.ir.promote import Elementwise
 from srcgraph.ir.types import BOOL, FLOAT
@@ -53,6 +53,7 @@ def lcm(x1: Any, x2: Any) -> Value:
     """Least common multiple; where it does not fit, NumPy's wrapped product."""
     x, y = numpy_operands(x1, x2)
     divisor = gcd(x, y)
+    x, y = (cast_to(v, divisor.type.dtype) for v in (x, y))
     one = divisor.type.dtype.type(1)
     return mul(floordiv(absolute(x), where(equal(divisor, 0), one, divisor)), absolute(y))
 
@@ -136,7 +137,7 @@ def array_equiv(a1: Any, a2: Any) -> Value:
 ldexp = binary(
     np.ldexp,
     lambda out, x, y: (ldexp(current_builder().const(x.type.dtype.type(1)), y), None),
-    "np.ldexp(x, y)",
+    "np.ldexp(x, max(min(y, 5000), -5000))",
     doc="``x * 2**y``.",
     samples=(sample("f64[3]", "i64[3]"), sample("f64", 3), sample("f32[3]", "i32[3]")),
 )
