@@ -64,6 +64,8 @@ class Header:
     """What may be one object, as earlier walks found."""
     exchanged: tuple[Key, ...] | None = None
     """The names that exchange arrays others see; None until the first walk."""
+    unroll: bool = False
+    """Whether a list can be kept only if every iteration is written out."""
 
 
 @dataclass(slots=True)
@@ -80,6 +82,10 @@ class Walk:
 
 class TestChanges(Exception):
     """The condition of a loop changes arrays, objects or variables, as ``while stack.pop() > 0`` does."""
+
+
+class Unrolled(Exception):
+    """What a loop over few known integers makes can only be kept if every iteration is written out."""
 
 
 class LengthChanges(Exception):
@@ -124,12 +130,21 @@ def _run(low: Lowering, node: Any, plan: Plan | None) -> None:
         del low.session.problems[kept:]
     else:
         raise refuse("the types of this loop's variables do not settle", low.loc)
-    for cell in plan.lists if plan is not None else ():
-        if _changes_length(low, header, walk, cell):
-            low.builder._symbols = dict(symbols)
-            del low.session.problems[kept:]
-            raise LengthChanges(cell)
+    changes = _otherwise(low, header, walk, plan)
+    if changes is not None:
+        low.builder._symbols = dict(symbols)
+        del low.session.problems[kept:]
+        raise changes
     append(low, node, plan, header, walk)
+
+
+def _otherwise(low: Lowering, header: Header, walk: Walk, plan: Plan | None) -> Exception | None:
+    """Why a loop has to be lowered in another way."""
+    if plan is None:
+        return None
+    if plan.few is not None and (header.unroll or any(getattr(s, "unroll", False) for s in header.shapes.values())):
+        return Unrolled()
+    return next((LengthChanges(c) for c in plan.lists if _changes_length(low, header, walk, c)), None)
 
 
 def _changes_length(low: Lowering, header: Header, walk: Walk, cell: Cell) -> bool:
@@ -345,6 +360,7 @@ def _grow_list(
         new = contents.join_content_shapes(old, new)
     if isinstance(new, Broken):
         header.spoiled[cell] = Unusable(new.why, new.hint, low.loc)
+        header.unroll |= new.unroll
         header.cells.pop(cell, None)
         return True
     header.cells[cell] = new

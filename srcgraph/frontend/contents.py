@@ -131,9 +131,14 @@ def usable(low: Lowering, kind: headers.Shape) -> headers.Shape:
     if isinstance(kind, headers.Broken):
         raise refuse(kind.why, low.loc, kind.hint, kind=InferenceError)
     if not shape_values.leaf_types(kind):
-        why = f"a list of {_shown(kind)} that grows while the program runs is not supported"
-        raise refuse(why, low.loc, "lists hold numbers, arrays, or tuples of these")
+        broken = _without_numbers(kind)
+        raise refuse(broken.why, low.loc, broken.hint)
     return kind
+
+
+def _without_numbers(kind: headers.Shape) -> headers.Broken:
+    why = f"a list of {_shown(kind)} that grows while the program runs is not supported"
+    return headers.Broken(why, "lists hold numbers, arrays, or tuples of these", unroll=True)
 
 
 # -- contents -------------------------------------------------------------------------------------
@@ -274,6 +279,8 @@ def widen_content(low: Lowering, entry: Content, end: Content, ends: headers.End
         kind = join_kinds(kind, other)
     if isinstance(kind, headers.Broken):
         return kind
+    if not shape_values.leaf_types(kind):
+        return _without_numbers(kind)
     tables = [c for c in (entry, end) if isinstance(c, Rows)]
     growing = not tables or any(map(is_growing, tables)) or must_grow(kind)
     size = _size(entry) if _size(entry) == _size(end) else UNKNOWN

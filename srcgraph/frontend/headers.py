@@ -165,6 +165,8 @@ class Broken:
 
     why: str
     hint: str = ""
+    unroll: bool = False
+    """Whether it can be done if every iteration is written out."""
 
 
 Shape: TypeAlias = (
@@ -250,9 +252,8 @@ def _widen_options(low: Lowering, entry: Entity, end: Entity, name: str) -> Shap
     merged = low.session.in_order([*options_of(entry), *options_of(end)], same_function)
     made = any(b not in low.state.names for option in merged for b in boxes_of(option))
     if made or not fixed(merged, options_of(entry)):
-        return Broken(
-            f"{name!r} is a function made anew in each iteration", "make it before the loop, and pass it what changes"
-        )
+        why = f"{name!r} is a function made anew in each iteration"
+        return Broken(why, "make it before the loop, and pass it what changes", unroll=True)
     return OneOf(tuple(merged))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import calls, expressions, library, lists
-from srcgraph.frontend.entities import NONE, Array, Const, Entity, Partial, Scalar, Tup
+from srcgraph.frontend.entities import NONE, Array, Const, Entity, Iteration, Listing, Partial, Scalar, Tup
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.pythonic import BUILTINS, builtin
 
@@ -48,8 +48,9 @@ def _held(low: Lowering, value: object) -> Entity:
 
 @builtin(functools.reduce, 2, 3)
 def reduce(low: Lowering, function: Entity, items: Entity, *start: Entity) -> Entity:
-    """``function(function(a, b), c)``: in line for a tuple, a loop for an array."""
-    if isinstance(items, Array):
+    """``function(function(a, b), c)``: in line for known items, else a loop."""
+    grown = isinstance(items, Listing) and lists.known_items(low, items) is None
+    if grown or isinstance(items, Array | Iteration):
         return lists.own(low, library.reduce_from if start else library.reduce, function, items, *start)
     rest = [*start, *expressions.items_of(low, items)]
     if not rest:

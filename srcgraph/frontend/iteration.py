@@ -37,6 +37,8 @@ class Plan:
     name: str = "i"
     lists: list[Cell] = field(default_factory=list)
     """The lists that are looped over."""
+    few: range | None = None
+    """The items, if they are few integers known when compiling."""
 
 
 def plan_of(low: Lowering, over: Entity, name: str) -> Plan:

@@ -44,18 +44,21 @@ def for_(low: Lowering, node: Any) -> None:
     if items is not None or (isinstance(over, Const) and isinstance(over.value, tuple | str)) or dicts.is_dict(over):
         unrolled(low, node, expressions.items_of(low, over) if items is None else items, over)
         return
-    few = _few(over) if getattr(node, "of_comprehension", False) else None
-    if few is not None:
+    few = _few(over)
+    if few is not None and getattr(node, "of_comprehension", False):
         unrolled(low, node, [Const(k) for k in few], over)
         return
     hint = node.target.id if hasattr(node.target, "id") else "i"
     plan = iteration.plan_of(low, over, hint)
+    plan.few = few
     plan.lists = [c for c in cells_of(over) if isinstance(low.state.store.get(c), Tup | Rows)]
     seen = f"<over {len(low.overs)}>"
     low.overs.append(seen)
     low.state.names[seen] = over
     try:
         carrying.run(low, node, plan)
+    except carrying.Unrolled:
+        unrolled(low, node, [Const(k) for k in few or ()], over)
     except carrying.LengthChanges as change:
         if not isinstance(over, Listing):
             hint = "loop over a copy, or over range(len(...))"

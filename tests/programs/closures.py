@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import numpy as np
 
 
@@ -185,3 +188,18 @@ def chosen_tables_of_functions(a, n):
 def lambda_inside_lambda(a, b):
     shifted = lambda v: lambda w: v * w + a  # noqa: E731
     return shifted(b)(a)
+
+
+def functions_appended(x, a):
+    """A list of functions that a loop over few integers makes: each sees the last value of `k`."""
+    late, early = [], []
+    for k in range(3):
+        late.append(lambda v: v * k + a)
+        early.append(lambda v, k=k: v * k)
+    return sum([f(x[0]) for f in late]), [f(x[0]) for f in early]
+
+
+def reduced(x, n, a):
+    doubled = [2.0 * v for v in x if v > -10.0]
+    pairs = functools.reduce(lambda s, p: s + p[0] * p[1], zip(x, x * x, strict=True), a)
+    return functools.reduce(lambda p, q: p + q, doubled), functools.reduce(operator.mul, range(1, n + 1), 1), pairs
