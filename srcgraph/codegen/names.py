@@ -205,6 +205,8 @@ class Names:
             for j, other in enumerate(item.params):
                 if j != k:
                     self._conflict(param, [other])
+        self._read_after(item.bounds or (), item.params, item.inits)
+        self._read_after([item.stop] if item.stop is not None else [], item.params, item.body.results)
         if item.test is not None:
             self._block(item.test)
         self._block(item.body)
@@ -215,6 +217,12 @@ class Names:
             for expr in (item.body.results[k], item.inits[k]):
                 if isinstance(expr, Ref):
                     pairs.append((param, expr.value))
+
+    def _read_after(self, exprs: Iterable[ast.expr], targets: Sequence[Value], sources: Sequence[ast.expr]) -> None:
+        """What is read after targets are assigned must stay: a loop's bounds, and why it ends."""
+        read = {v for e in exprs for v in refs(e)}
+        for target, source in zip(targets, sources, strict=True):
+            self._conflict(target, read - ({source.value} if isinstance(source, Ref) else set()))
 
     # -- merging ----------------------------------------------------------------------------------
 

@@ -227,6 +227,26 @@ def condition_without_a_value(x, n):
     return x[0] + i
 
 
+def counts_in_n(x):
+    """The user's `n` is not the size of `x`, which the loop runs to."""
+    n = 0
+    for e in x:
+        if e > 0.0:
+            n += 1
+    return n + np.sum(x)
+
+
+def until_nothing_changes(x, n):
+    """Why the loop ends is read after what it carries, `last` among it, has changed."""
+    last = None
+    for k in range(n + 5):
+        signs = x + k > 1.0
+        if last is not None and (signs == last).all():
+            break
+        last = signs
+    return k * np.sum(x)
+
+
 def looped_over_and_made_anew(x, n):
     """The loop goes over the array it began with, as the first trip changed it."""
     out = x.copy()
