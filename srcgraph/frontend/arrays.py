@@ -95,6 +95,8 @@ def expand_dims(low: Lowering, a: Entity, axis: Entity) -> Entity:
 
 @array_function(np.squeeze, method="squeeze")
 def squeeze(low: Lowering, a: Entity, axis: Entity = NONE) -> Entity:
+    if isinstance(a, Scalar) and not getattr(a.value.type, "weak", False):
+        return a
     ref = as_array(low, a)
     kind = ref_type(low, ref)
     asked = low.static(axis, "the axis of squeeze")
@@ -204,10 +206,13 @@ def _full_shape(low: Lowering, total: Dim, parts: Sequence[Entity]) -> list[Valu
 # -- copies ---------------------------------------------------------------------------------------
 
 
-@array_function(np.copy, method="copy")
+@array_function(method="copy")
+def copy_of(low: Lowering, a: Entity) -> Entity:
+    return a if isinstance(a, Scalar) else copy(low, a)
+
+
+@array_function(np.copy)
 def copy(low: Lowering, a: Entity) -> Entity:
-    if isinstance(a, Scalar):
-        return a
     return new_array(low, OPS["copy"](read(low, as_array(low, a))))
 
 

@@ -223,10 +223,13 @@ def _as_index(low: Lowering, part: Entity) -> Any:
 
 
 def _check_mask(low: Lowering, mask: Value, shape: Sequence[Any], axis: int) -> None:
-    for own, given in zip(shape[axis:], mask.type.shape, strict=False):
+    for k, (own, given) in enumerate(zip(shape[axis:], mask.type.shape, strict=False), axis):
         if own != given:
             sizes = low.builder.dim_value(own), low.builder.dim_value(given)
-            message = "boolean index did not match indexed array: lengths {x} and {y}"
+            message = (
+                f"boolean index did not match indexed array along axis {k}; "
+                "size of axis is {x} but size of corresponding boolean axis is {y}"
+            )
             low.builder.call_named("equal_size", *sizes, error="IndexError", message=message)
 
 

@@ -13,7 +13,7 @@ from srcgraph.errors import InferenceError
 from srcgraph.frontend import arithmetic, contents, expressions, lists, operators
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Iteration, Scalar, Tup
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.memory import ref_type, refuse
 from srcgraph.frontend.pythonic import MANY, builtin, int_, real_number, scalar_value
 from srcgraph.frontend.resolve import check_range
 from srcgraph.ir.graph import Value
@@ -155,6 +155,8 @@ def _hypot(low: Lowering, xs: list[Entity], what: str) -> Entity:
 
 @builtin(builtins.round, 1, 2, "ndigits")
 def round_(low: Lowering, number: Entity, ndigits: Entity = NONE) -> Entity:
+    if isinstance(number, Array) and isinstance(ref_type(low, number), ArrayType):
+        raise refuse("type numpy.ndarray doesn't define __round__ method", low.loc, "use np.round", kind=InferenceError)
     value = real_number(low, number, "round()")
     if ndigits == NONE:
         whole = OPS["rint"](low.builder.cast(value, FLOAT, weak=True)) if value.type.dtype.kind == "f" else value

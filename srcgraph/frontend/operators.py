@@ -197,7 +197,11 @@ def unary(low: Lowering, node: gast.UnaryOp, hint: str) -> Entity:
     if value.type.dtype == BOOL and is_python_number(value):
         value = low.builder.cast(value, INT, weak=True)
     if isinstance(node.op, gast.UAdd):
-        return low.entity(COMPOSITES["positive"](value), hint) if value.type.dtype == BOOL else low.entity(value, hint)
+        return (
+            low.entity(COMPOSITES["positive"](value), hint)
+            if value.type.dtype == BOOL
+            else low.entity(numerics.without_axes(value), hint)
+        )
     if isinstance(node.op, gast.USub) and value.type.dtype == BOOL:
         raise refuse("NumPy has no negative of a boolean", low.loc, "use ~x or np.logical_not(x)", kind=InferenceError)
     name = "neg" if isinstance(node.op, gast.USub) else "invert"

@@ -53,6 +53,7 @@ from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.types import ArrayType
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -223,7 +224,8 @@ def store(low: Lowering, target: Any, entity: Entity) -> None:
     if value.type.dtype.kind == "c" and dtype.kind != "c":
         raise refuse("cannot store a complex number in a real array", low.loc, kind=InferenceError)
     if isinstance(place, Array):
-        write(low, place, low.builder.assigned(value, dtype))
+        instead = ("ValueError", "Error setting single item of array.") if flat.is_flat(held) else None
+        write(low, place, low.builder.assigned(value, dtype, instead))
     else:
         place.store(low, low.builder.stored(value, dtype))
 
@@ -315,7 +317,7 @@ def augmented(low: Lowering, node: gast.AugAssign) -> None:
     operand = expressions.lower(low, node.value)
     if number is not None and content(low, place.cell) is not before:  # the number was read before it changed
         value = low.value(operators.binary(low, op, Scalar(number), operand))
-        write(low, place, low.builder.cast(value, ref_type(low, place).dtype, False))
+        write(low, place, low.builder.assigned(value, ref_type(low, place).dtype))
     else:
         in_place(low, place, op, operand)
 
@@ -342,9 +344,10 @@ def in_place(low: Lowering, ref: Array, op: str, operand: Entity) -> None:
             write(low, ref, OPS["neg"](value) if op == "sub" else value, accumulate=True)
             return
     value = low.value(operators.binary(low, op, _current(low, ref), operand))
-    if kind.ndim:
+    if isinstance(kind, ArrayType):
         fancy.check_same_kind(low, value.type.dtype, kind.dtype)
-    write(low, ref, low.builder.cast(value, kind.dtype, False))
+        value = low.builder.cast(value, kind.dtype, False)
+    write(low, ref, low.builder.assigned(value, kind.dtype))
 
 
 def _current(low: Lowering, ref: Array) -> Entity:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, dtypes, expressions, library, lists
+from srcgraph.frontend import arrays, dtypes, expressions, library, lists, written
 from srcgraph.frontend.entities import Array, Const, Entity, Scalar, Tup, cells_of, may_share
-from srcgraph.frontend.memory import as_index, new_array, read, ref_type, refuse, select, slice_operands
+from srcgraph.frontend.memory import Dead, as_index, new_array, read, ref_type, refuse, select, slice_operands
 from srcgraph.frontend.numpy_table import FUNCTIONS, METHODS, array_function
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -46,7 +46,7 @@ def _same_memory(low: Lowering, whole: Entity, value: Value) -> Entity:
 def real(low: Lowering, val: Entity) -> Entity:
     val = _number_or_array(low, val)
     value = low.value(val)
-    return val if value.type.dtype.kind != "c" else _same_memory(low, val, OPS["real"](value))
+    return val if value.type.dtype.kind != "c" else _same_memory(low, val, parts.part("real", value))
 
 
 @array_function(np.imag)
@@ -62,6 +62,23 @@ def conj(low: Lowering, a: Entity) -> Entity:
 
 
 METHODS["conjugate"] = conj
+
+# -- storing ------------------------------------------------------------------------------------------
+
+
+@array_function(np.copyto)
+def copyto(low: Lowering, dst: Entity, src: Entity, *, where: Entity = Const(True)) -> Entity:
+    if not isinstance(dst, Array):
+        raise refuse(f"np.copyto stores into an array, not {low.shown(dst)}", low.loc, kind=InferenceError)
+    value, dtype = low.value(arrays.as_array(low, src) if isinstance(src, Tup) else src), ref_type(low, dst).dtype
+    whole = getattr(value.type, "weak", False) and value.type.dtype == INT and dtype.kind in "iu"
+    if not whole and not np.can_cast(value.type.dtype, dtype, "same_kind"):
+        what = "array data" if value.type.ndim else "scalar"
+        why = f"Cannot cast {what} from {value.type.dtype!r} to {dtype!r} according to the rule 'same_kind'"
+        low.builder.call_named("check_that", False, error="TypeError", message=why)
+        raise Dead
+    return lists.own(low, written.copyto, dst, low.entity(low.builder.stored(value, dtype)), where)
+
 
 # -- axes ---------------------------------------------------------------------------------------------
 

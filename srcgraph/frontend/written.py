@@ -28,17 +28,8 @@ def stands_for(*functions: Any) -> Callable[[Callable], Callable]:
 # -- storing ------------------------------------------------------------------------------------------
 
 
-def _check_kinds(to, value):
-    """NumPy stores no fractions in integers here."""
-    if to.dtype.kind in ("b", "i", "u") and np.asarray(value).dtype.kind in ("f", "c"):
-        raise TypeError("Cannot cast array data to integers")
-    if to.dtype.kind == "f" and np.asarray(value).dtype.kind == "c":
-        raise TypeError("Cannot cast array data to real numbers")
-
-
-@stands_for(np.copyto)
-def copyto(dst, src, *, where=True):
-    _check_kinds(dst, src)
+def copyto(dst, src, where):
+    """`numpy.copyto` of what has the dtype already."""
     if where is True:
         dst[...] = src
     else:
@@ -49,14 +40,17 @@ def copyto(dst, src, *, where=True):
 def put(a, ind, v):
     at = np.atleast_1d(np.asarray(ind)).ravel()
     new = np.atleast_1d(np.asarray(v, dtype=a.dtype)).ravel()
+    if len(at) > 0 and a.size == 0:
+        raise IndexError("cannot replace elements of an empty array")
+    if len(new) == 0:
+        return
     for k in range(len(at)):
         i = at[k]
         if i < -a.size or i >= a.size:
-            raise IndexError("index is out of bounds")
+            raise IndexError(f"index {i} is out of bounds for axis 0 with size {a.size}")
         if i < 0:
             i += a.size
-        if len(new) > 0:
-            a[np.unravel_index(i, a.shape)] = new[k % len(new)]
+        a[np.unravel_index(i, a.shape)] = new[k % len(new)]
 
 
 @stands_for(np.place)

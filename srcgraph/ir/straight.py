@@ -22,6 +22,7 @@ from srcgraph.ir.graph import NOWHERE, Apply, Graph, Node, Origin, Value
 from srcgraph.ir.op import OPS, Op, building
 from srcgraph.ir.promote import Elementwise, common_dtype
 from srcgraph.ir.types import (
+    FLOAT,
     INT,
     PYTHON_TYPE,
     WEAK_NAME,
@@ -351,35 +352,50 @@ class StraightBuilder(Facts):
 
     def stored(self, value: Value, dtype: np.dtype) -> Value:
         """``value`` as a number of an array's dtype; a Python number that does not fit raises, as in NumPy."""
-        kind = value.type.dtype.kind
-        weak = isinstance(value.type, ScalarType) and value.type.weak
-        if weak and dtype.kind in "iu" and (kind == "f" or (kind == "i" and dtype != INT)):
+        if isinstance(value.type, ScalarType) and value.type.weak:
             self._check_fits_dtype(value, dtype)
         return self.cast(value, dtype, False)
 
-    def assigned(self, value: Value, dtype: np.dtype) -> Value:
-        """``value`` as ``x[i] = value`` stores it: in signed integers NumPy's own have to fit, too."""
-        own = value.type.dtype
-        narrower = dtype.kind == "i" and own.kind in "iu" and own != np.uint64 and not np.can_cast(own, dtype)
-        if narrower and isinstance(value.type, ScalarType) and not value.type.weak:
-            self._check_fits_dtype(value, dtype)
-        return self.stored(value, dtype)
+    def assigned(self, value: Value, dtype: np.dtype, instead: tuple[str, str] | None = None) -> Value:
+        """``value`` as ``x[i] = value`` stores it: in signed integers NumPy's own numbers have to fit, too.
 
-    def _check_fits_dtype(self, value: Value, dtype: np.dtype) -> None:
-        info = np.iinfo(dtype)
-        if value.type.dtype.kind == "f":
-            number = self.call_named("logical_not", self.call_named("isnan", value))
-            self.call_named("check_that", number, error="ValueError", message="cannot convert float NaN to integer")
-            least, most = float(info.min), float(2**63 if info.max >= 2**63 - 1 else info.max)
-            message = "a float does not fit in 64 bits" if dtype.itemsize == 8 else f"a float does not fit in {dtype}"
-        else:
-            least, most = int(info.min), int(min(info.max, 2**63 - 1))
-            message = f"Python integer {text.field(value.type)} out of bounds for {dtype}"
+        ``instead`` is the exception, and its message, in place of the usual ones.
+        """
+        if isinstance(value.type, ScalarType) and (value.type.weak or dtype.kind == "i"):
+            self._check_fits_dtype(value, dtype, instead)
+        return self.cast(value, dtype, False)
+
+    def _check_fits_dtype(self, value: Value, dtype: np.dtype, instead: tuple[str, str] | None = None) -> None:
+        """Raise what Python does where an integer, or a float without its fraction, is beyond a dtype."""
+        own = value.type.dtype
+        if dtype.kind not in "iu" or own.kind not in "iuf" or np.can_cast(own, dtype):
+            return
+
+        def demand(fine: Value, error: str, message: str, *shown: Value) -> None:
+            error, message, shown = (*instead, ()) if instead else (error, message, shown)
+            self.call_named("check_that", fine, *shown, error=error, message=message)
+
+        info, wide = np.iinfo(dtype), "Python int too large to convert to C long"
+        if own.kind == "f":
+            value = self.cast(value, FLOAT, value.type.weak)
+            number, finite = (self.call_named("logical_not", self.call_named(t, value)) for t in ("isnan", "isinf"))
+            demand(number, "ValueError", "cannot convert float NaN to integer")
+            demand(finite, "OverflowError", "cannot convert float infinity to integer")
+            value = self.call_named("trunc", value)
+            demand(self._between(value, -(2.0**63), 2.0**63), "OverflowError", wide)
+        elif own == np.uint64:
+            demand(self.call_named("less_equal", value, 2**63 - 1), "OverflowError", wide)
+        if dtype != INT:
+            value = value if own.kind == "i" else self.cast(value, INT, True)
+            fits = self._between(value, int(info.min), min(info.max, 2**63 - 1) + (dtype.itemsize < 8))
+            demand(fits, "OverflowError", f"Python integer {text.field(value.type)} out of bounds for {dtype}", value)
+
+    def _between(self, value: Value, least: float, limit: float) -> Value:
+        """Whether a number is at least the one, and less than the other; than ``2**63``, which all integers are."""
         above = self.call_named("greater_equal", value, least)
-        below = self.call_named("less" if most == 2.0**63 else "less_equal", value, most)
-        fits = self.call_named("logical_and", above, below)
-        shown = [] if value.type.dtype.kind == "f" else [value]
-        self.call_named("check_that", fits, *shown, error="OverflowError", message=message)
+        if limit == 2**63 - 1:
+            return above
+        return self.call_named("logical_and", above, self.call_named("less", value, limit))
 
     def scalar(self, x: Value) -> Value:
         """The one element of a 0-d array."""

@@ -571,5 +571,18 @@ def smoothed(x, y):
     return np.convolve(x, [0.25, 0.5, 0.25], mode="same"), np.correlate(x, y, "full")
 
 
+def compressed_by_another_length(x, n):
+    """A condition may be shorter than the axis, and longer where it does not hold."""
+    m = np.ones((2, n)) * np.arange(n)
+    return np.compress(x > 0.5, m, axis=1), np.extract(x > 0.5, np.arange(n)), np.compress(x[:1] > 0, x)
+
+
+def put_anywhere(x, k, n):
+    """Nothing to put is fine at any index; an empty array has no place."""
+    np.put(x, [k], np.zeros(0))
+    np.put(x[:n], [0, -1], [1.0, 2.0])
+    return x
+
+
 def crossed_and_blocked(m, x, y):
     return np.cross(m, m[::-1] + 0.5), np.kron(x, y)

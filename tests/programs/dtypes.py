@@ -508,6 +508,64 @@ def roots_as_powers(xf):
     return powers, np.float_power(low, 0.5), np.copysign(1, np.float_power(zero, 0.5))
 
 
+def numbers_that_do_not_fit(xb, xi, x, k):
+    """Into a signed integer NumPy's own numbers have to fit; what an array or `copyto` stores wraps."""
+    raised, large = [], np.float64(k) * 100.0
+    for step in range(7):
+        try:
+            if step == 0:
+                xb[0] = large
+            elif step == 1:
+                xb[0] += np.int64(300)
+            elif step == 2:
+                xb.flat[0] = 300
+            elif step == 3:
+                xi[0] = np.uint64(2**63) + np.uint64(k)
+            elif step == 4:
+                xi[0] = np.nan * x[0]
+            elif step == 5:
+                xb[:1] = np.array([300])
+            elif step == 6:
+                np.copyto(xb[1:], np.int64(300))
+        except OverflowError:
+            raised.append(1)
+        except ValueError:
+            raised.append(2)
+        except IndexError:
+            raised.append(3)
+    return raised, xb
+
+
+def copied_signed_to_unsigned(xu, xi):
+    np.copyto(xu, 7, where=xu > 3)
+    np.copyto(xu, xi)
+    return xu
+
+
+def truncated_before_it_is_stored(xb, a):
+    xb[:] = np.float64(127.9)
+    xb[:1] -= 128
+    xb[:1] = np.float64(-128.9) + 0.0 * a
+    return xb
+
+
+def without_axes(xi, xc):
+    """What is a number of NumPy's for an array without axes, and what is an array."""
+    i, c = xi.sum(keepdims=True).reshape(()), xc.sum(keepdims=True).reshape(())
+    numbers = np.positive(c), +i, np.round(i), np.around(i, 2), np.nan_to_num(i), np.squeeze(np.float64(2.5))
+    return numbers, np.real(c), c.imag, np.copy(2.5), np.copy(np.int8(3))
+
+
+def single_logarithmic(af):
+    return np.logspace(af, np.float32(2.0), 4), np.logspace(af, 1.0, 3, base=2), np.logspace(af, np.float64(2.0), 2)
+
+
+def quantiles_of_integers(xb):
+    """Differences of neighbours wrap, as in NumPy."""
+    wide = np.concatenate((xb, np.array([-128, 127, 127], np.int8)))
+    return np.quantile(wide, 0.3), np.quantile(wide, np.array([0.1, 0.9])), np.percentile(xb.astype(np.float32), 30)
+
+
 def starts_as_a_python_number(xf, xb, xi, flag):
     """Literals that NumPy's narrow numbers hold exactly."""
     total, count, least, biggest = 0.0, 0, np.inf, -1e9

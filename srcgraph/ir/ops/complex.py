@@ -95,7 +95,12 @@ of_parts = define(
 
 def imag(x: Value) -> Value:
     """The imaginary part, 0 of a real number."""
-    return imag_of_complex(x) if x.type.dtype.kind == "c" else zeros_of(x)
+    return part("imag", x) if x.type.dtype.kind == "c" else zeros_of(x)
+
+
+def part(name: str, x: Value) -> Value:
+    """The real or imaginary part of a complex number; of an array without axes one of these."""
+    return current_builder().apply(OPS[name], (x,), {})
 
 
 def numpy_number(x: Any) -> Value:

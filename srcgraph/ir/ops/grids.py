@@ -22,7 +22,7 @@ from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.numerics import numpy_operands
 from srcgraph.ir.ops.reductions import as_operand, as_truth, cast_to, normalized, reduced
 from srcgraph.ir.ops.searching import nonzero, sort_array
-from srcgraph.ir.ops.sequences import flat, joined
+from srcgraph.ir.ops.sequences import flat, joined, take_array
 from srcgraph.ir.ops.shape import arange, broadcast_to, dims_of, empty, reshape, with_new_axes
 from srcgraph.ir.ops.shaping import demand, kept
 from srcgraph.ir.ops.vector import add, cast, div, mul, sub
@@ -139,7 +139,9 @@ def diag_indices(n: Any, ndim: int = 2) -> tuple[Value, ...]:
 def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None) -> Value:
     """Powers of ``base`` with evenly spaced exponents."""
     exponents = linspace(start, stop, num, endpoint)
-    return cast_to(power(*ends("logspace", base), exponents), known_dtype(dtype, FLOAT))
+    ends("logspace", base)
+    out = power(current_builder().value(base), exponents)
+    return cast_to(out, known_dtype(dtype, out.type.dtype))
 
 
 @composite(
@@ -241,13 +243,10 @@ def compress(condition: Any, a: Any, axis: Any = None) -> Value:
 
 
 def _compressed(mask: Value, x: Value, axis: int) -> Value:
-    b = current_builder()
     if mask.type.ndim != 1:
         raise InferenceError("condition must be a 1-d array")
-    if mask.type.shape[0] != x.type.shape[axis]:
-        message = "a condition of length {x} for an axis of length {y} is not supported"
-        b.call_named("equal_size", dims_of(mask)[0], dims_of(x)[axis], error="IndexError", message=message)
-        mask = b.retype(mask, [x.type.shape[axis]])
+    if mask.type.shape[0] != x.type.shape[axis]:  # as many as there are count, and must be within the axis
+        return take_array(x, nonzero(mask)[0], axis)
     return kept(x, mask, axis)
 
 
@@ -335,11 +334,11 @@ def _quantiles(a: Any, q: Any, axis: Any, method: str, keepdims: bool, scale: fl
     if method != "linear":
         raise InferenceError(f"{what}: only method='linear' is supported")
     x = real_operand(a, what, "iuf")
-    x = x if x.type.dtype.kind == "f" else cast_to(x, FLOAT)
     fraction = real_operand(q, what, "iuf")
     if fraction.type.ndim > 1:
         raise InferenceError(f"{what}: q takes a number, or an array of one axis")
-    dtype = x.type.dtype if getattr(fraction.type, "weak", False) else common_dtype([x.type, fraction.type])
+    dtype = x.type.dtype if x.type.dtype.kind == "f" else FLOAT
+    dtype = dtype if getattr(fraction.type, "weak", False) else np.result_type(dtype, fraction.type.dtype)
     fraction = div(b.cast(fraction, dtype, False), dtype.type(scale)) if scale != 1 else b.cast(fraction, dtype, False)
     inside = b.call_named("logical_and", less_equal(0.0, fraction), less_equal(fraction, 1.0))
     message = "Percentiles must be in the range [0, 100]" if scale != 1 else "Quantiles must be in the range [0, 1]"
@@ -387,7 +386,8 @@ def _at_fractions(rows: Value, fraction: Value, dtype: np.dtype) -> Value:
         def row(i: Value, out: Value) -> Sequence[Value]:
             x, y = (getitem(rows, i, v, view=element(2)) for v in (left, right))
             last = getitem(rows, i, sub(n, 1), view=element(2))
-            step = sub(y, x)
+            step = cast_to(sub(y, x), dtype)  # which wraps, of integers
+            x, y, last = (cast_to(v, dtype) for v in (x, y, last))
             near = where(less_equal(0.5, share), sub(y, mul(step, sub(dtype.type(1), share))), add(x, mul(step, share)))
             near = where(equal(step, 0.0), x, near)
             value = where(b.call_named("isnan", last), last, near)

@@ -16,7 +16,7 @@ from srcgraph.ir.ops.reductions import cast_to, count_of, reduced
 from srcgraph.ir.ops.searching import nonzero
 from srcgraph.ir.ops.vector import add, cast, div, literal, mul, sub
 from srcgraph.ir.promote import common_dtype, is_weak, resolve
-from srcgraph.ir.types import BOOL, FLOAT, INT, ScalarType
+from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType
 
 
 def numpy_operands(*xs: Any) -> list[Value]:
@@ -26,6 +26,11 @@ def numpy_operands(*xs: Any) -> list[Value]:
     if all(isinstance(v.type, ScalarType) and v.type.weak for v in values):
         return [b.cast(v, v.type.dtype, False) for v in values]
     return values
+
+
+def without_axes(x: Value) -> Value:
+    """What NumPy's functions return for an array without axes: its number. Others as they are."""
+    return current_builder().scalar(x) if x.type == ArrayType(x.type.dtype, ()) else x
 
 
 @composite(
@@ -162,7 +167,7 @@ def round_array(a: Any, decimals: int = 0) -> Value:
     if not -308 <= decimals <= 308 or (kind == "b" and decimals):
         raise InferenceError(f"round() of {x.type} to {decimals} decimals is not supported")
     if kind in "iu":
-        return x if decimals >= 0 else _to_tens(x, 10.0**-decimals)
+        return without_axes(x) if decimals >= 0 else _to_tens(x, 10.0**-decimals)
     if kind == "c":
         return OPS["of_parts"](*(round_array(OPS[part](x), decimals) for part in ("real", "imag")))
     if decimals == 0 or kind == "b":
@@ -189,7 +194,7 @@ def nan_to_num(x: Any, nan: float = 0.0) -> Value:
     if value.type.dtype.kind == "c":
         raise InferenceError("nan_to_num of complex numbers is not supported: take their parts, x.real and x.imag")
     if value.type.dtype.kind != "f":
-        return value
+        return without_axes(value)
     info = np.finfo(value.type.dtype)
     dtype = value.type.dtype.type
     out = where(b.call_named("isnan", value), dtype(nan), value)
@@ -223,4 +228,4 @@ def positive(x: Any) -> Value:
     """``x`` itself, as a new array."""
     (value,) = numpy_operands(x)
     resolve(np.positive, [value.type])  # raises for bools
-    return value if value.type.ndim == 0 else current_builder().call_named("copy", value)
+    return without_axes(value) if value.type.ndim == 0 else current_builder().call_named("copy", value)

@@ -346,7 +346,12 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     parts = []
     for v, k in zip(numpy_operands(a, b), (axisa, axisb), strict=True):
         (at,) = normalized(k, v.type.ndim)
-        fine = builder.call_named("equal", dims_of(v)[at], 3)
+        size = dims_of(v)[at]
+        fits = builder.call_named(
+            "logical_or", builder.call_named("equal", size, 2), builder.call_named("equal", size, 3)
+        )
+        demand(fits, "ValueError", "incompatible dimensions for cross product\n(dimension must be 2 or 3)")
+        fine = builder.call_named("equal", size, 3)
         demand(fine, "ValueError", "the cross product of vectors of two components is not supported")
         parts.append([item(v, at, builder.const(j)) for j in range(3)])
     (x0, x1, x2), (y0, y1, y2) = parts

@@ -52,7 +52,8 @@ def _simpler_cast(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]
     if number is not None:
         return builder.const(_cast_meaning(number, dtype=dtype, weak=weak))
     if x.type.dtype.kind == "c" and dtype.kind != "c":  # numba has no such cast
-        return builder.cast(OPS["not_equal"](x, 0) if dtype.kind == "b" else OPS["real"](x), dtype, weak)
+        made = builder.cast(OPS["not_equal"](x, 0) if dtype.kind == "b" else OPS["real"](x), dtype, weak)
+        return OPS["full"](made) if made.type.shape == x.type.shape and type(made.type) is not type(x.type) else made
     node = builder.definition(x)
     if node is not None and node.op is cast and x.type.dtype == dtype:
         return builder.cast(node.inputs[0], dtype, weak)
