@@ -52,6 +52,10 @@ def _proved_index(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value 
             return builder.dim_value(index + size)
         if builder.proves(size - 1 - index):
             return builder.apply(wrap_index, (builder.cast(i, np.dtype(np.int64), weak=True), n), {})
+    if index.const is not None and index.const < 0:
+        message = f"index {{}} is out of bounds for axis {attrs['axis']} with size {{}}"
+        check_that(greater_equal(n, -index.const), i, n, error="IndexError", message=message)
+        return builder.dim_value(index + size)
     return None
 
 
