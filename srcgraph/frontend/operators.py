@@ -64,6 +64,8 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
         return low.entity(linalg.product(a, b), hint)
     if op in ("div", "floordiv", "mod"):
         b = divisor(low, _PYTHON[op], a, b)
+        if op == "div" and is_python_number(a) and is_python_number(b) and "c" in a.type.dtype.kind + b.type.dtype.kind:
+            op = "python_divide"
     if op == "power":
         return power(low, a, b, hint)
     if op in ("left_shift", "right_shift") and is_python_number(a) and is_python_number(b):

@@ -120,17 +120,30 @@ complex_power = _of_complex("power", 2)
 
 @njit(error_model="numpy")
 def complex_divide(x, y):
-    """A quotient by Smith's method, which does not overflow; infinite for a divisor of zero."""
+    """A quotient as NumPy computes it, which multiplies by the reciprocal; infinite for a divisor of zero."""
+    real, imag, scale = _smith(x, y)
+    scale = np.reciprocal(scale)
+    return complex(real * scale, imag * scale)
+
+
+@njit(error_model="numpy")
+def python_divide(x, y):
+    """A quotient as CPython computes it."""
+    real, imag, scale = _smith(x, y)
+    return complex(real / scale, imag / scale)
+
+
+@njit(error_model="numpy")
+def _smith(x, y):
+    """What a quotient's parts are multiples of, and of what, by Smith's method, which does not overflow."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
+    if c == 0 and d == 0:
+        return a, b, abs(c)
     if abs(c) >= abs(d):
-        if c == 0 and d == 0:
-            return complex(a / abs(c), b / abs(c))
         ratio = d / c
-        scale = c + d * ratio
-        return complex((a + b * ratio) / scale, (b - a * ratio) / scale)
+        return a + b * ratio, b - a * ratio, c + d * ratio
     ratio = c / d
-    scale = c * ratio + d
-    return complex((a * ratio + b) / scale, (b * ratio - a) / scale)
+    return a * ratio + b, b * ratio - a, c * ratio + d
 
 
 @njit(error_model="numpy")
@@ -173,4 +186,4 @@ def _whole_power(x, n):
             out = out * base
         base = base * base
         left >>= 1
-    return out if n > 0 else complex_divide(complex(1.0, 0.0), out)
+    return out if n > 0 else python_divide(complex(1.0, 0.0), out)

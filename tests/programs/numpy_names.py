@@ -143,5 +143,11 @@ def gamma_of_integers(xi, x):
     return special.gammainc(xi + 1, x), special.gammaincc(2.5, x)
 
 
+def in_one_of_two(x, xi):
+    """NaN is in neither of two arrays that have it."""
+    y = np.where(xi > 0, np.nan, x)
+    return np.setxor1d(y, y[:2]), np.setxor1d(xi, xi[1:])
+
+
 def softmax_diagonal(q):
     return np.sum(np.log(np.diag(special.softmax(q, axis=1))))

@@ -393,6 +393,11 @@ def logistic_map(a, n):
     return x
 
 
+def complex_quotients(xc, a):
+    """NumPy multiplies by a reciprocal, which may be infinite; Python divides."""
+    return (0.0 * xc) / 5e-324, complex(0.0 * a, 0.0) / 5e-324, xc / complex(3.0, a), complex(a, 1.0) / complex(3.0, a)
+
+
 def complex_from_parts(a, b, n):
     z = complex(a, b)
     w = z * z + complex(b) + complex(n, -a) * complex(0.5)

@@ -242,6 +242,6 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Value:
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Value:
     """The elements that are in one of two arrays only, in order."""
     x, y = _two(ar1, ar2, "setxor1d")
+    x, y = (x, y) if assume_unique else (sorting.unique(x), sorting.unique(y))
     rest = [compress(p, logical_not(sorting.isin(p, q))) for p, q in ((x, y), (y, x))]
-    both = concatenate(tuple(rest))
-    return sorting.sort(both) if assume_unique else sorting.unique(both)
+    return sorting.sort(concatenate(tuple(rest)))

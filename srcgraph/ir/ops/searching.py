@@ -123,9 +123,10 @@ def _check_kth(x: Value, kth: Any, axis: Any) -> None:
     n = b.dim_value(product(x.type.shape) if axis is None else x.type.shape[normalized(axis, x.type.ndim)[0]])
     for k in kth if isinstance(kth, tuple) else (kth,):
         index = b.cast(b.value(k), INT, weak=True)
-        inside = OPS["logical_and"](OPS["less"](index, n), OPS["greater_equal"](index, OPS["neg"](n)))
+        index = OPS["where"](OPS["less"](index, 0), OPS["add"](index, n), index)
+        inside = OPS["logical_and"](OPS["less"](index, n), OPS["greater_equal"](index, 0))
         fine = OPS["logical_or"](inside, OPS["equal"](n, 0))
-        b.call_named("check_that", fine, error="ValueError", message="kth is out of bounds")
+        b.call_named("check_that", fine, index, n, error="ValueError", message="kth(={}) out of bounds ({})")
 
 
 @composite("partition", python=np.partition, static="axis kind", samples=(sample("f64[1]", 0), sample("f64[3, 1]", 0)))

@@ -243,4 +243,17 @@ div = define(
     singular=True,
 )
 
+python_divide = define(
+    name="python_divide",
+    doc="``x / y`` of Python's complex numbers, which is rounded in another place than NumPy's.",
+    infer=ufunc(np.true_divide),
+    numpy=lambda x, y: complex(x) / complex(y) if y else np.true_divide(x, y),
+    jvp=_div_jvp,
+    vjp=_div_vjp,
+    emit={"cpu": "python_divide(x, y)"},
+    helpers="ufuncs",
+    through_complex=True,
+    samples=(sample("complex", "complex"),),
+)
+
 install_operators({"add": add, "sub": sub, "mul": mul, "div": div, "neg": neg})
