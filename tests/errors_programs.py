@@ -21,6 +21,13 @@ def f(rng):
     rng.shuffle(cards)
     return cards
 """,
+    "text compared": """
+def f(a):
+    word = str(a)
+    if word == "3":
+        return 1.0
+    return 2.0
+""",
     "generator returned": """
 def f(rng, a):
     return rng.normal(a), rng

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arithmetic, arrays, branching, dicts, expressions, lists, objects, presence
+from srcgraph.frontend import arithmetic, arrays, branching, dicts, expressions, lists, objects, presence, text
 from srcgraph.frontend.entities import (
     NONE,
     UNBOUND,
@@ -24,6 +24,7 @@ from srcgraph.frontend.entities import (
     Maybe,
     Scalar,
     SomeSet,
+    Text,
     Tup,
 )
 from srcgraph.frontend.join import describe
@@ -190,6 +191,8 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
             return Const(function(x.value, y.value))
         if isinstance(op, gast.Eq | gast.NotEq):
             return Const((x.value == y.value) is isinstance(op, gast.Eq))
+    if isinstance(x, Text) or isinstance(y, Text):
+        return _compare_texts(low, op, x, y)
     if isinstance(op, gast.Eq | gast.NotEq) and (_not_number(x) or _not_number(y)):
         return _compare_structures(low, op, x, y)
     return low.entity(OPS[_COMPARE[type(op)]](low.value(x, "the left operand"), low.value(y, "the right operand")))
@@ -278,6 +281,15 @@ def _ordered(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
     same = compare(low, gast.Eq(), mine[0], other[0])
     rest = lazily(low, True, same, lambda: _ordered(low, op, Tup(mine[1:]), Tup(other[1:])))
     return combined(low, "logical_or", before, rest)
+
+
+def _compare_texts(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
+    """Text made at run time: what it says is not known here, only that it is no number."""
+    other = y if isinstance(x, Text) else x
+    if not isinstance(op, gast.Eq | gast.NotEq) or text.is_text(other) or isinstance(other, Array):
+        hint = "compare the numbers that the text is made of"
+        raise refuse("comparing text with numbers in it is not supported", low.loc, hint)
+    return Const(isinstance(op, gast.NotEq))
 
 
 def _compare_structures(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:

@@ -29,7 +29,7 @@ from srcgraph.frontend.memory import (
     select,
     write,
 )
-from srcgraph.ir.dims import product
+from srcgraph.ir.dims import Dim, as_dim, product
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops import searching, sequences
@@ -261,21 +261,41 @@ def by_indices(low: Lowering, base: Array, parts: Sequence[Any]) -> IndexPlace:
     wide = [v for v in split.indices if v.type.ndim]
     if not wide:
         raise refuse("a single bool is not supported as an index", low.loc, "use an if")
-    together = _together(low, wide)
-    flat = iter([sequences.flat(v) if v.type.ndim != 1 else v for v in together])
+    joined = together(low, wide)
+    flat = iter([sequences.flat(v) if v.type.ndim != 1 else v for v in joined])
     indices = tuple(next(flat) if v.type.ndim else v for v in split.indices)
-    return IndexPlace(arranged, indices, tuple(split.safe), tuple(dims_of(together[0])), at)
+    return IndexPlace(arranged, indices, tuple(split.safe), tuple(dims_of(joined[0])), at)
 
 
-def _together(low: Lowering, values: Sequence[Value]) -> list[Value]:
+def together(low: Lowering, values: Sequence[Value]) -> list[Value]:
     """Index arrays broadcast to one shape."""
-    fitted = low.builder.broadcast(list(values))
-    ndim = max(v.type.ndim for v in fitted)
-    shape = [
-        next((d for d in sizes if d != 1), sizes[0])
-        for sizes in ([v.type.shape[k] for v in fitted if v.type.ndim >= -k] for k in range(-ndim, 0))
-    ]
-    return [_filled(v, [low.builder.dim_value(d) for d in shape]) for v in fitted]
+    b = low.builder
+    shapes = [v.type.shape for v in values]
+    ndim = max(map(len, shapes))
+    target = []
+    for k in range(-ndim, 0):
+        distinct = list(dict.fromkeys(s[k] for s in shapes if len(s) >= -k and s[k] != 1)) or [as_dim(1)]
+        size = distinct[0]
+        for other in distinct[1:]:
+            size = _joint_size(low, size, other, shapes)
+        target.append(size)
+    dims = [b.dim_value(d) for d in target]
+    return [_filled(b.fit(v, target[ndim - v.type.ndim :]), dims) for v in values]
+
+
+def _joint_size(low: Lowering, size: Dim, other: Dim, shapes: Sequence[Sequence[Dim]]) -> Dim:
+    """The length two axes of index arrays broadcast to."""
+    b = low.builder
+    x, y = b.dim_value(size), b.dim_value(other)
+    sure = b.not_one(size) and b.not_one(other)
+    fine = OPS["equal"](x, y)
+    if not sure:
+        fine = OPS["logical_or"](fine, OPS["logical_or"](OPS["equal"](x, 1), OPS["equal"](y, 1)))
+    texts = "".join(f"({','.join('{}' for _ in s)}{',' if len(s) == 1 else ''}) " for s in shapes)
+    message = f"shape mismatch: indexing arrays could not be broadcast together with shapes {texts}"
+    sizes = [b.dim_value(d) for s in shapes for d in s]
+    b.call_named("check_that", fine, *sizes, error="IndexError", message=message)
+    return size if sure else b.joint_size(size, other)
 
 
 def _take(low: Lowering, split: _Split, shape: Sequence[Any], position: int, part: Any) -> None:

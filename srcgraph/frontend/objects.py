@@ -151,7 +151,7 @@ def of_class(low: Lowering, cls: type, name: str) -> Any:
 def class_attribute(low: Lowering, cls: type, name: str) -> Entity:
     """``Class.name``."""
     found = of_class(low, cls, name)
-    if found is MISSING or isinstance(found, property):
+    if found is MISSING or isinstance(found, property | types.GetSetDescriptorType):  # `__name__` and the like
         return Const(getattr(cls, name))
     return bound_attribute(low, Const(cls), cls, name, found)
 

@@ -155,7 +155,8 @@ def _check_power_overflow(low: Lowering, x: Value, y: Value, out: Value) -> None
     finite = OPS["logical_and"](OPS["isfinite"](x), OPS["isfinite"](low.builder.cast(y, FLOAT, weak=True)))
     bad = OPS["logical_and"](OPS["isinf"](out), finite)
     fine = OPS["logical_not"](bad)
-    low.builder.call_named("check_that", fine, error="OverflowError", message="Numerical result out of range")
+    message = (34, "Numerical result out of range")
+    low.builder.call_named("check_that", fine, error="OverflowError", message=message)
 
 
 def check_power(low: Lowering, x: Value, y: Value) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import calls, library, lists, numpy_calls
+from srcgraph.frontend import calls, fancy, library, lists, numpy_calls
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Tup
 from srcgraph.frontend.memory import checked_index, read, ref_type, refuse, write
 from srcgraph.frontend.resolve import record_of
@@ -127,7 +127,7 @@ def at(low: Lowering, ufunc: np.ufunc, a: Entity, indices: Entity, b: Entity = N
         raise refuse(f"np.{ufunc.__name__}.at changes an array, not {low.shown(a)}", low.loc, kind=InferenceError)
     kind = ref_type(low, a)
     parts = list(indices.items) if isinstance(indices, Tup) and indices.cls is tuple else [indices]
-    index = low.builder.broadcast([_index_array(low, e) for e in parts])
+    index = fancy.together(low, [_index_array(low, e) for e in parts])
     flat_index = [folds.flattened(i) for i in index]
     rest = kind.ndim - len(parts)
     view = View((*("i" for _ in parts), *(":" for _ in range(rest))), tuple(range(rest)))

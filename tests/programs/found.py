@@ -247,6 +247,36 @@ def until_nothing_changes(x, n):
     return k * np.sum(x)
 
 
+def index_arrays_of_other_lengths(m, n):
+    return m[np.arange(2) * 0, np.arange(n) * 0]
+
+
+def added_at_places_of_other_lengths(x, n):
+    out = np.zeros(3)
+    np.add.at(out, np.arange(3), x[:n])
+    return out
+
+
+def added_at_rows_and_columns(x):
+    out = np.zeros((3, 3))
+    np.add.at(out, (np.arange(3)[:, None], np.arange(2)), np.sum(x))
+    return out
+
+
+def power_too_large(a):
+    return (a * a + 1e100) ** 4
+
+
+class Named:
+    def __init__(self, size):
+        self.size = size
+
+
+def name_of_a_class(a):
+    thing = Named(a)
+    return a if type(thing).__name__ == "Named" else -a
+
+
 def looped_over_and_made_anew(x, n):
     """The loop goes over the array it began with, as the first trip changed it."""
     out = x.copy()

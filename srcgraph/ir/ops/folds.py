@@ -12,7 +12,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, Composite, current_builder
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._loops import counted, item, with_item
-from srcgraph.ir.ops.compare import equal, greater, where
+from srcgraph.ir.ops.compare import equal, greater, logical_or, where
 from srcgraph.ir.ops.index import add_at, getitem, setitem
 from srcgraph.ir.ops.reductions import as_operand, cast_to, normalized, sum_dtype
 from srcgraph.ir.ops.sequences import flat
@@ -117,7 +117,14 @@ def rows_of(v: Value, index: Value, kind: ArrayType, indexed: int) -> Value:
         return v
     b = current_builder()
     shape = (*dims_of(index), *(b.dim_value(d) for d in kind.shape[indexed:]))
-    fitted = b.fit(v, [d.type.value for d in shape[len(shape) - v.type.ndim :]])
+    message = "array is not broadcastable to correct shape"
+    wanted = shape[len(shape) - v.type.ndim :]
+    for have, want in zip(v.type.shape, wanted, strict=True):
+        if have not in (want.type.value, 1):
+            size = b.dim_value(have)
+            fine = equal(size, want) if b.not_one(have) else logical_or(equal(size, want), equal(size, 1))
+            b.call_named("check_that", fine, error="ValueError", message=message)
+    fitted = b.fit(v, [d.type.value for d in wanted])
     spread = broadcast_to(fitted, *shape)
     if index.type.ndim == 1:
         return spread
