@@ -216,6 +216,12 @@ def dbscan_like_labels(x, h):
     return labels, np.bincount(labels)
 
 
+def bins_that_fall(xi):
+    """Numbers on the edges of bins, either way."""
+    falling = np.array([4, 3, 1, 0])
+    return np.digitize(xi, falling), np.digitize(xi, falling, right=True), np.digitize(xi, falling[::-1], right=True)
+
+
 def rank_correlation(x, y):
     rx = np.argsort(np.argsort(x))
     ry = np.argsort(np.argsort(y))

@@ -245,7 +245,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Value:
     (n,) = dims_of(edges)
     turned = getitem(edges, sub(n, 1), n, view=View((-1,), (0,)))
     up = searchsorted_array(edges, sought, "left" if right else "right")
-    down = sub(n, searchsorted_array(turned, sought, "right" if right else "left"))
+    down = sub(n, searchsorted_array(turned, sought, "left" if right else "right"))
     return where(OPS["equal"](way, 1), up, down)
 
 

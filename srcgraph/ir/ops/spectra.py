@@ -273,6 +273,8 @@ def multi_dot(arrays: Any) -> Value:
     parts = [b.value(v) for v in arrays]
     if len(parts) < 2:
         raise InferenceError("multi_dot takes at least two arrays")
+    if any(v.type.ndim > 2 for v in parts):
+        raise InferenceError("multi_dot takes matrices, and vectors at its ends")
     if parts[-1].type.ndim == 1:
         out = parts[-1]
         for x in parts[-2::-1]:
