@@ -122,6 +122,8 @@ def _edges(x: Value, bins: Any, limits: Any) -> Value:
         return asked
     if asked.type.ndim or asked.type.dtype.kind not in "iu":
         raise InferenceError("histogram: bins must be an integer or an array of edges")
+    if x.type.dtype == np.float32:  # whose edges NumPy computes in single precision
+        raise InferenceError("histogram of float32 by the number of bins is not supported: use x.astype(float)")
     count = b.cast(asked, INT, weak=True)
     positive = OPS["greater_equal"](count, 1)
     b.call_named("check_that", positive, error="ValueError", message="`bins` must be positive, when an integer")
