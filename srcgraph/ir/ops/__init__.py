@@ -1,7 +1,7 @@
 """All primitive ops, by theme. What comes in: nothing. What goes out: records in `srcgraph.ir.op.OPS`.
 
 vector       literals, casts, + - * / and negation: what derivative rules are made of
-elementwise  exp, sin, power, floor, maximum, ...: one scalar expression per element
+elementwise  exp, sin, sqrt, ...: one scalar expression per element;  powers;  remainders: floor, mod, maximum, bits
 compare      comparisons, logic, where
 checks       everything that can raise, as nodes of their own
 effects      text written, warnings issued
@@ -64,10 +64,12 @@ from srcgraph.ir.ops import (
     numerics,
     orthogonal,
     parts,
+    powers,
     products,
     random,
     reduce,
     reductions,
+    remainders,
     searching,
     sequences,
     shape,
@@ -103,10 +105,12 @@ __all__ = [
     "numerics",
     "orthogonal",
     "parts",
+    "powers",
     "products",
     "random",
     "reduce",
     "reductions",
+    "remainders",
     "searching",
     "sequences",
     "shape",

@@ -14,9 +14,9 @@ from srcgraph.ir.op import composite, current_builder, sample
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops.compare import equal, greater, less, logical_and, where
-from srcgraph.ir.ops.elementwise import absolute, maximum, minimum, mod
 from srcgraph.ir.ops.index import add_at, getitem, setitem
 from srcgraph.ir.ops.reductions import as_operand, cast_to, normalized, reduced
+from srcgraph.ir.ops.remainders import absolute, maximum, minimum, mod
 from srcgraph.ir.ops.searching import searchsorted_array
 from srcgraph.ir.ops.sequences import concatenate, cumsum, diff, flat
 from srcgraph.ir.ops.shape import dims_of, empty, full, with_new_axes

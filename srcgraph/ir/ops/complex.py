@@ -23,7 +23,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, Op, composite, current_builder, define, sample
 from srcgraph.ir.ops._rules import linear
 from srcgraph.ir.ops.compare import equal, not_equal
-from srcgraph.ir.ops.elementwise import arctan2
+from srcgraph.ir.ops.powers import arctan2
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.ops.vector import mul
 from srcgraph.ir.promote import Elementwise, Loop, ufunc

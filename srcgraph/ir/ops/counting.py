@@ -13,8 +13,8 @@ from srcgraph.ir.ops import reduce, sorting
 from srcgraph.ir.ops._loops import chosen
 from srcgraph.ir.ops.compare import logical_not, where
 from srcgraph.ir.ops.creation import linspace
-from srcgraph.ir.ops.elementwise import maximum
 from srcgraph.ir.ops.reductions import as_operand
+from srcgraph.ir.ops.remainders import maximum
 from srcgraph.ir.ops.searching import as_array, every, ordered
 from srcgraph.ir.ops.sequences import compress, concatenate, diff, flat
 from srcgraph.ir.ops.shape import dims_of, full, reshape

@@ -11,7 +11,7 @@ from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, composite, current_builder, sample
 from srcgraph.ir.ops.compare import equal, where
-from srcgraph.ir.ops.elementwise import ceil, maximum
+from srcgraph.ir.ops.remainders import ceil, maximum
 from srcgraph.ir.ops.shape import arange, dims_of, empty, full
 from srcgraph.ir.ops.vector import add, div, literal, mul, sub
 from srcgraph.ir.promote import common_dtype

@@ -15,9 +15,9 @@ from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops.compare import equal, less_equal, where
 from srcgraph.ir.ops.complex import numpy_number
 from srcgraph.ir.ops.creation import F8, known_dtype, lengths
-from srcgraph.ir.ops.elementwise import absolute, maximum, minimum
 from srcgraph.ir.ops.index import getitem, setitem
 from srcgraph.ir.ops.reductions import cast_to, normalized, reduced, sum_dtype
+from srcgraph.ir.ops.remainders import absolute, maximum, minimum
 from srcgraph.ir.ops.sequences import flat
 from srcgraph.ir.ops.shape import arange, dims_of, empty, full
 from srcgraph.ir.ops.vector import add, sub

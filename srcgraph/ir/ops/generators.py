@@ -19,7 +19,8 @@ from srcgraph.ir.ops import random
 from srcgraph.ir.ops._loops import item
 from srcgraph.ir.ops.compare import isnan
 from srcgraph.ir.ops.creation import known_dtype, lengths
-from srcgraph.ir.ops.elementwise import copysign, exp, sqrt
+from srcgraph.ir.ops.elementwise import exp, sqrt
+from srcgraph.ir.ops.remainders import copysign
 from srcgraph.ir.ops.searching import every, searchsorted_array
 from srcgraph.ir.ops.sequences import broadcast, cumsum, take_array
 from srcgraph.ir.ops.shape import dims_of, reshape

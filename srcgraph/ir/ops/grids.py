@@ -17,10 +17,12 @@ from srcgraph.ir.ops.checks import check_index
 from srcgraph.ir.ops.compare import equal, less_equal, where
 from srcgraph.ir.ops.creation import ends, known_dtype, lengths, linspace
 from srcgraph.ir.ops.diagonals import tri
-from srcgraph.ir.ops.elementwise import cos, floor, log10, minimum, power, sign
+from srcgraph.ir.ops.elementwise import cos, log10
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.numerics import numpy_operands
+from srcgraph.ir.ops.powers import power
 from srcgraph.ir.ops.reductions import as_operand, as_truth, cast_to, normalized, reduced
+from srcgraph.ir.ops.remainders import floor, minimum, sign
 from srcgraph.ir.ops.searching import nonzero, sort_array
 from srcgraph.ir.ops.sequences import flat, joined, take_array
 from srcgraph.ir.ops.shape import arange, broadcast_to, dims_of, empty, reshape, with_new_axes

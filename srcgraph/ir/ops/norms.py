@@ -11,9 +11,11 @@ from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import equations, reduce, spectra
-from srcgraph.ir.ops.elementwise import absolute, power, root
+from srcgraph.ir.ops.elementwise import root
 from srcgraph.ir.ops.index import getitem
+from srcgraph.ir.ops.powers import power
 from srcgraph.ir.ops.reductions import as_operand, cast_to, min_array, normalized, reduced
+from srcgraph.ir.ops.remainders import absolute
 from srcgraph.ir.ops.searching import largest
 from srcgraph.ir.ops.shape import with_new_axes
 from srcgraph.ir.ops.vector import div, mul

@@ -11,8 +11,10 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops.compare import equal, less, less_equal, logical_and, where
-from srcgraph.ir.ops.elementwise import absolute, maximum, minimum, power, rint, sign, sin, sqrt
+from srcgraph.ir.ops.elementwise import sin, sqrt
+from srcgraph.ir.ops.powers import power
 from srcgraph.ir.ops.reductions import cast_to, count_of, reduced
+from srcgraph.ir.ops.remainders import absolute, maximum, minimum, rint, sign
 from srcgraph.ir.ops.searching import nonzero
 from srcgraph.ir.ops.vector import add, cast, div, literal, mul, sub
 from srcgraph.ir.promote import common_dtype, is_weak, resolve

@@ -13,9 +13,10 @@ from srcgraph.ir.op import composite, current_builder, define, sample
 from srcgraph.ir.ops._rules import binary, from_partials
 from srcgraph.ir.ops.compare import equal, less, where
 from srcgraph.ir.ops.complex import numpy_number
-from srcgraph.ir.ops.elementwise import absolute, copysign, exp, floordiv, mod, trunc
+from srcgraph.ir.ops.elementwise import exp
 from srcgraph.ir.ops.numerics import numpy_operands
 from srcgraph.ir.ops.reductions import as_operand, cast_to
+from srcgraph.ir.ops.remainders import absolute, copysign, floordiv, mod, trunc
 from srcgraph.ir.ops.vector import cast, mul, neg, sub
 from srcgraph.ir.promote import Elementwise
 from srcgraph.ir.types import BOOL, FLOAT

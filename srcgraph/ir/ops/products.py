@@ -16,10 +16,10 @@ from srcgraph.ir.ops import linalg, reduce
 from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops._rules import conjugated
 from srcgraph.ir.ops.complex import numpy_number
-from srcgraph.ir.ops.elementwise import maximum, minimum
 from srcgraph.ir.ops.index import add_at, getitem
 from srcgraph.ir.ops.numerics import numpy_operands
 from srcgraph.ir.ops.reductions import as_operand, normalized, reduced
+from srcgraph.ir.ops.remainders import maximum, minimum
 from srcgraph.ir.ops.sequences import flat, stack
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, with_new_axes
 from srcgraph.ir.ops.shaping import demand, slice_of

@@ -13,8 +13,8 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Op, composite, current_builder, sample
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops.compare import where as selected
-from srcgraph.ir.ops.elementwise import maximum, minimum
 from srcgraph.ir.ops.index import getitem
+from srcgraph.ir.ops.remainders import maximum, minimum
 from srcgraph.ir.ops.shape import with_new_axes
 from srcgraph.ir.ops.vector import add, cast, mul
 from srcgraph.ir.types import BOOL, INT, ArrayType

@@ -20,9 +20,9 @@ from srcgraph.ir.ops import reduce, sorting
 from srcgraph.ir.ops._loops import chosen
 from srcgraph.ir.ops.checks import same_size
 from srcgraph.ir.ops.compare import where
-from srcgraph.ir.ops.elementwise import maximum
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.reductions import as_operand, normalized, reduced
+from srcgraph.ir.ops.remainders import maximum
 from srcgraph.ir.ops.sequences import concatenate, flat, stack
 from srcgraph.ir.ops.shape import dims_of, reshape
 from srcgraph.ir.ops.vector import sub

@@ -14,9 +14,9 @@ from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index, same_size
 from srcgraph.ir.ops.compare import greater, less, logical_and, logical_not, logical_or, not_equal, where
-from srcgraph.ir.ops.elementwise import maximum
 from srcgraph.ir.ops.index import getitem, setitem
 from srcgraph.ir.ops.reductions import as_operand, normalized, sum_dtype
+from srcgraph.ir.ops.remainders import maximum
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, total_size, with_new_axes
 from srcgraph.ir.ops.vector import add, cast, mul, sub
 from srcgraph.ir.promote import common_dtype

@@ -14,9 +14,9 @@ from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index
 from srcgraph.ir.ops.compare import greater, greater_equal, less, less_equal, logical_and, where
-from srcgraph.ir.ops.elementwise import maximum, minimum, mod, rint
 from srcgraph.ir.ops.index import getitem, setitem
 from srcgraph.ir.ops.reductions import as_operand, cast_to, max_array, min_array, normalized
+from srcgraph.ir.ops.remainders import maximum, minimum, mod, rint
 from srcgraph.ir.ops.sequences import concatenate, flat
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, with_new_axes
 from srcgraph.ir.ops.statistics import mean

@@ -20,8 +20,9 @@ from srcgraph.ir.op import NoDerivative, Op, composite, current_builder, define,
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._rules import from_partials
 from srcgraph.ir.ops.compare import equal, less_equal, where
-from srcgraph.ir.ops.elementwise import absolute, exp, held, log, log1p, maximum, minimum, sign
+from srcgraph.ir.ops.elementwise import exp, log, log1p
 from srcgraph.ir.ops.reductions import as_operand, cast_to, max_array, normalized, reduced
+from srcgraph.ir.ops.remainders import absolute, held, maximum, minimum, sign
 from srcgraph.ir.ops.searching import largest
 from srcgraph.ir.ops.vector import add, div, mul, neg, sub
 from srcgraph.ir.promote import ufunc

@@ -12,7 +12,7 @@ from srcgraph.ir.op import composite, current_builder, sample
 from srcgraph.ir.ops import linalg, reduce
 from srcgraph.ir.ops.complex import conjugate, imag, real
 from srcgraph.ir.ops.diagonals import diagonal
-from srcgraph.ir.ops.elementwise import maximum, minimum, root
+from srcgraph.ir.ops.elementwise import root
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.reductions import (
     AXES,
@@ -25,6 +25,7 @@ from srcgraph.ir.ops.reductions import (
     reduced,
     sum_array,
 )
+from srcgraph.ir.ops.remainders import maximum, minimum
 from srcgraph.ir.ops.sequences import joined
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, full, with_new_axes
 from srcgraph.ir.ops.vector import add, div, mul, sub

@@ -1,0 +1,182 @@
+"""Elementwise powers, and what two numbers make together: length and angle."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from srcgraph.ir import dims
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import current_builder, define, sample
+from srcgraph.ir.ops._rules import arithmetic, binary, from_partials
+from srcgraph.ir.ops.compare import equal, greater, where
+from srcgraph.ir.ops.elementwise import log, or_zero, reciprocal, sqrt
+from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.types import (
+    PY_BOOL,
+    ArrayType,
+    ScalarType,
+    TensorType,
+)
+
+
+def _power_partials(out: Value, x: Value, y: Value) -> tuple[Any, Any]:
+    """``y x**(y - 1)``, 0 where y is 0; ``x**y log x``, 0 where x is not positive."""
+    by_x = where(equal(y, 0.0), 0.0, y * power(x, y - 1.0))
+    positive = greater(x, 0.0)
+    return by_x, where(positive, out * log(where(positive, x, 1.0)), 0.0)
+
+
+def _ipow_partials(out: Value, x: Value, *, n: int) -> tuple[Any]:
+    if n == 0:
+        return (None,)
+    return (float(n) * ipow(x, n=n - 1),)
+
+
+def _small_power(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    """A literal whole exponent is part of the op: no logarithm, and text as the user wrote it."""
+    x, y = inputs
+    n = literal(builder, y)
+    if n is None or x.type.dtype != y.type.dtype or x.type.dtype.kind == "b":
+        return None
+    if n == 0.5 and isinstance(x.type, ArrayType):  # NumPy does so, for arrays only: -0.0 and -inf show it
+        return builder.apply(sqrt, (x,), {})
+    if x.type.dtype.kind == "c":
+        return _complex_power(x, int(n.real)) if 0 < abs(n) <= 16 and n == int(n.real) else None
+    if not abs(n) <= 16 or n != int(n) or (x.type.dtype.kind != "f" and n < 0):
+        return None
+    return builder.apply(ipow, (x,), {"n": int(n)})
+
+
+def _complex_power(x: Value, n: int) -> Value:
+    """A whole power by squaring and multiplying, as NumPy and Python do."""
+    if n == -1 and x.type.ndim:
+        return reciprocal(x)
+    out: Any = None
+    base, left = x, abs(n)
+    while left:
+        if left & 1:
+            out = base if out is None else out * base
+        left >>= 1
+        base = base * base if left else base
+    return out if n > 0 else 1.0 / out
+
+
+def _ipow_text(dtype: np.dtype, *, n: int) -> str:
+    """Of a negative power, one over the positive one: numba's own raises at zero."""
+    one = "1.0" if dtype == np.float64 else f"np.{dtype}(1.0)"
+    return f"x ** {n}" if n >= 0 else f"{one} / x ** {-n}" if n < -1 else f"{one} / x"
+
+
+def _ipow_type(x: TensorType, *, n: int) -> TensorType:
+    if isinstance(x, ScalarType) and x.value is not None:
+        return ScalarType(x.dtype, x.weak, dims.product([x.value] * n))
+    return x
+
+
+ipow = define(
+    name="ipow",
+    doc="``x**n`` for a whole number ``n`` known when compiling.",
+    infer=_ipow_type,
+    numpy=lambda x, *, n: np.power(x, np.asarray(n).astype(np.asarray(x).dtype)),
+    emit={"cpu": _ipow_text},
+    simplify=lambda builder, inputs, attrs: inputs[0] if attrs["n"] == 1 else None,
+    samples=(sample("f64[3]", n=3), sample("f64", n=-2, domain=(0.5, 2.0)), sample("f32", n=-1, domain=(0.5, 2.0))),
+    **from_partials(_ipow_partials),
+    singular=True,
+)
+
+
+def _power_meaning(x: Any, y: Any) -> Any:
+    """`numpy.power`; of two numbers C's ``pow``, which is not a square root for ``-0.0`` and ``-inf``."""
+    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
+        return np.power(x, y)
+    return np.asarray(x)[()] ** np.asarray(y)[()]
+
+
+def _power_text(dtype: np.dtype) -> str:
+    if dtype.kind not in "iu":
+        return "complex_power(x, y)" if dtype.kind == "c" else "x ** y"
+    return "np.uint64(integer_power(x, y))" if dtype == np.uint64 else "integer_power(x, y)"
+
+
+power = binary(
+    np.power,
+    _power_partials,
+    _power_text,
+    doc="``x**y``.",
+    numpy=_power_meaning,
+    infer=arithmetic(np.power),
+    python=(operator.pow,),
+    simplify=_small_power,
+    helpers="ufuncs",
+    samples=(
+        sample("f64[3]", "f64[3]", domain=(0.3, 2.0)),
+        sample("f64[3]", "float", domain=(0.3, 2.0)),
+        sample("f64[3]", -2.0, domain=(0.5, 2.0)),
+    ),
+    singular=True,
+)
+
+
+def _python_power(x: complex, y: complex, failure: complex = complex(math.inf, math.nan)) -> complex:
+    """Python's own power; ``failure`` where it raises ZeroDivisionError, infinite where it raises OverflowError."""
+    try:
+        return complex(x) ** complex(y)
+    except ZeroDivisionError:
+        return failure
+    except OverflowError:
+        return complex(math.inf, math.nan)
+
+
+def _python_power_partials(out: Value, x: Value, y: Value) -> tuple[Any, Any]:
+    fixed = literal(current_builder(), y) is not None
+    return y * python_power(x, y - 1.0), None if fixed else out * log(x)
+
+
+python_power = binary(
+    np.power,
+    _python_power_partials,
+    "python_power(x, y)",
+    name="python_power",
+    doc="``x**y`` of Python's complex numbers.",
+    numpy=_python_power,
+    python=(),
+    through_complex=True,
+    helpers="ufuncs",
+    samples=(sample("complex", "complex"), sample("complex", -2.5)),
+    singular=True,
+)
+no_power = binary(
+    np.power,
+    None,
+    "no_power(x, y)",
+    name="no_power",
+    doc="Whether Python raises ZeroDivisionError for a power of complex numbers.",
+    infer=lambda x, y: PY_BOOL,
+    numpy=lambda x, y: _python_power(x, y, failure=True) is True,
+    python=(),
+    helpers="ufuncs",
+)
+hypot = binary(
+    np.hypot,
+    lambda out, x, y: (or_zero(x, out), or_zero(y, out)),
+    "np.hypot(x, y)",
+    doc="``sqrt(x**2 + y**2)`` without overflow; derivative 0 at the origin.",
+    commutative=True,
+    samples=(sample("f64[3, 4]", "f64[4]"),),
+    singular=True,
+)
+
+
+arctan2 = binary(
+    np.arctan2,
+    lambda out, y, x: (or_zero(x, x * x + y * y), -or_zero(y, x * x + y * y)),
+    "np.arctan2(x, y)",
+    doc="Angle of the point (second, first operand); derivative 0 at the origin.",
+    samples=(sample("f64[3]", "f64[3]"),),
+    singular=True,
+)
