@@ -202,6 +202,9 @@ class Expressions:
             return self.element(x, tuple(out))
         if x not in self.variables:
             raise InternalError("an array stretched at run time must be in memory")
+        if self.accessed is not None:  # an axis of length 1 is read at 0
+            own = index[len(index) - len(out) :]
+            self.accessed += [(x, own), (x, tuple(i if isinstance(i, Dim) else as_dim(0) for i in out))]
         return subscript(ref(x), [self.dim(i) if isinstance(i, Dim) else i for i in out])
 
     def ranged(self, start: Value, step: Value, k: Dim) -> ast.expr:

@@ -91,6 +91,16 @@ def sum_that_cancels(n, xi):
     return xi
 
 
+def reversed_into_itself(x, y):
+    """What is stored may be the array it is stored into, and may be stretched."""
+    z = x.copy()
+    for _ in range(1):
+        z = y
+    w, z = z, 1
+    y[::-1] = w
+    return w
+
+
 def resized_in_a_while(x, y, n):
     y = y * 0.5
     y[:1] -= 0.5 * np.sum(y * x)
