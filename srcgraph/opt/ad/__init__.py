@@ -10,6 +10,7 @@ activity   which values depend on the inputs and influence the result
 reverse    the reverse sweep, written as if every forward value could be read; `accumulate`
 lists      the adjoints of lists: pushes become pops, and the other way round
 residuals  what to save and what to recompute: a minimum cut in bytes
+unused     where a cotangent may be 0 beside an infinite derivative
 tape       both sweeps put together; arrays, blocks and lists of saved values
 explain    the tape table, in the user's words
 """
