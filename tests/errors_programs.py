@@ -129,6 +129,13 @@ def f(x):
 def f(x):
     return tuple(v * v for v in x)
 """,
+    "list of lists that is returned": """
+def f(x):
+    rows = []
+    for v in x:
+        rows.append([v, 2.0 * v])
+    return rows
+""",
     "text of a caught exception": """
 def f(x):
     try:

@@ -424,7 +424,9 @@ class Lowering:
     # -- problems -------------------------------------------------------------------------------
 
     def report(self, problem: Problem) -> None:
-        self.session.problems.append(problem)
+        """Record a problem, unless it only follows from one that is recorded."""
+        if problem.message != ALREADY:
+            self.session.problems.append(problem)
 
     @contextmanager
     def recovering(self, targets: Sequence[str]) -> Iterator[None]:
@@ -438,8 +440,7 @@ class Lowering:
             problem = Problem(first.message, first.loc or self.loc, first.notes, first.hint, type(error))
         else:
             return
-        if problem.message != ALREADY:
-            self.report(problem)
+        self.report(problem)
         for name in targets:
             with suppress(Refusal):  # a variable that cannot be assigned is the problem
                 self.assign(name, Unusable(ALREADY))

@@ -153,9 +153,8 @@ class Description:
                     return ArgumentList(known[cell])
                 number = self.numbers.setdefault(cell, len(self.numbers))
                 return ListOf(self.items(contents.content(self.low, e)), number)
-            case Unusable(why=why):
-                if why != ALREADY:
-                    self.low.report(self.low.unusable(e).problem)
+            case Unusable():
+                self.low.report(self.low.unusable(e).problem)
                 return Fixed(Unusable(ALREADY))
         raise refuse(f"returning {describe(e)} is not supported", self.low.loc, kind=InferenceError)
 

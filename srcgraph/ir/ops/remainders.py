@@ -206,33 +206,15 @@ def _shift_by_literal(plain: str) -> Any:
 
 
 _INTS = (sample("i64[3]", "i64[3]", domain=(0, 5)), sample("int", "int", domain=(0, 5)))
-bit_and = binary(
-    np.bitwise_and,
-    None,
-    "x & y",
-    doc="Bitwise and.",
-    python=(np.bitwise_and, operator.and_),
-    commutative=True,
-    samples=_INTS,
-)
-bit_or = binary(
-    np.bitwise_or,
-    None,
-    "x | y",
-    doc="Bitwise or.",
-    python=(np.bitwise_or, operator.or_),
-    commutative=True,
-    samples=_INTS,
-)
-bit_xor = binary(
-    np.bitwise_xor,
-    None,
-    "x ^ y",
-    doc="Bitwise exclusive or.",
-    python=(np.bitwise_xor, operator.xor),
-    commutative=True,
-    samples=_INTS,
-)
+
+
+def _bits(function: np.ufunc, sign: str, python: Any, doc: str) -> Any:
+    return binary(function, None, f"x {sign} y", doc=doc, python=(function, python), commutative=True, samples=_INTS)
+
+
+bit_and = _bits(np.bitwise_and, "&", operator.and_, "Bitwise and.")
+bit_or = _bits(np.bitwise_or, "|", operator.or_, "Bitwise or.")
+bit_xor = _bits(np.bitwise_xor, "^", operator.xor, "Bitwise exclusive or.")
 invert = unary(
     np.invert,
     None,
