@@ -65,6 +65,23 @@ def f(x):
 def f(x):
     return len({k: v for k, v in enumerate(x)})
 """,
+    "iterators used up": """
+import itertools
+def f(x):
+    k = len(x)
+    pairs = zip(x, x[1:])
+    total = sum(p for p, q in pairs)
+    for p, q in pairs:
+        total += q
+    total += next(iter(x)) + next(x)
+    for order in itertools.permutations(range(k)):
+        total += order[0]
+    for group in itertools.groupby(x):
+        total += 1
+    for v in np.nditer(x):
+        total += v
+    return total + sum(v for v, i in zip(itertools.chain(x, x), range(k)))
+""",
     "generator expression": """
 def f(x):
     squares = (v * v for v in x)

@@ -673,8 +673,8 @@ def interpreted(versions: Versions, args: tuple[Any, ...]) -> Outcome:
 # -- checks -----------------------------------------------------------------------------------------
 
 
-OVERLAPS = frozenset({"reversed_into_itself"})
-"""Programs that store an array into itself elsewhere, which NumPy, too, does by way of a copy."""
+OVERLAPS = frozenset({"reversed_into_itself", "stored_into_meanwhile"})
+"""Programs that store an array into itself elsewhere, or into one they combine, which NumPy and Python, too, copy."""
 
 
 def check_value(program: Callable) -> None:

@@ -20,6 +20,7 @@ session      what the functions of one specialisation share: graphs, globals rea
 lower        the abstract interpreter: its state, names, and the walk over statements
 statements   assignment, stores, branches
 loops        loops over few things, over anything, and while something holds
+iterators    what itertools and np.ndindex make;  nests: loops over these;  positions: their items by position
 iteration    what a `for` runs over: how many items, and the one at a position;  flat: x.flat
 carrying     the body walked until the state at its header stops changing, and the `For` or `While` of it
 headers      what a name can be at the start of an iteration;  shape_values: the values carried for it

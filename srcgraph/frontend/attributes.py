@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 import sys
 import types
 from collections.abc import Callable, Sequence
@@ -39,6 +40,7 @@ from srcgraph.frontend.entities import (
     Listing,
     Maybe,
     Method,
+    Partial,
     Rng,
     Scalar,
     Text,
@@ -52,7 +54,7 @@ from srcgraph.ir.types import ArrayType, Type
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
-_COMPILED_IN = ("numpy", "math", "scipy", "operator", "functools", "builtins")
+_COMPILED_IN = ("numpy", "math", "scipy", "operator", "functools", "builtins", "itertools")
 
 
 def is_compiled_in(function: Any) -> bool:
@@ -63,6 +65,8 @@ def is_compiled_in(function: Any) -> bool:
 
 def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
     """``base.name``."""
+    if name == "__getitem__" and (isinstance(base, Array | Listing) or dicts.is_dict(base)):
+        return Partial(Const(operator.getitem), (base,), ())
     if isinstance(base, Array):
         return _of_array(low, base, name)
     if isinstance(base, Scalar) or (isinstance(base, Const) and base.is_number):

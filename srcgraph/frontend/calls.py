@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import math
 import operator
 import types
@@ -23,6 +24,7 @@ from srcgraph.frontend import (
     expressions,
     generators,
     higher,
+    iterators,
     library,
     lists,
     numpy_calls,
@@ -72,7 +74,7 @@ _CACHED = type(functools.cache(lambda: None))
 def call(low: Lowering, node: Any, hint: str) -> Entity:
     """Lower a call expression."""
     function = expressions.lower(low, node.func)
-    if node.args and isinstance(node.args[0], gast.GeneratorExp):
+    if any(isinstance(e, gast.GeneratorExp) for e in node.args):
         return of_generator(low, function, node, hint)
     table = node.args and comprehensions.is_table(node.args[0]) and function in (Const(np.array), Const(np.asarray))
     if table and not comprehensions.is_known(low, node.args[0]):
@@ -92,22 +94,36 @@ def call(low: Lowering, node: Any, hint: str) -> Entity:
         return apply(low, function, args, kwargs, hint)
 
 
-READERS = (any, all, sum, min, max, list, tuple, sorted, np.fromiter, math.fsum, math.prod)
+READERS = (
+    any, all, sum, min, max, next, list, tuple, set, dict, sorted, np.fromiter, math.fsum, math.prod,
+    functools.reduce, itertools.accumulate,
+)  # fmt: skip
 """What reads a generator expression to its end, or as far as it needs."""
 
 
 def of_generator(low: Lowering, function: Entity, node: Any, hint: str) -> Entity:
-    """A call whose first argument is a generator expression."""
+    """A call one of whose arguments is a generator expression."""
     known = function.value if isinstance(function, Const) else None
-    if known not in READERS and not isinstance(function, Method):
-        expressions.lower(low, node.args[0])  # says that it is not supported
-    rest = expressions.elements(low, node.args[1:])
-    kwargs = {k.arg: expressions.lower(low, k.value) for k in node.keywords if k.arg is not None}
+    if known not in READERS:
+        for e in node.args:
+            expressions.lower(low, e)  # says that it is not supported
+    if known not in comprehensions.CONSUMERS or not isinstance(node.args[0], gast.GeneratorExp):
+        args = [e for node_ in node.args for e in _argument_of(low, node_)]
+        kwargs = {k.arg: expressions.optional(low, k.value) for k in node.keywords if k.arg is not None}
+        with low.at(node):
+            return args[0] if known is list else apply(low, function, args, kwargs, hint)
+    given = [*node.args[1:], *(k.value for k in node.keywords)]
+    rest = expressions.elements(low, given)
     with low.at(node):
-        if known is sum and (start := kwargs.pop("start", rest[0] if rest else Const(0))) is not None:
-            return comprehensions.consumed(low, sum, node.args[0], start)
-        items = comprehensions.consumed(low, known, node.args[0])
-        return items if known in (any, all, list) else apply(low, function, [items, *rest], kwargs, hint)
+        start = rest[0] if rest else Const(0) if known is sum else None
+        return comprehensions.consumed(low, known, node.args[0], start)
+
+
+def _argument_of(low: Lowering, node: Any) -> list[Entity]:
+    """An argument, or those of a starred one; of a generator expression a list."""
+    if isinstance(node, gast.GeneratorExp):
+        return [comprehensions.comprehension(low, node)]
+    return expressions.elements(low, [node])
 
 
 def of_table(low: Lowering, function: Entity, node: Any, hint: str) -> Entity:
@@ -223,11 +239,12 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
         return call_function(low, code, bound(low, code, inner, args, kwargs))
     name = getattr(function, "__qualname__", repr(function))
     module = getattr(function, "__module__", None) or type(function).__module__
-    instead = generators.instead_of(function) or INSTEAD.get(name if module.startswith("numpy") else module, "")
+    instead = generators.instead_of(function) or INSTEAD.get(name, INSTEAD.get(module, ""))
     raise refuse(f"{module}.{name} is not supported", low.loc, instead)
 
 
-INSTEAD = {
+INSTEAD = iterators.INSTEAD | {
+    "set": "use np.unique(...), or a list",
     "cmath": "use NumPy's functions of complex numbers, such as np.sqrt(z + 0j), np.exp(z), np.angle(z)",
     "sliding_window_view": "take the windows by an index: x[np.arange(len(x) - n + 1)[:, None] + np.arange(n)]",
 }

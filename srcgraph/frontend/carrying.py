@@ -88,6 +88,10 @@ class Unrolled(Exception):
     """What a loop over few known integers makes can only be kept if every iteration is written out."""
 
 
+class ItemsChange(Exception):
+    """Items that an iteration keeps from the one before are stored into."""
+
+
 class LengthChanges(Exception):
     """A list that is looped over becomes longer or shorter in the loop's body."""
 
@@ -144,6 +148,8 @@ def _otherwise(low: Lowering, header: Header, walk: Walk, plan: Plan | None) -> 
         return None
     if plan.few is not None and (header.unroll or any(getattr(s, "unroll", False) for s in header.shapes.values())):
         return Unrolled()
+    if any(c in header.cells or c in header.spoiled for c in plan.held):
+        return ItemsChange()
     return next((LengthChanges(c) for c in plan.lists if _changes_length(low, header, walk, c)), None)
 
 

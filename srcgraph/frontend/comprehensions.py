@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
 CONSUMERS: dict[Any, tuple[str, str, str]] = {
-    any: ("", "if {e}: return True", "False"),
-    all: ("", "if not {e}: return False", "True"),
-    sum: ("{out} = {start}", "{out} = {out} + {e}", "{out}"),
+    any: ("", "if {e}: return True", "return False"),
+    all: ("", "if not {e}: return False", "return True"),
+    sum: ("{out} = {start}", "{out} = {out} + {e}", "return {out}"),
+    next: ("", "return {e}", "raise StopIteration"),
 }
 """What a function that reads a generator expression does before, with each item, and at the end."""
+NEXT_OR = ("{out} = {start}", "return {e}", "return {out}")
+"""``next(..., default)``."""
 ROWS = (
     "{out} = []; {start} = [0, 0, True]",
     """
@@ -40,19 +43,19 @@ if {start}[0] == 1:
 elif len({out}) != {start}[0] * {start}[1]:
     {start}[2] = False
 """,
-    "{out}, {start}[0], {start}[1], {start}[2]",
+    "return {out}, {start}[0], {start}[1], {start}[2]",
 )
 """For a table: the numbers row by row, how many rows and columns there are, and whether all rows are of one length."""
 
 
 def comprehension(low: Lowering, node: Any, hint: str = "") -> Entity:
     """``[e for x in xs if c]``: a new list."""
-    return evaluated(low, node, ("{out} = []", "{out}.append({e})", "{out}"), hint)
+    return evaluated(low, node, ("{out} = []", "{out}.append({e})", "return {out}"), hint)
 
 
 def of_dict(low: Lowering, node: Any, hint: str = "") -> Entity:
     """``{k: v for x in xs if c}``: a new dict, whose keys have to be known when compiling."""
-    return evaluated(low, node, ("{out} = {{}}", "{out}[{e}] = {v}", "{out}"), hint)
+    return evaluated(low, node, ("{out} = {{}}", "{out}[{e}] = {v}", "return {out}"), hint)
 
 
 def of_set(low: Lowering, node: Any, hint: str = "") -> Entity:
@@ -94,7 +97,7 @@ def table(low: Lowering, node: Any) -> Entity:
 
 def consumed(low: Lowering, function: Any, node: Any, start: Entity | None = None) -> Entity:
     """``any(e for x in xs)`` and the like; other functions read a list of the items."""
-    parts = CONSUMERS.get(function)
+    parts = NEXT_OR if function is next and start is not None else CONSUMERS.get(function)
     return comprehension(low, node) if parts is None else evaluated(low, node, parts, start=start)
 
 
@@ -111,7 +114,10 @@ def evaluated(
     function = made[key][1]
     args = [] if start is None else [start]
     closure = Closure(function, function.name, (), (), low.code, captured_now(low, function))
-    return calls.call_closure(low, closure, args, {})
+    entity = calls.call_closure(low, closure, args, {})
+    for name in reads(node):
+        low.spend(name)
+    return entity
 
 
 def _function(node: Any, parts: tuple[str, str, str], hint: str) -> Any:
@@ -121,7 +127,7 @@ def _function(node: Any, parts: tuple[str, str, str], hint: str) -> Any:
     names |= {"e": "__e__", "v": "__v__"}
     before, each, after = (p.format(**names) for p in parts)
     params = names["start"] if "= {start}" in parts[0] else ""
-    function = gast.parse(f"def comprehension({params}):\n    return {after}\n").body[0]
+    function = gast.parse(f"def comprehension({params}):\n    {after}\n").body[0]
     first, inner = gast.parse(before).body, gast.parse(each)
     for made in gast.walk(inner):
         gast.copy_location(made, node)

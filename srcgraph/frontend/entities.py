@@ -77,6 +77,10 @@ class Box:
         return f"<box {self.name}>"
 
 
+class Once(tuple):
+    """The class of what `zip`, `enumerate` and the like give where all items are known: gone over once."""
+
+
 class SomeSet(set):
     """The class of a set whose items are computed at run time: any of them may be equal."""
 
@@ -409,6 +413,13 @@ def parts_of(entity: Entity) -> tuple[Entity, ...]:
         case Raised(values=values):
             return values
     return ()
+
+
+def is_once(entity: Entity) -> bool:
+    """Whether what is looped over is used up by that."""
+    if isinstance(entity, Iteration):
+        return entity.kind not in ("range", "flat")
+    return isinstance(entity, Tup) and entity.cls is Once
 
 
 def with_parts(entity: Entity, parts: Sequence[Entity]) -> Entity:

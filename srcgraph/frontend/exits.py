@@ -194,7 +194,7 @@ class _Exits:
             return rest
 
         first = [_assign(flag, _constant(0, at), at)] if flag else []
-        return first + _replace_exits(self.block(block), mark), then
+        return first + replace_exits(self.block(block), mark), then
 
     def try_(self, node: gast.Try, rest: Block) -> tuple[Block, Block]:
         """The statements a `try` becomes, and what is left to do after it."""
@@ -272,7 +272,7 @@ class _Exits:
                     marks.append(_assign(returned, _constant(True, exit_), exit_))
             return [*marks, gast.copy_location(gast.Break(), exit_)]
 
-        out.body = _replace_exits(body, leave)
+        out.body = replace_exits(body, leave)
         for flag in (broke, returned):
             if flag:
                 before.append(_assign(flag, _constant(False, node), node))
@@ -327,16 +327,16 @@ def can_fall(block: Sequence[Any]) -> bool:
     return True
 
 
-def _replace_exits(block: Block, make: Any) -> Block:
+def replace_exits(block: Block, make: Any) -> Block:
     """Replace each exit of a tail-form block by the statements ``make`` gives."""
     out: Block = []
     for node in block:
         if isinstance(node, _EXITS):
             out += make(node)
         elif isinstance(node, gast.If):
-            out.append(_if(node, _replace_exits(node.body, make), _replace_exits(node.orelse, make)))
+            out.append(_if(node, replace_exits(node.body, make), replace_exits(node.orelse, make)))
         elif isinstance(node, Guarded):
-            node.finalbody = _replace_exits(node.finalbody, make)
+            node.finalbody = replace_exits(node.finalbody, make)
             out.append(node)
         else:
             out.append(node)

@@ -98,6 +98,7 @@ def _lower(low: Lowering, node: Any, hint: str) -> Entity:
             entity = low.lookup(name, around=hasattr(node, "around"))
             if isinstance(entity, Unusable):
                 raise low.unusable(entity)
+            low.spend(name)
             return entity
         case gast.Tuple(elts=elts):
             return Tup(tuple(elements(low, elts)))

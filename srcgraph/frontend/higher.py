@@ -14,7 +14,7 @@ from srcgraph.errors import InferenceError
 from srcgraph.frontend import calls, expressions, library, lists
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Iteration, Listing, Partial, Scalar, Tup
 from srcgraph.frontend.memory import refuse
-from srcgraph.frontend.pythonic import BUILTINS, builtin
+from srcgraph.frontend.pythonic import BUILTINS, builtin, once
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -71,7 +71,8 @@ def accumulate(low: Lowering, args: Sequence[Entity], kwargs: dict[str, Entity],
     function = Const(operator.add) if function == NONE else function
     start = given.get("initial", NONE)
     rest = [] if start == NONE else [start]
-    return lists.own(low, library.accumulate_from if rest else library.accumulate, function, given["iterable"], *rest)
+    made = lists.own(low, library.accumulate_from if rest else library.accumulate, function, given["iterable"], *rest)
+    return once(made)
 
 
 BUILTINS[itertools.accumulate] = accumulate

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import calls, contents, expressions, flat, indexing, lists
+from srcgraph.frontend import calls, contents, expressions, flat, indexing, lists, nests, positions
 from srcgraph.frontend.entities import (
     Array,
     Cell,
@@ -37,6 +37,8 @@ class Plan:
     name: str = "i"
     lists: list[Cell] = field(default_factory=list)
     """The lists that are looped over."""
+    held: list[Cell] = field(default_factory=list)
+    """What is read an iteration before it is used, so that nothing may be stored into it."""
     few: range | None = None
     """The items, if they are few integers known when compiling."""
 
@@ -47,11 +49,23 @@ def plan_of(low: Lowering, over: Entity, name: str) -> Plan:
     if isinstance(over, Iteration) and over.kind == "range":
         start, stop, step = (as_index(low, low.value(e), "a bound of range") for e in over.parts)
         return Plan((start, stop, step), Scalar, name)
-    count, item = items_by_position(low, over)
+    count, item = counted(low, over)
     return Plan((b.const(0), count, b.const(1)), item)
 
 
-def items_by_position(low: Lowering, over: Entity) -> tuple[Value, Callable[[Value], Entity]]:
+Items = tuple[Value | None, Callable[[Value], Entity]]
+"""How many items there are, None if there is no end, and the item at a position."""
+
+
+def counted(low: Lowering, over: Entity) -> tuple[Value, Callable[[Value], Entity]]:
+    """As `items_by_position`, of something that has an end."""
+    count, item = items_by_position(low, over)
+    if count is None:
+        raise refuse(f"{low.shown(over)} has no end", low.loc, "go over it beside something that has: zip(xs, ...)")
+    return count, item
+
+
+def items_by_position(low: Lowering, over: Entity) -> Items:
     """How many items an iterable has, and the item at a position."""
     b = low.builder
     match over:
@@ -77,8 +91,17 @@ def items_by_position(low: Lowering, over: Entity) -> tuple[Value, Callable[[Val
             count, item = items_by_position(low, inner)
             return count, lambda k: calls.apply(low, function, expressions.items_of(low, item(k)), {})
         case Iteration(kind="reversed", parts=(inner,)):
-            count, item = items_by_position(low, inner)
-            return count, lambda k: item(OPS["sub"](OPS["sub"](count, 1), k))
+            length, item = counted(low, inner)
+            return length, lambda k: item(OPS["sub"](OPS["sub"](length, 1), k))
+        case Iteration(kind=kind) if kind in positions.POSITIONS:
+            return positions.POSITIONS[kind](low, *over.parts)
+        case Iteration(kind="chain", parts=(Tup(items=(inner,)),)):
+            return items_by_position(low, inner)
+        case Iteration(kind=kind) if kind in nests.SELECTIONS:
+            return items_by_position(low, lists.as_list(low, over))
+        case Iteration():
+            hint = "make a list of it first: list(...)"
+            raise refuse(f"{low.shown(over)} beside others, or by position, is not supported", low.loc, hint)
         case Tup(items=items):
             raise refuse("a tuple cannot be mixed with arrays in one loop", low.loc, f"it has {len(items)} items")
     raise refuse(f"cannot loop over {low.shown(over)}", low.loc, kind=InferenceError)
@@ -97,11 +120,13 @@ def _list_by_position(low: Lowering, over: Listing) -> tuple[Value, Callable[[Va
     return contents.length(low, held), item
 
 
-def _zipped(low: Lowering, parts: Sequence[Entity]) -> tuple[Value, Callable[[Value], Entity]]:
+def _zipped(low: Lowering, parts: Sequence[Entity]) -> Items:
     pairs = [items_by_position(low, p) for p in parts]
-    count = pairs[0][0]
-    for other, _ in pairs[1:]:
-        if other.type != count.type:
+    count: Value | None = None
+    for other, _ in pairs:
+        if count is None or other is None:
+            count = other if count is None else count
+        elif other.type != count.type:
             count = OPS["minimum"](count, other)
     return count, lambda k: Tup(tuple(item(k) for _, item in pairs))
 

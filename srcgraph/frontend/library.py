@@ -193,6 +193,25 @@ def sort_by(xs, key, reverse):
         xs[k] = items[order[k]]
 
 
+def check_bounds(start, stop):
+    if stop is not None and stop == -1:
+        raise ValueError("Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+    if start < 0 or (stop is not None and stop < 0):
+        raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+
+
+def first(xs):
+    for x in xs:
+        return x
+    raise StopIteration
+
+
+def first_or(xs, default):
+    for x in xs:
+        return x
+    return default
+
+
 def total(xs, start):
     out = start
     for x in xs:

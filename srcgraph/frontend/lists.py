@@ -110,6 +110,11 @@ def library_array(low: Lowering, held: Rows) -> Array:
     raise refuse("a list of arrays whose length is known at run time only cannot be made an array", low.loc)
 
 
+def listed(low: Lowering, entity: Entity) -> Entity:
+    """A tuple as a list, whose items can be asked for by an index of run time."""
+    return new_list(low, Tup(entity.items, list)) if isinstance(entity, Tup) else entity
+
+
 # -- items ----------------------------------------------------------------------------------------
 
 
@@ -405,6 +410,9 @@ def store_slice(low: Lowering, base: Listing, index: SliceOf, entity: Entity) ->
 def as_list(low: Lowering, entity: Entity) -> Listing:
     """A new list of the items of something that is looped over."""
     made = new_list(low, Tup((), list))
+    if isinstance(entity, Iteration) and entity.kind == "chain":
+        parts = known_items(low, entity.parts[0])
+        entity = parts[0] if parts is not None and len(parts) == 1 else entity
     if isinstance(entity, Listing):
         low.state.store[made.cell] = copied(low, content(low, entity))
     elif isinstance(entity, Array) and indexing.ref_type(low, entity).ndim == 1:

@@ -15,6 +15,7 @@ from srcgraph.frontend import (
     expressions,
     iteration,
     lists,
+    nests,
     statements,
 )
 from srcgraph.frontend.entities import (
@@ -48,9 +49,13 @@ def for_(low: Lowering, node: Any) -> None:
     if few is not None and getattr(node, "of_comprehension", False):
         unrolled(low, node, [Const(k) for k in few], over)
         return
+    if nests.is_nest(over):
+        nests.loop(low, node, over)
+        return
     hint = node.target.id if hasattr(node.target, "id") else "i"
     plan = iteration.plan_of(low, over, hint)
     plan.few = few
+    plan.held = [c for part in nests.pairs_in(over) for c in cells_of(part)]
     plan.lists = [c for c in cells_of(over) if isinstance(low.state.store.get(c), Tup | Rows)]
     seen = f"<over {len(low.overs)}>"
     low.overs.append(seen)
@@ -59,6 +64,8 @@ def for_(low: Lowering, node: Any) -> None:
         carrying.run(low, node, plan)
     except carrying.Unrolled:
         unrolled(low, node, [Const(k) for k in few or ()], over)
+    except carrying.ItemsChange:
+        nests.loop(low, node, over)
     except carrying.LengthChanges as change:
         if not isinstance(over, Listing):
             hint = "loop over a copy, or over range(len(...))"
@@ -115,10 +122,14 @@ def _few(over: Entity) -> range | None:
     """A short range that is known when compiling: a comprehension over it makes a known number of items."""
     if not (isinstance(over, Iteration) and over.kind == "range"):
         return None
-    ends = [getattr(e.value.type.value, "const", None) for e in over.parts if isinstance(e, Scalar)]
+    ends = [e.value if isinstance(e, Const) else _known(e) for e in over.parts]
     known = [k for k in ends if k is not None]
     found = range(*known) if len(known) == 3 else None
     return found if found is not None and len(found) <= FEW else None
+
+
+def _known(bound: Entity) -> int | None:
+    return getattr(bound.value.type.value, "const", None) if isinstance(bound, Scalar) else None
 
 
 FEW = 8

@@ -56,6 +56,7 @@ from srcgraph.frontend.entities import (
     Tup,
     Unbound,
     Unusable,
+    is_once,
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Dead, Refusal, keep_stores, new_array, read, refuse
@@ -117,6 +118,8 @@ class Lowering:
         self.internal = code.internal
         self.overs: list[str] = []
         """What the loops under way go over, which they see whatever becomes of its name."""
+        self.nested: list[str] = []
+        """The names of the compiler's own in the nests of loops under way."""
         self.loc: Loc | None = None
         self.returned_at: Loc | None = None
         self.returns_later = False
@@ -360,6 +363,13 @@ class Lowering:
         if name in self.outer:
             return choices.possible(self, self.bound(name, held(self, self.outer[name]), LOCAL if around else FREE))
         return self.session.outside(self, name)
+
+    def spend(self, name: str) -> None:
+        """What a name means was gone over: as an iterator it has no items left."""
+        key = self.key(name)
+        if is_once(self.state.names.get(key, UNBOUND)):
+            why = f"{name!r} is an iterator that may have been gone over before, with nothing left"
+            self.state.names[key] = Unusable(why, "make a list of it: list(...)")
 
     def key(self, name: str) -> Key:
         """Where the state keeps a local variable."""

@@ -37,6 +37,7 @@ from srcgraph.frontend.entities import (
     Iteration,
     Listing,
     Method,
+    Once,
     Partial,
     Rng,
     Scalar,
@@ -84,18 +85,20 @@ MANY = 1000
 @builtin(range, 1, 3)
 def range_(low: Lowering, *args: Entity) -> Entity:
     first = (Const(0), *args, Const(1)) if len(args) == 1 else (*args, Const(1)) if len(args) == 2 else args
-    parts = []
+    parts: list[Entity] = []
     for e in first:
         value = low.value(e, "a bound of range")
         if value.type.dtype.kind not in "iub" or value.type.ndim:
             raise refuse(f"range takes integers, not {value.type}", low.loc, "use int(...)", kind=InferenceError)
         parts.append(Scalar(as_index(low, value)))
-    step = parts[2].value
+    step = low.value(parts[2])
     if step.type.value is None or step.type.value.const is None:
         fine = OPS["not_equal"](step, 0)
         low.builder.call_named("check_that", fine, error="ValueError", message="range() arg 3 must not be zero")
     elif step.type.value == 0:
         raise refuse("range() arg 3 must not be zero", low.loc, kind=InferenceError)
+    else:
+        parts[2] = Const(step.type.value.const)  # stays known where the range is passed to a function
     return Iteration("range", tuple(parts))
 
 
@@ -104,7 +107,7 @@ def enumerate_(low: Lowering, items: Entity, start: Entity = Const(0)) -> Entity
     known = lists.known_items(low, items)
     if known is not None:
         first = low.static(start, "the start of enumerate")
-        return Tup(tuple(Tup((Const(k + first), e)) for k, e in enumerate(known)))
+        return Tup(tuple(Tup((Const(k + first), e)) for k, e in enumerate(known)), Once)
     return Iteration("enumerate", (items, start))
 
 
@@ -116,10 +119,8 @@ def zip_(low: Lowering, *args: Entity, strict: Entity = Const(False)) -> Entity:
     if together and not (len(tuples) == len(args) and len({len(k) for k in tuples}) == 1):
         _check_lengths(low, args)
     if len(tuples) == len(args):
-        return Tup(tuple(Tup(items) for items in zip(*tuples, strict=False)))
-    if tuples:
-        raise refuse("zip of tuples and arrays together is not supported", low.loc)
-    return Iteration("zip", tuple(args))
+        return Tup(tuple(Tup(items) for items in zip(*tuples, strict=False)), Once)
+    return Iteration("zip", tuple(a if k is None else lists.listed(low, a) for k, a in zip(known, args, strict=True)))
 
 
 def _check_lengths(low: Lowering, args: Sequence[Entity]) -> None:
@@ -144,15 +145,20 @@ def map_(low: Lowering, function: Entity, *items: Entity) -> Entity:
 def filter_(low: Lowering, function: Entity, items: Entity) -> Entity:
     """A list: which items there are is known once all are tested."""
     if function == NONE:
-        return lists.own(low, library.true_ones, items)
-    return lists.own(low, library.chosen_ones, function, items)
+        return once(lists.own(low, library.true_ones, items))
+    return once(lists.own(low, library.chosen_ones, function, items))
+
+
+def once(made: Entity) -> Iteration:
+    """A list as the iterator that Python makes."""
+    return Iteration("chain", (Tup((made,)),))
 
 
 @builtin(reversed, 1, 1)
 def reversed_(low: Lowering, items: Entity) -> Entity:
     known = lists.known_items(low, items)
     if known is not None:
-        return Tup(known[::-1])
+        return Tup(known[::-1], Once)
     return Iteration("reversed", (items,))
 
 

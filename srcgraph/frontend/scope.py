@@ -160,6 +160,13 @@ def _comprehension_reads(node: Any) -> Names:
     return inside | reads(node.generators[0].iter)
 
 
+def liveness(scope: Scope, statements: Sequence[Any], after: Names) -> None:
+    """Enter what is live in statements that a loop of the function is replaced by."""
+    walk = _Liveness(scope)
+    walk.kept = scope.captured | after
+    walk.block(statements, walk.kept, NOTHING)
+
+
 class _Liveness:
     """A backward walk; loops are repeated until their header's names stop growing."""
 

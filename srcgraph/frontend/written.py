@@ -25,6 +25,11 @@ def stands_for(*functions: Any) -> Callable[[Callable], Callable]:
     return enter
 
 
+@stands_for(np.fromiter)
+def fromiter(iter, dtype):
+    return np.array(list(iter), dtype=dtype)
+
+
 # -- storing ------------------------------------------------------------------------------------------
 
 
