@@ -65,6 +65,20 @@ def f(x):
 def f(x):
     return len({k: v for k, v in enumerate(x)})
 """,
+    "array in a list changed": """
+def record(history, x):
+    history.append(x)
+def f(x, m):
+    history, rows, steps = [], [], [row * 2.0 for row in m]
+    for row in m:
+        record(history, x)
+        x[0] += 1.0
+        rows.append(row * 2.0)
+        rows[-1][0] = 0.0
+    last = steps[len(m) - 1]
+    last[0] = 7.0
+    return history[0][0] + rows[0][0] + steps[-1][0]
+""",
     "iterators used up": """
 import itertools
 def f(x):

@@ -450,6 +450,7 @@ def leaves_now(low: Lowering, header: Header, names: dict[Key, Entity], state: S
         if shape is not None:
             assert isinstance(held, Tup | Rows)
             out += contents.leaf_values(low, shape, held, cell.name)
+            contents.link_all(cell, held, isinstance(shape, contents.Table) and contents.must_grow(shape.item))
         else:
             assert isinstance(held, Value)
             out.append(held)

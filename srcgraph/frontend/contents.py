@@ -14,7 +14,22 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from srcgraph.errors import InferenceError, InternalError
 from srcgraph.frontend import headers, shape_values
-from srcgraph.frontend.entities import ALREADY, Cell, Const, Content, Entity, Listing, Rows, State, Tup, Unusable
+from srcgraph.frontend.entities import (
+    ALREADY,
+    Array,
+    Cell,
+    Const,
+    Content,
+    Entity,
+    Listing,
+    Rows,
+    State,
+    Tup,
+    Unusable,
+    cells_of,
+    may_share,
+    within,
+)
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import put, refuse
 from srcgraph.infer.signature import ArrayArg, ScalarArg, Skeleton, StaticArg, TupleArg
@@ -178,6 +193,43 @@ def put_content(low: Lowering, listing: Listing, held: Content) -> None:
     arrays = {c: low.state.store[c] for c in listing.cell.shares if isinstance(low.state.store.get(c), Value)}
     put(low, listing.cell, held)
     low.state.store.update(arrays)
+
+
+def link(low: Lowering, cell: Cell, entity: Entity) -> None:
+    """Record that arrays may be items of a list at run time: a store into one is a change of the list, unseen by it."""
+    if not (isinstance(entity, Array | Tup) and must_grow_if_rows(low.state.store.get(cell))):
+        return
+    for array in (c for e in within(entity, State()) if isinstance(e, Array) for c in cells_of(e)):
+        for other in (array, *array.shares):
+            if isinstance(low.state.store.get(other), Value):
+                may_share(other, cell)
+
+
+def link_all(cell: Cell, held: object, grows: bool) -> None:
+    """Record that the known items of a list become items at run time, if they do."""
+    if isinstance(held, Tup) and grows:
+        for array in (c for e in held.items for c in cells_of(e)):
+            may_share(array, cell)
+
+
+def link_item(low: Lowering, cell: Cell, item: Entity) -> None:
+    """Record that an array read from a list may be what was put there, in other lists too."""
+    link_known(low, cell, item)
+    link(low, cell, item)
+
+
+def link_known(low: Lowering, cell: Cell, item: Entity) -> None:
+    """Record that an array that was in a list may be one that was put there."""
+    for own in cells_of(item):
+        for array in [c for c in cell.shares if isinstance(low.state.store.get(c), Value)]:
+            for other in [array, *array.shares]:
+                if other is not cell:
+                    may_share(own, other)
+
+
+def must_grow_if_rows(held: object) -> bool:
+    """Whether a content is of arrays at run time."""
+    return isinstance(held, Rows) and must_grow(held.item)
 
 
 def is_growing(rows: Rows) -> bool:

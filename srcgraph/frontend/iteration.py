@@ -115,7 +115,9 @@ def _list_by_position(low: Lowering, over: Listing) -> tuple[Value, Callable[[Va
     def item(k: Value) -> Entity:
         now = contents.content(low, over)
         assert isinstance(now, Rows)
-        return lists.item_at(low, now, k)
+        found = lists.item_at(low, now, k)
+        contents.link_item(low, over.cell, found)
+        return found
 
     return contents.length(low, held), item
 

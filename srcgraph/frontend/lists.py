@@ -165,13 +165,17 @@ def subscript(low: Lowering, base: Listing, index: Entity, hint: str = "") -> En
             return choices.picked(low, held.items, as_index(low, low.value(index), "the index of a list"), "list")
         held = turn_to_rows(low, base, held, contents.joint_kind(low, (held, low.state)))
     at_value = in_range(low, index, held)
-    return item_at(low, held, at_value, hint)
+    found = item_at(low, held, at_value, hint)
+    contents.link_item(low, base.cell, found)
+    return found
 
 
 def turn_to_rows(low: Lowering, base: Listing, held: Content, kind: headers.Shape, growing: bool = False) -> Rows:
     """Let a list hold its items at run time, each of a kind that theirs fits into."""
     rows = contents.as_rows(low, held, kind, growing, base.cell.name)
     low.state.store[base.cell] = rows
+    if isinstance(held, Tup):
+        contents.link(low, base.cell, held)
     return rows
 
 
@@ -211,6 +215,7 @@ def store(low: Lowering, base: Listing, index: Entity, entity: Entity) -> None:
     leaves = shape_values.leaf_values(low, rows.item, entity)
     parts = [stored(low, p, at_value, v) for p, v in zip(rows.parts, leaves, strict=True)]
     put_content(low, base, Rows(rows.item, tuple(parts)))
+    contents.link(low, base.cell, entity)
 
 
 def stored(low: Lowering, part: Value, at: Value, value: Value) -> Value:
@@ -245,6 +250,7 @@ def append(low: Lowering, xs: Listing, value: Entity) -> Entity:
     pairs = zip(rows.parts, leaves, strict=True)
     parts = [b.apply(OPS["list_push"], (p, v), {}, name=p.name) for p, v in pairs]
     put_content(low, xs, Rows(rows.item, tuple(parts)))
+    contents.link(low, xs.cell, value)
     return NONE
 
 
@@ -269,7 +275,9 @@ def pop(low: Lowering, xs: Listing, index: Entity = Const(-1)) -> Entity:
     put_content(low, xs, Rows(held.item, tuple(rest for rest, _ in pairs)))
     for part, (rest, _) in zip(held.parts, pairs, strict=True):
         object.__setattr__(rest, "name", part.name)
-    return shape_values.instantiate(low, held.item, iter([item for _, item in pairs]), "")
+    popped = shape_values.instantiate(low, held.item, iter([item for _, item in pairs]), "")
+    contents.link_known(low, xs.cell, popped)
+    return popped
 
 
 @method

@@ -10,7 +10,19 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError, Loc, Problem, ShapeError, UnsupportedError
-from srcgraph.frontend.entities import STALE, Array, Box, Cell, Content, Either, Reshaped, State, Unusable, memory_of
+from srcgraph.frontend.entities import (
+    STALE,
+    Array,
+    Box,
+    Cell,
+    Content,
+    Either,
+    Reshaped,
+    Rows,
+    State,
+    Unusable,
+    memory_of,
+)
 from srcgraph.frontend.layout import contiguous
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Apply, Value
@@ -193,6 +205,13 @@ def _spoil(low: Lowering, cell: Cell) -> None:
             raise refuse(f"this changes {subject}, whose memory may or may not be {whose}", low.loc, hint)
         line = low.loc.line if low.loc else "?"
         subject = repr(other.name) if other.name else "this"
+        if isinstance(low.state.store.get(other), Rows) and isinstance(low.state.store[cell], Value):
+            low.state.store[other] = Unusable(
+                f"{subject} is a list of arrays, and {beside(other, cell)}, which may be one of them, was changed at "
+                f"line {line}",
+                "put a copy into the list, xs.append(x.copy()), or use an array with the arrays as rows",
+            )
+            continue
         low.state.store[other] = Unusable(
             f"{subject} may share memory with {beside(other, cell)}, which was changed at line {line}",
             f"take a copy before the change: {other.name or 'x'}.copy()",

@@ -259,10 +259,22 @@ class Made:
             case EitherOf(test=test, then=then, orelse=orelse):
                 return self.either(self.outs[test], [self.entity(then), self.entity(orelse)])
             case ListOf(content=content):
-                return contents.new_list(self.low, self.content(content))
+                made = contents.new_list(self.low, self.content(content))
+                self.link(made)
+                return made
             case ArgumentList(position=position):
                 return self.given.lists[position]
         raise TypeError(template)
+
+    def link(self, made: Listing) -> None:
+        """A list of arrays may hold any of the arguments, or of their items."""
+        for ref in filter(None, self.given.refs):
+            contents.link(self.low, made.cell, ref)
+        if contents.must_grow_if_rows(self.low.state.store.get(made.cell)):
+            for given in self.given.lists:
+                for cell in given.cell.shares:
+                    if isinstance(self.low.state.store.get(cell), Value):
+                        may_share(cell, made.cell)
 
     def content(self, template: TupleOf | RowsOf) -> Content:
         """What a list holds."""
@@ -293,6 +305,8 @@ class Made:
         k = template.index
         if k not in self.cells:
             self.cells[k] = new_array(low, self.outs[k])
+            for given in self.given.lists:
+                contents.link_item(low, given.cell, self.cells[k])
             for ref in (self.given.refs[position] for position in template.maybe):
                 assert ref is not None
                 for cell in (ref.cell, *ref.cell.shares):

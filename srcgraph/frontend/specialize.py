@@ -292,6 +292,7 @@ def _call(low: Lowering, summary: Summary, given: Arguments) -> Entity:
     made = Made(low, outs, given)
     for k, template in summary.lists:
         contents.put_content(low, given.lists[k], made.content(template))
+        made.link(given.lists[k])
     result = made.entity(summary.template)
     boxes = [(given.boxes[r.position], made.changed(r)) for r in summary.rebound]
     _refuse_twins(low, summary, given)

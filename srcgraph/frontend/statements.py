@@ -463,6 +463,8 @@ def _changed_cells(low: Lowering, before: State, then: State, orelse: State, joi
         if x is y and x is held:
             continue
         stores[cell] = _joined_content(low, joiner, (x, y), cell.name, dead)
+        for mine, other in ((x, y), (y, x)):
+            contents.link_all(cell, mine, contents.must_grow_if_rows(other))
     return stores
 
 

@@ -293,6 +293,21 @@ def list_statistics(items):
     return sum(items) + 1.0, len(items), np.sum(np.array(items)), [2.0 * v for v in items]
 
 
+def arrays_on_a_stack(x, n):
+    """What is taken from a list is nobody else's; a copy put there does not see what becomes of the array."""
+    waiting, seen = [x.copy()], []
+    y = x * 2.0
+    while len(waiting) > 0 and len(seen) < n:
+        v = waiting.pop()
+        v[0] += 1.0
+        y[0] = v[0]
+        seen.append(y.copy())
+        if v[0] < 3.0:
+            waiting.append(v + 1.0)
+            waiting.append(v * 1.5)
+    return [np.sum(v) > 3.0 for v in seen], np.argmax(y)
+
+
 def changed_argument(items, a):
     items.append(a)
     items[0] = 2.0 * items[-1]
