@@ -56,7 +56,9 @@ def transpose(low: Lowering, a: Entity, axes: Entity = NONE, *more: Entity) -> E
     ref = as_array(low, a)
     ndim = ref_type(low, ref).ndim
     order = low.static(Tup((axes, *more)) if more else axes, "the axes of transpose")
-    order = range(ndim)[::-1] if order is None else [_axis(low, k, ndim) for k in order]
+    order = range(ndim)[::-1] if order is None else _axes(low, order, ndim)
+    if len(order) != ndim:
+        raise refuse("axes don't match array", low.loc, kind=InferenceError)
     return select(low, ref, transposed(ndim, order), ())
 
 
@@ -74,9 +76,13 @@ def swapaxes(low: Lowering, a: Entity, axis1: Entity, axis2: Entity) -> Entity:
 def moveaxis(low: Lowering, a: Entity, source: Entity, destination: Entity) -> Entity:
     ref = as_array(low, a)
     ndim = ref_type(low, ref).ndim
-    i, j = (_axis(low, low.static(e, "an axis"), ndim) for e in (source, destination))
-    order = [k for k in range(ndim) if k != i]
-    order.insert(j, i)
+    before, after = (_axes(low, low.static(e, "an axis"), ndim) for e in (source, destination))
+    if len(before) != len(after):
+        message = "`source` and `destination` arguments must have the same number of elements"
+        raise refuse(message, low.loc, kind=InferenceError)
+    order = [k for k in range(ndim) if k not in before]
+    for j, i in sorted(zip(after, before, strict=True)):
+        order.insert(j, i)
     return select(low, ref, transposed(ndim, order), ())
 
 
@@ -85,9 +91,8 @@ def expand_dims(low: Lowering, a: Entity, axis: Entity) -> Entity:
     ref = as_array(low, a)
     ndim = ref_type(low, ref).ndim
     asked = low.static(axis, "the axis of expand_dims")
-    asked = asked if isinstance(asked, tuple) else (asked,)
-    total = ndim + len(asked)
-    new = {_axis(low, k, total) for k in asked}
+    total = ndim + (len(asked) if isinstance(asked, tuple) else 1)
+    new = _axes(low, asked, total)
     kept = iter(range(ndim))
     order = tuple(None if k in new else next(kept) for k in range(total))
     return select(low, ref, View((":",) * ndim, order), ())
@@ -102,11 +107,16 @@ def squeeze(low: Lowering, a: Entity, axis: Entity = NONE) -> Entity:
     asked = low.static(axis, "the axis of squeeze")
     if asked is None:
         gone = {k for k, d in enumerate(kind.shape) if d == 1}
+        if not all(k in gone or low.builder.not_one(d) for k, d in enumerate(kind.shape)):
+            raise refuse("whether an axis has length 1 is known only at run time: give squeeze the axis", low.loc)
     else:
-        gone = {_axis(low, k, kind.ndim) for k in (asked if isinstance(asked, tuple) else (asked,))}
+        gone = set(_axes(low, asked, kind.ndim))
     for k in gone:
-        if kind.shape[k] != 1:
+        if low.builder.not_one(kind.shape[k]):
             raise refuse("cannot squeeze an axis whose length is not 1", low.loc, kind=ShapeError)
+        message = "cannot select an axis to squeeze out which has size not equal to one"
+        fine = OPS["equal"](low.builder.dim_value(kind.shape[k]), 1)
+        low.builder.call_named("check_that", fine, error="ValueError", message=message)
     axes = tuple("i" if k in gone else ":" for k in range(kind.ndim))
     zeros = [low.builder.const(0)] * len(gone)
     return select(low, ref, View(axes, tuple(range(kind.ndim - len(gone)))), zeros)
@@ -117,7 +127,7 @@ def flip(low: Lowering, m: Entity, axis: Entity = NONE) -> Entity:
     ref = as_array(low, m)
     kind = ref_type(low, ref)
     asked = low.static(axis, "the axis of flip")
-    turned = range(kind.ndim) if asked is None else [_axis(low, k, kind.ndim) for k in np.atleast_1d(asked)]
+    turned = range(kind.ndim) if asked is None else _axes(low, asked, kind.ndim)
     axes, operands = [], []
     for k, size in enumerate(kind.shape):
         axes.append(-1 if k in turned else ":")
@@ -131,6 +141,14 @@ def _axis(low: Lowering, axis: int, ndim: int) -> int:
     if not isinstance(axis, int | np.integer) or not -ndim <= axis < ndim:
         raise refuse(f"axis {axis} is out of bounds for an array of {ndim} axes", low.loc, kind=InferenceError)
     return int(axis) % ndim
+
+
+def _axes(low: Lowering, asked: Any, ndim: int) -> list[int]:
+    """Different axes, counted from the front."""
+    axes = [_axis(low, k, ndim) for k in (asked if isinstance(asked, tuple) else (asked,))]
+    if len(set(axes)) != len(axes):
+        raise refuse("repeated axis", low.loc, kind=InferenceError)
+    return axes
 
 
 @array_function(np.reshape, method="reshape")

@@ -153,7 +153,10 @@ def rot90(low: Lowering, m: Entity, k: Entity = Const(1), axes: Entity = Const((
     ref = arrays.as_array(low, m)
     ndim = ref_type(low, ref).ndim
     asked = axes.items if isinstance(axes, Tup) else tuple(map(Const, low.static(axes, "the axes of rot90")))
-    first, second = (_static_axis(low, e, ndim, "the axes of rot90") for e in asked)
+    plane = [_static_axis(low, e, ndim, "the axes of rot90") for e in asked]
+    if len(plane) != 2 or plane[0] == plane[1]:
+        raise refuse("rot90 takes two different axes", low.loc, kind=InferenceError)
+    first, second = plane
     turns = low.static(k, "the number of turns of rot90") % 4
     order = list(range(ndim))
     order[first], order[second] = order[second], order[first]

@@ -235,6 +235,10 @@ def nanpercentile(a, q, axis=None):
 
 @stands_for(np.linalg.outer)
 def linalg_outer(x1, x2):
+    if np.ndim(x1) != 1 or np.ndim(x2) != 1:
+        raise ValueError(
+            f"Input arrays must be one-dimensional, but they are x1.ndim={np.ndim(x1)} and x2.ndim={np.ndim(x2)}."
+        )
     return np.outer(x1, x2)
 
 
@@ -268,23 +272,23 @@ def linalg_cross(x1, x2, *, axis=-1):
     return np.cross(x1, x2, axis=axis)
 
 
-@stands_for(np.linalg.vector_norm)
-def linalg_vector_norm(x, *, axis=None, keepdims=False, ord: Any = 2):
-    if axis is None and x.ndim > 1:
-        return np.linalg.norm(x.ravel(), ord)
-    return np.linalg.norm(x, ord, axis, keepdims)
-
-
 @stands_for(np.linalg.matrix_norm)
 def linalg_matrix_norm(x, *, keepdims=False, ord: Any = "fro"):
     return np.linalg.norm(x, ord, (-2, -1), keepdims)
 
 
+def check_axis_given(x, axis):
+    if axis is None and np.ndim(x) > 1:
+        raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+
+
 @stands_for(np.cumulative_sum)
 def cumulative_sum(x, *, axis=None):
+    check_axis_given(x, axis)
     return np.cumsum(x, axis)
 
 
 @stands_for(np.cumulative_prod)
 def cumulative_prod(x, *, axis=None):
+    check_axis_given(x, axis)
     return np.cumprod(x, axis)

@@ -61,10 +61,10 @@ def lu_slogdet(lu, pivots):
     sign, log = lu.dtype.type(1), lu.dtype.type(0)
     for k in range(len(lu)):
         u = lu[k, k]
-        if (pivots[k] != k + 1) != (u < 0):
-            sign = -sign
         if u == 0:
             return lu.dtype.type(0), lu.dtype.type(-np.inf)
+        if (pivots[k] != k + 1) != (u < 0):
+            sign = -sign
         log += np.log(abs(u))
     return sign, log
 
@@ -74,6 +74,8 @@ def lu_det(lu, pivots):
     """The determinant, given the factors."""
     out = lu.dtype.type(1)
     for k in range(len(lu)):
+        if lu[k, k] == 0:
+            return lu.dtype.type(0)  # without a sign, as in NumPy
         out = -out * lu[k, k] if pivots[k] != k + 1 else out * lu[k, k]
     return out
 

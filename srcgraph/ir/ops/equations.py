@@ -18,6 +18,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import factors
 from srcgraph.ir.ops._loops import counted, item, with_item
+from srcgraph.ir.ops.compare import where
 from srcgraph.ir.ops.diagonals import diagonal
 from srcgraph.ir.ops.factors import identity_like
 from srcgraph.ir.ops.linalg import transpose
@@ -183,12 +184,22 @@ def scipy_solve(
 )
 def inv(a: Any) -> Value:
     """The inverse of a matrix, also of a complex one."""
-    x = square(a, "inv", or_complex=True)
+    return _inverse(square(a, "inv", or_complex=True), fine)
 
+
+def _inverse(x: Value, check: Callable[[Value, str], None]) -> Value:
     def one(a: Value) -> Sequence[Value]:
-        return (factors.lu_solve(*_factored(a, "Singular matrix"), identity_like(a), transposed=False),)
+        lu, pivots, info = factors.lu_factor(a)
+        check(info, "Singular matrix")
+        found = factors.lu_solve(a, lu, pivots, identity_like(a), transposed=False)
+        return (found if check is fine else where(OPS["equal"](info, 0), found, x.type.dtype.type(np.nan)),)
 
     return stacked(one, [(x, 2)], [(x.type.shape[-2:], x.type.dtype)])[0]
+
+
+def inverse_or_nan(a: Any, what: str) -> Value:
+    """The inverse of a matrix, NaN where it is singular."""
+    return _inverse(square(a, what), lambda info, message: None)
 
 
 @composite(

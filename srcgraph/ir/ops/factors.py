@@ -245,7 +245,8 @@ def _det_jvp(tangents: Cts, out: Value, a: Value, lu: Value, pivots: Value) -> V
 
 def _det_meaning(a: np.ndarray, lu: np.ndarray, pivots: np.ndarray) -> Any:
     odd = np.count_nonzero(pivots != np.arange(1, len(pivots) + 1)) % 2
-    return a.dtype.type((-1) ** odd * np.prod(np.diag(lu)))
+    u = np.diag(lu)
+    return a.dtype.type(0 if np.any(u == 0) else (-1) ** odd * np.prod(u))
 
 
 lu_det = library(
@@ -263,7 +264,9 @@ lu_det = library(
 def _slogdet_meaning(a: np.ndarray, lu: np.ndarray, pivots: np.ndarray) -> tuple[Any, Any]:
     odd = np.count_nonzero(pivots != np.arange(1, len(pivots) + 1)) % 2
     u = np.diag(lu)
-    return a.dtype.type((-1) ** odd * np.prod(np.sign(u))), a.dtype.type(np.sum(np.log(np.abs(u))))
+    if np.any(u == 0):
+        return a.dtype.type(0), a.dtype.type(-np.inf)
+    return a.dtype.type((-1) ** (odd + np.count_nonzero(u < 0))), a.dtype.type(np.sum(np.log(np.abs(u))))
 
 
 def _slogdet_vjp(cts: Cts, outs: Sequence[Value], a: Value, lu: Value, pivots: Value) -> tuple[Value | None, ...]:

@@ -15,9 +15,9 @@ from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops.compare import equal, greater, logical_or, where
 from srcgraph.ir.ops.index import add_at, getitem, setitem
 from srcgraph.ir.ops.reductions import as_operand, cast_to, normalized, sum_dtype
-from srcgraph.ir.ops.sequences import flat
+from srcgraph.ir.ops.sequences import flat, neutral, running
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, with_new_axes
-from srcgraph.ir.ops.vector import neg
+from srcgraph.ir.ops.vector import add, mul, neg
 from srcgraph.ir.types import BOOL, ArrayType, ScalarType
 from srcgraph.ir.view import View
 
@@ -32,7 +32,7 @@ REDUCTIONS: dict[np.ufunc, Composite] = {
     np.logical_or: COMPOSITES["any_array"],
 }
 """The ufuncs whose `reduce` is a function of its own."""
-_STARTS = {np.add: reduce.sum_, np.multiply: reduce.prod, np.maximum: reduce.max_, np.minimum: reduce.min_}
+_STARTS = {np.maximum: reduce.max_, np.minimum: reduce.min_}
 
 
 def _widened(ufunc: np.ufunc, x: Value, dtype: Any) -> Value:
@@ -50,20 +50,14 @@ def scan(combine: Combine, ufunc: np.ufunc, a: Any, axis: Any, dtype: Any) -> Va
     if x.type.ndim == 0:
         raise InferenceError("cannot accumulate a number")
     (at,) = normalized(axis, x.type.ndim)
-    count = dims_of(x)[at]
-    kept = [d for k, d in enumerate(dims_of(x)) if k != at]
+    return running(x, at, lambda before, own: _same(combine(before, own), x), _neutral(ufunc, x.type.dtype))
+
+
+def _neutral(ufunc: np.ufunc, dtype: np.dtype) -> Any:
+    if ufunc in (np.add, np.multiply):
+        return neutral(add if ufunc is np.add else mul, dtype)
     rule = _STARTS[ufunc].reduction if ufunc in _STARTS else None
-    begin = rule.identity(x.type.dtype) if rule is not None else x.type.dtype.type(0)
-    start = full(begin, *kept) if kept else current_builder().const(begin)
-
-    def step(i: Value, running: Value, out: Value) -> Sequence[Value]:
-        own = item(x, at, i)
-        new = _same(combine(running, own), x)
-        if rule is None:
-            new = where(equal(i, 0), own, new)
-        return new, with_item(out, at, i, new)
-
-    return counted(count, [start, empty(*dims_of(x), dtype=x.type.dtype)], step)[1]
+    return None if rule is None else rule.identity(dtype)
 
 
 def _same(new: Value, x: Value) -> Value:
@@ -72,8 +66,13 @@ def _same(new: Value, x: Value) -> Value:
     return new
 
 
+def _identity(ufunc: np.ufunc, dtype: np.dtype) -> Any:
+    """The number NumPy begins with; None where it is the first element."""
+    return None if ufunc.identity is None else np.array(ufunc.identity).astype(dtype)[()]
+
+
 def fold(combine: Combine, ufunc: np.ufunc, a: Any, axis: Any, keepdims: bool) -> Value:
-    """All elements along axes combined, from the first on; of none, the ufunc's identity."""
+    """All elements along an axis combined, from the ufunc's identity on, or from the first."""
     b = current_builder()
     x = as_operand(a)
     x = cast_to(x, x.type.dtype)
@@ -84,17 +83,19 @@ def fold(combine: Combine, ufunc: np.ufunc, a: Any, axis: Any, keepdims: bool) -
         raise InferenceError(f"{ufunc.__name__}.reduce takes one axis here")
     at = axes[0]
     count = dims_of(x)[at]
-    if ufunc.identity is None:
+    begin = _identity(ufunc, x.type.dtype)
+    if begin is None:
         message = f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
         b.call_named("check_that", greater(count, 0), error="ValueError", message=message)
     kept = [d for k, d in enumerate(dims_of(x)) if k != at]
     _same(combine(x, x), x)
-    begin = x.type.dtype.type(ufunc.identity or 0)
-    start = full(begin, *kept) if kept else b.const(begin)
+    first = x.type.dtype.type(0) if begin is None else begin
+    start = full(first, *kept) if kept else b.const(first)
 
     def step(i: Value, running: Value) -> Sequence[Value]:
         own = item(x, at, i)
-        return (where(equal(i, 0), own, _same(combine(running, own), x)),)
+        new = _same(combine(running, own), x)
+        return (where(equal(i, 0), own, new) if begin is None else new,)
 
     (out,) = counted(count, [start], step)
     return with_new_axes(out, [at]) if keepdims else out

@@ -8,16 +8,18 @@ import numpy as np
 import scipy.linalg
 
 from srcgraph.errors import InferenceError
+from srcgraph.ir.dims import product
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import equations, reduce, spectra
+from srcgraph.ir.ops.compare import where
 from srcgraph.ir.ops.elementwise import root
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.powers import power
 from srcgraph.ir.ops.reductions import as_operand, cast_to, min_array, normalized, reduced
 from srcgraph.ir.ops.remainders import absolute
 from srcgraph.ir.ops.searching import largest
-from srcgraph.ir.ops.shape import with_new_axes
+from srcgraph.ir.ops.shape import dims_of, reshape, with_new_axes
 from srcgraph.ir.ops.vector import div, mul
 from srcgraph.ir.types import FLOAT
 from srcgraph.ir.view import View, transposed
@@ -108,6 +110,31 @@ def _matrix_norm(x: Value, ord: Any, axes: tuple[int, ...], keepdims: bool) -> V
 
 
 @composite(
+    "vector_norm",
+    python=np.linalg.vector_norm,
+    static="axis keepdims ord",
+    samples=(
+        sample("f64[4]"),
+        sample("f64[3, 4]", keepdims=True),
+        sample("f64[2, 3, 4]", axis=(2, 0), ord=1),
+        sample("f64[2, 3]", axis=1, ord=3),
+    ),
+)
+def vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Value:
+    """Norm of what is along axes, taken as one vector."""
+    b = current_builder()
+    value = as_operand(x)
+    axes = normalized(axis, value.type.ndim)
+    if len(axes) == 1:
+        return norm(value, ord, axes[0], keepdims)
+    kept = [k for k in range(value.type.ndim) if k not in axes]
+    size = b.dim_value(product(value.type.shape[k] for k in axes))
+    lines = getitem(value, view=transposed(value.type.ndim, (*kept, *axes)))
+    out = norm(reshape(lines, *(dims_of(value)[k] for k in kept), size), ord, -1)
+    return with_new_axes(out, list(axes)) if keepdims else out
+
+
+@composite(
     "cond",
     python=np.linalg.cond,
     static="p",
@@ -119,14 +146,16 @@ def cond(x: Any, p: Any = None) -> Value:
     value = equations.matrix(x, "cond")
     if value.type.ndim != 2:
         raise InferenceError("cond of stacks of matrices is not supported")
+    some = OPS["greater"](b.dim_value(product(value.type.shape)), 0)
+    message = "cond is not defined on empty arrays"
+    b.call_named("check_that", some, error=equations.LINALG_ERROR, message=message)
     if p in (None, 2, -2):
         s = spectra.singular_values(value)
-        message = "cond is not defined on empty arrays"
         n = b.dim_value(s.type.shape[0])
-        b.call_named("check_that", OPS["greater"](n, 0), error=equations.LINALG_ERROR, message=message)
         first = getitem(s, 0, view=View(("i",), ()))
         last = getitem(s, OPS["sub"](n, 1), view=View(("i",), ()))
         out = div(last, first) if p == -2 else div(first, last)
     else:
-        out = mul(norm(value, p), norm(equations.inv(value), p))
-    return out
+        out = mul(norm(value, p), norm(equations.inverse_or_nan(value, "cond"), p))
+    number = OPS["logical_not"](reduced(reduce.any_, OPS["isnan"](value), None, False))
+    return where(OPS["logical_and"](OPS["isnan"](out), number), out.type.dtype.type(np.inf), out)

@@ -17,7 +17,6 @@ from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops._rules import conjugated
 from srcgraph.ir.ops.complex import numpy_number
 from srcgraph.ir.ops.index import add_at, getitem
-from srcgraph.ir.ops.numerics import numpy_operands
 from srcgraph.ir.ops.reductions import as_operand, normalized, reduced
 from srcgraph.ir.ops.remainders import maximum, minimum
 from srcgraph.ir.ops.sequences import flat, stack
@@ -27,6 +26,12 @@ from srcgraph.ir.ops.vector import add, mul, sub
 from srcgraph.ir.promote import common_dtype
 from srcgraph.ir.types import BOOL
 from srcgraph.ir.view import View, transposed
+
+def asarrays(*xs: Any) -> list[Value]:
+    """Operands as `numpy.asarray` makes them: Python's numbers count as NumPy's, whatever is beside them."""
+    b = current_builder()
+    return [b.cast(v, v.type.dtype, False) for v in map(b.value, xs)]
+
 
 # -- einsum -------------------------------------------------------------------------------------------
 
@@ -198,7 +203,7 @@ def _as_matrices(values: Sequence[Value], terms: Sequence[str], right: str) -> V
 )
 def dot(a: Any, b: Any) -> Value:
     """Sum of products over the last axis of one and the last but one of the other; the product if one is a number."""
-    x, y = numpy_operands(a, b)
+    x, y = asarrays(a, b)
     if x.type.ndim == 0 or y.type.ndim == 0:
         return mul(x, y)
     if max(x.type.ndim, y.type.ndim) > 2:
@@ -219,13 +224,13 @@ def dot(a: Any, b: Any) -> Value:
 )
 def matmul_array(x1: Any, x2: Any) -> Value:
     """Matrix product of vectors, matrices, or stacks of matrices."""
-    return linalg.product(*numpy_operands(x1, x2))
+    return linalg.product(*asarrays(x1, x2))
 
 
 @composite("inner", python=np.inner, samples=(sample("f64[3]", "f64[3]"), sample("f64[2, 3]", "f64[4, 3]")))
 def inner(a: Any, b: Any) -> Value:
     """Sum of products over the last axes."""
-    x, y = numpy_operands(a, b)
+    x, y = asarrays(a, b)
     if x.type.ndim == 0 or y.type.ndim == 0:
         return mul(x, y)
     if max(x.type.ndim, y.type.ndim) > 2:
@@ -236,14 +241,14 @@ def inner(a: Any, b: Any) -> Value:
 @composite("vdot", python=np.vdot, samples=(sample("f64[3]", "f64[3]"), sample("f64[2, 3]", "f64[2, 3]")))
 def vdot(a: Any, b: Any) -> Value:
     """Sum of products of all elements."""
-    x, y = numpy_operands(a, b)
+    x, y = asarrays(a, b)
     return linalg.product(conjugated(flat(x)), flat(y))
 
 
 @composite("outer", python=np.outer, samples=(sample("f64[3]", "f64[2]"),))
 def outer(a: Any, b: Any) -> Value:
     """All products of an element of ``a`` and one of ``b``."""
-    x, y = (flat(v) for v in numpy_operands(a, b))
+    x, y = (flat(v) for v in asarrays(a, b))
     return mul(getitem(x, view=View((":",), (0, None))), getitem(y, view=View((":",), (None, 0))))
 
 
@@ -265,7 +270,7 @@ def outer(a: Any, b: Any) -> Value:
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Value:
     """Sum of products over given axes of each."""
     builder = current_builder()
-    x, y = numpy_operands(a, b)
+    x, y = asarrays(a, b)
     if isinstance(axes, int):
         over_x, over_y = list(range(x.type.ndim - axes, x.type.ndim)), list(range(axes))
     else:
@@ -302,7 +307,7 @@ def _matrix(x: Value, order: Sequence[int], rows: Value, columns: Value) -> Valu
 )
 def kron(a: Any, b: Any) -> Value:
     """Every element of ``a`` times all of ``b``, as blocks."""
-    x, y = numpy_operands(a, b)
+    x, y = asarrays(a, b)
     if not x.type.ndim or not y.type.ndim:
         return mul(x, y)
     ndim = max(x.type.ndim, y.type.ndim)
@@ -320,7 +325,7 @@ def kron(a: Any, b: Any) -> Value:
 )
 def vecdot(x1: Any, x2: Any, axis: int = -1) -> Value:
     """Sum of products along an axis."""
-    x, y = numpy_operands(x1, x2)
+    x, y = asarrays(x1, x2)
     if not x.type.ndim or not y.type.ndim:
         raise InferenceError("vecdot takes arrays of at least one axis")
     if axis != -1 and x.type.ndim != y.type.ndim:
@@ -344,7 +349,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     if axis is not None:
         axisa = axisb = axisc = axis
     parts = []
-    for v, k in zip(numpy_operands(a, b), (axisa, axisb), strict=True):
+    for v, k in zip(asarrays(a, b), (axisa, axisb), strict=True):
         (at,) = normalized(k, v.type.ndim)
         size = dims_of(v)[at]
         fits = builder.call_named(
@@ -415,7 +420,7 @@ def _not_empty(x: Value, what: str) -> None:
 @composite("convolve", python=np.convolve, static="mode", samples=_CONVOLVED)
 def convolve(a: Any, v: Any, mode: str = "full") -> Value:
     """Discrete convolution of two sequences."""
-    x, y = (flat(w) if not w.type.ndim else w for w in numpy_operands(a, v))
+    x, y = (flat(w) if not w.type.ndim else w for w in asarrays(a, v))
     _not_empty(x, "a")
     _not_empty(y, "v")
     return _convolved(x, y, mode, "convolve")
@@ -424,7 +429,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Value:
 @composite("correlate", python=np.correlate, static="mode", samples=_CONVOLVED)
 def correlate(a: Any, v: Any, mode: str = "valid") -> Value:
     """Cross-correlation of two sequences."""
-    x, y = (flat(w) if not w.type.ndim else w for w in numpy_operands(a, v))
+    x, y = (flat(w) if not w.type.ndim else w for w in asarrays(a, v))
     _not_empty(x, "first array argument")
     _not_empty(y, "second array argument")
     n, m = dims_of(x)[0], dims_of(y)[0]

@@ -110,7 +110,10 @@ def masked(x: Value, where: Any, identity: Any) -> Value:
     """``x`` with ``identity`` where a mask does not hold, so that it does not count."""
     if where is None or where is True:
         return x
-    return selected(current_builder().value(where), x, x.type.dtype.type(identity))
+    mask = current_builder().value(where)
+    if mask.type.dtype != BOOL:
+        raise InferenceError(f"where must be booleans, not {mask.type}")
+    return selected(mask, x, x.type.dtype.type(identity))
 
 
 def started(op: Op, out: Value, initial: Any) -> Value:
@@ -118,7 +121,10 @@ def started(op: Op, out: Value, initial: Any) -> Value:
     if initial is None:
         return out
     b = current_builder()
-    return op(b.cast(b.value(initial), out.type.dtype, False), out)
+    first = b.value(initial)
+    if first.type.dtype.kind == "c" and out.type.dtype.kind != "c":
+        raise InferenceError(f"initial is a complex number, but the result is {out.type.dtype}")
+    return op(b.assigned(first, out.type.dtype), out)
 
 
 _FLAGS = "axis dtype keepdims"

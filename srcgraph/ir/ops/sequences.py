@@ -13,7 +13,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index, same_size
-from srcgraph.ir.ops.compare import greater, less, logical_and, logical_not, logical_or, not_equal, where
+from srcgraph.ir.ops.compare import equal, greater, less, logical_and, logical_not, logical_or, not_equal, where
 from srcgraph.ir.ops.index import getitem, setitem
 from srcgraph.ir.ops.reductions import as_operand, normalized, sum_dtype
 from srcgraph.ir.ops.remainders import maximum
@@ -36,8 +36,10 @@ def concatenate(arrays: Any, axis: int = 0) -> Value:
     """Arrays joined along an existing axis."""
     parts = _arrays(arrays, numbers=False)
     ndim = parts[0].type.ndim
-    if any(p.type.ndim != ndim for p in parts):
+    if axis is not None and any(p.type.ndim != ndim for p in parts):
         raise InferenceError("concatenate: all the input arrays must have the same number of axes")
+    if axis is None:
+        return joined([flat(p) for p in parts], 0)
     (at,) = normalized(axis, ndim)
     return joined(parts, at)
 
@@ -85,6 +87,8 @@ def stack(arrays: Any, axis: int = 0) -> Value:
     """Arrays joined along a new axis."""
     numbers = isinstance(arrays, tuple) and not any(current_builder().value(a).type.ndim for a in arrays)
     parts = _arrays(arrays, numbers)
+    if any(p.type.ndim != parts[0].type.ndim for p in parts):
+        raise InferenceError("stack: all the input arrays must have the same number of axes")
     (at,) = normalized(axis, 1 if numbers else parts[0].type.ndim + 1)
     if numbers:
         return joined(parts, at)
@@ -134,21 +138,38 @@ def flat(x: Value) -> Value:
 # -- scans ------------------------------------------------------------------------------------------
 
 
-def _scan(x: Value, axis: Any, combine: Any) -> Value:
-    b = current_builder()
-    if axis is None:
-        x = flat(x)
-    (at,) = normalized(0 if axis is None else axis, x.type.ndim)
+def running(x: Value, at: int, combine: Any, begin: Any) -> Value:
+    """Running combinations along an axis, from the first element on.
+
+    ``begin`` is what combined with a number is that number, to the sign of a zero; None where there is none.
+    """
     count = dims_of(x)[at]
     kept = [d for k, d in enumerate(dims_of(x)) if k != at]
-    start = x.type.dtype.type(-0.0 if x.type.dtype.kind == "f" else 0) if combine is add else x.type.dtype.type(1)
-    first = full(start, *kept) if kept else b.const(start)
+    first = x.type.dtype.type(0 if begin is None else begin)
+    start = full(first, *kept) if kept else current_builder().const(first)
 
-    def step(i: Value, running: Value, out: Value) -> Sequence[Value]:
-        running = combine(running, item(x, at, i))
-        return running, with_item(out, at, i, running)
+    def step(i: Value, before: Value, out: Value) -> Sequence[Value]:
+        own = item(x, at, i)
+        new = combine(before, own)
+        new = where(equal(i, 0), own, new) if begin is None else new
+        return new, with_item(out, at, i, new)
 
-    return counted(count, [first, empty(*dims_of(x), dtype=x.type.dtype)], step)[1]
+    return counted(count, [start, empty(*dims_of(x), dtype=x.type.dtype)], step)[1]
+
+
+def neutral(op: Any, dtype: np.dtype) -> Any:
+    """What `running` begins with for sums and products; 1 times inf + 0j is inf + nan j."""
+    if op is mul:
+        return None if dtype.kind == "c" else 1
+    return -dtype.type(0) if dtype.kind in "fc" else 0
+
+
+def _scan(a: Any, axis: Any, dtype: Any, combine: Any) -> Value:
+    x = as_operand(a)
+    x = cast(x, dtype=sum_dtype(x, dtype), weak=False)
+    x = flat(x) if axis is None else x
+    (at,) = normalized(0 if axis is None else axis, x.type.ndim)
+    return running(x, at, combine, neutral(combine, x.type.dtype))
 
 
 _SCANS = (sample("f64[4]"), sample("f64[3, 4]", axis=0), sample("f64[3, 4]", axis=1), sample("f64[2, 3]"))
@@ -157,15 +178,13 @@ _SCANS = (sample("f64[4]"), sample("f64[3, 4]", axis=0), sample("f64[3, 4]", axi
 @composite("cumsum", python=np.cumsum, method="cumsum", static="axis dtype", samples=(*_SCANS, sample("i32[3]")))
 def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Value:
     """Running sums along an axis, or of the flattened array."""
-    x = as_operand(a)
-    return _scan(cast(x, dtype=sum_dtype(x, dtype), weak=False), axis, add)
+    return _scan(a, axis, dtype, add)
 
 
 @composite("cumprod", python=np.cumprod, method="cumprod", static="axis dtype", samples=_SCANS)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Value:
     """Running products along an axis, or of the flattened array."""
-    x = as_operand(a)
-    return _scan(cast(x, dtype=sum_dtype(x, dtype), weak=False), axis, mul)
+    return _scan(a, axis, dtype, mul)
 
 
 @composite(
@@ -178,6 +197,8 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Value:
     """Differences of neighbours along an axis, ``n`` times."""
     b = current_builder()
     x = as_operand(a)
+    if n < 0:
+        raise InferenceError(f"order must be non-negative but got {n}")
     (at,) = normalized(axis, x.type.ndim)
     view = View(tuple(1 if k == at else ":" for k in range(x.type.ndim)), tuple(range(x.type.ndim)))
     for _ in range(n):

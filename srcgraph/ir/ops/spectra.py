@@ -12,13 +12,16 @@ from srcgraph.errors import InferenceError
 from srcgraph.ir.dims import minimum
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
-from srcgraph.ir.ops import linalg, orthogonal
+from srcgraph.ir.ops import linalg, orthogonal, sorting
 from srcgraph.ir.ops._loops import counted
 from srcgraph.ir.ops.diagonals import eye
 from srcgraph.ir.ops.equations import LINALG_ERROR, fine, floats, inv, matrix, single, solve, square, stacked
 from srcgraph.ir.ops.factors import column, identity_like
 from srcgraph.ir.ops.index import getitem
+from srcgraph.ir.ops.linalg import transpose
+from srcgraph.ir.ops.remainders import absolute
 from srcgraph.ir.ops.searching import largest
+from srcgraph.ir.ops.sequences import take
 from srcgraph.ir.ops.shape import dims_of
 from srcgraph.ir.ops.vector import add, div, mul, neg, sub
 from srcgraph.ir.types import FLOAT, INT
@@ -141,10 +144,14 @@ _NO_SVD = "SVD did not converge"
         sample("f64[3, 2]", full_matrices=False),
         sample("f64[2, 3]", compute_uv=False),
         sample("f64[2, 3, 2]", full_matrices=False),
+        sample(_POSITIVE, hermitian=True),
+        sample(_TURN, compute_uv=False, hermitian=True),
     ),
 )
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """``u``, singular values from the largest down, and ``vh``, with ``u * s @ vh == a``."""
+    if hermitian:
+        return _hermitian_svd(square(a, "svd"), compute_uv)
     x = matrix(a, "svd")
     if not compute_uv:
         return singular_values(x)
@@ -158,6 +165,30 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 
     shapes = ((m, m), (k,), (n, n)) if full_matrices else ((m, k), (k,), (k, n))
     return tuple(stacked(one, [(x, 2)], [(s, x.type.dtype) for s in shapes]))
+
+
+def _hermitian_svd(x: Value, compute_uv: bool) -> Any:
+    """By the eigenvalues of the lower triangle, as in NumPy."""
+
+    def falling(w: Value) -> tuple[Value, Value]:
+        (n,) = dims_of(w)
+        order = sorting.argsort(absolute(w))
+        order = getitem(order, sub(n, 1), n, view=View((-1,), (0,)))
+        return sorting.gather(w, order), order
+
+    def values(a: Value) -> Sequence[Value]:
+        return (absolute(falling(eigvalsh(a))[0]),)
+
+    def vectors(a: Value) -> Sequence[Value]:
+        w, v = eigh(a)
+        w, order = falling(w)
+        rows = take(transpose(v), order)
+        return transpose(rows), absolute(w), mul(rows, column(OPS["sign"](w)))
+
+    n, dtype = x.type.shape[-1], x.type.dtype
+    if not compute_uv:
+        return stacked(values, [(x, 2)], [((n,), dtype)])[0]
+    return tuple(stacked(vectors, [(x, 2)], [(s, dtype) for s in ((n, n), (n,), (n, n))]))
 
 
 def singular_values(x: Value) -> Value:

@@ -65,9 +65,9 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, wh
         if axis is not None:
             raise InferenceError(f"axis {axis} is out of bounds for a number")
         return cast_to(x, x.type.dtype)
-    return div(
-        sum_array(x, axis, x.type.dtype, keepdims, where=where), _counted(x, axis, where, keepdims, x.type.dtype)
-    )
+    total = sum_array(x, axis, x.type.dtype, keepdims, where=where)
+    out = div(total, _counted(x, axis, where, keepdims, x.type.dtype))
+    return cast_to(out, x.type.dtype)  # integers stay so where they are asked for
 
 
 @composite(
@@ -95,6 +95,8 @@ def var(
 ) -> Value:
     """Variance along axes, over ``n - ddof``."""
     x = _averaged(a, dtype)
+    if x.type.dtype.kind in "biu" or (x.type.dtype.kind != "c" and as_operand(a).type.dtype.kind == "c"):
+        raise InferenceError(f"a variance in {x.type.dtype} is not supported")
     ddof = ddof if correction is None else correction
     if x.type.ndim == 0:
         value = cast_to(x, x.type.dtype)
