@@ -15,12 +15,12 @@ from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops.compare import equal, greater, less, logical_and, where
 from srcgraph.ir.ops.index import add_at, getitem, setitem
-from srcgraph.ir.ops.reductions import as_operand, cast_to, normalized, reduced
+from srcgraph.ir.ops.reductions import as_operand, cast_to, demand, normalized, reduced
 from srcgraph.ir.ops.remainders import absolute, maximum, minimum, mod
 from srcgraph.ir.ops.searching import searchsorted_array
 from srcgraph.ir.ops.sequences import concatenate, cumsum, diff, flat
 from srcgraph.ir.ops.shape import dims_of, empty, full, with_new_axes
-from srcgraph.ir.ops.shaping import demand, slice_of
+from srcgraph.ir.ops.shaping import slice_of
 from srcgraph.ir.ops.sorting import gather
 from srcgraph.ir.ops.vector import add, div, mul, neg, sub
 from srcgraph.ir.promote import common_dtype
@@ -106,7 +106,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         else list(range(x.type.ndim))
     )
     spacings: list[Any] = list(varargs) or [1.0]
-    spacings = spacings * len(axes) if len(spacings) == 1 else spacings
+    if len(spacings) == 1 and not current_builder().value(spacings[0]).type.ndim:
+        spacings = spacings * len(axes)
     if len(spacings) != len(axes) or edge_order not in (1, 2) or not axes:
         raise InferenceError("gradient: one spacing for all axes, or one for each; edge_order is 1 or 2")
     outs = tuple(_derivative(x, k, current_builder().value(h), edge_order) for k, h in zip(axes, spacings, strict=True))
@@ -118,6 +119,8 @@ def _derivative(x: Value, axis: int, h: Value, edge_order: int) -> Value:
     b = current_builder()
     n = dims_of(x)[axis]
     if h.type.ndim:
+        message = "when 1d, distances must match the length of the corresponding dimension"
+        b.call_named("equal_size", n, dims_of(h)[0], error="ValueError", message=message)
         demand(greater(n, 1), "IndexError", "index 0 is out of bounds for axis 0 with size 0")
     message = "Shape of array too small to calculate a numerical gradient"
     demand(b.call_named("greater_equal", n, edge_order + 1), "ValueError", message)
@@ -127,8 +130,6 @@ def _derivative(x: Value, axis: int, h: Value, edge_order: int) -> Value:
     if h.type.ndim:
         if h.type.ndim != 1:
             raise InferenceError("gradient: coordinates must have one axis")
-        message = "when 1d, distances must match the length of the corresponding dimension"
-        b.call_named("equal_size", n, dims_of(h)[0], error="ValueError", message=message)
         steps = diff(_as_floats(b.retype(h, [x.type.shape[axis]])))
         inner = _uneven(x, axis, steps, (before, middle, after), inside)
     else:
@@ -161,10 +162,10 @@ def _ends(x: Value, axis: int, steps: Value | None, h: Value, edge_order: int) -
         h0, h1 = (h, h) if steps is None else (item(steps, 0, b.const(0)), item(steps, 0, sub(n, 2)))
         return div(sub(first[1], first[0]), h0), div(sub(last[0], last[1]), h1)
     if steps is None:
-        return _second_order(first, h, h), neg(_second_order(last, h, h))
+        return _second_order(first, h, h), _second_order(last, neg(h), neg(h))
     left = [item(steps, 0, b.const(k)) for k in (0, 1)]
-    right = [item(steps, 0, sub(n, k)) for k in (2, 3)]
-    return _second_order(first, *left), neg(_second_order(last, *right))
+    right = [neg(item(steps, 0, sub(n, k))) for k in (2, 3)]
+    return _second_order(first, *left), _second_order(last, *right)
 
 
 def _second_order(points: Sequence[Value], s: Value, t: Value) -> Value:
@@ -233,7 +234,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     b.learn(xs.type.shape[0] - 1)
     if period is not None:
         return _periodic(at, xs, fs, b.value(period))
-    return _between(at, xs, fs, left, right)
+    ends = (v if v is None else b.cast(real_operand(v, "interp", "biuf"), FLOAT, False) for v in (left, right))
+    return _between(at, xs, fs, *ends)
 
 
 def _periodic(at: Value, xs: Value, fs: Value, period: Value) -> Value:
@@ -269,10 +271,13 @@ def _between(at: Value, xs: Value, fs: Value, left: Any, right: Any) -> Value:
     inside = add(mul(slope, sub(flat_at, x0)), f0)
     inside = where(b.call_named("isnan", inside), add(mul(slope, sub(flat_at, x1)), f1), inside)
     inside = where(logical_and(b.call_named("isnan", inside), equal(f0, f1)), f0, inside)
-    inside = where(equal(flat_at, x0), f0, where(equal(flat_at, x1), f1, inside))
+    inside = where(equal(flat_at, x1), f1, where(equal(flat_at, x0), f0, inside))  # x1 only at the last point
     out = where(less(flat_at, first_x), first_f if left is None else b.value(left), inside)
     out = where(greater(flat_at, last_x), last_f if right is None else b.value(right), out)
-    out = where(b.call_named("isnan", flat_at), flat_at, out)
+    number = b.call_named("isnan", flat_at)
+    if not b.not_one(xs.type.shape[0]):  # the one value there is, also for NaN
+        number = logical_and(number, greater(n, 1))
+    out = where(number, flat_at, out)
     if not at.type.ndim:
         return item(out, 0, b.const(0))
     return out if at.type.ndim == 1 else b.call_named("reshape", out, *dims_of(at))
@@ -355,8 +360,7 @@ def polynomial_polyval(x: Any, c: Any) -> Value:
     value = as_operand(x)
     coefficients = _coefficients(c)
     demand(greater(dims_of(coefficients)[0], 0), "IndexError", "index -1 is out of bounds for axis 0 with size 0")
-    coefficients = _as_floats(coefficients)
-    return _horner(coefficients, cast_to(value, value.type.dtype), False)
+    return _horner(_as_floats(coefficients), value, False)
 
 
 def _sum_of(p: Any, q: Any, sign: int) -> Value:

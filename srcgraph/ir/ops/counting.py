@@ -19,7 +19,7 @@ from srcgraph.ir.ops.searching import as_array, every, ordered
 from srcgraph.ir.ops.sequences import compress, concatenate, diff, flat
 from srcgraph.ir.ops.shape import dims_of, full, reshape
 from srcgraph.ir.ops.vector import add, div, sub
-from srcgraph.ir.types import FLOAT, INT
+from srcgraph.ir.types import BOOL, FLOAT, INT
 
 # -- counting ---------------------------------------------------------------------------------------
 
@@ -40,7 +40,10 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Value:
     if index.type.ndim != 1 or index.type.dtype.kind not in "iub" or index.type.dtype == np.uint64:
         raise InferenceError(f"bincount takes integers along one axis, not {index.type}")
     index = b.cast(index, INT)
-    least = b.cast(b.value(minlength), INT, weak=True)
+    least = b.value(minlength)
+    if least.type.dtype.kind not in "iub":
+        raise InferenceError(f"bincount: minlength must be an integer, not {least.type}")
+    least = b.cast(least, INT, weak=True)
     fine = OPS["greater_equal"](least, 0)
     b.call_named("check_that", fine, error="ValueError", message="'minlength' must not be negative")
     message = "'list' argument must have no negative elements"
@@ -48,7 +51,8 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Value:
     n = _extreme(reduce.max_, index, b.const(-1))
     n = maximum(add(n, 1), least)
     b.learn(n.type.value)
-    v = full(np.int64(1), *dims_of(index)) if weights is None else b.cast(as_array(weights), FLOAT)
+    v = full(np.int64(1), *dims_of(index)) if weights is None else ordered(as_array(weights), "bincount by weights")
+    v = v if weights is None else b.cast(v, FLOAT)
     if weights is not None and v.type.shape != index.type.shape:
         message = "The weights and list don't have the same length."
         b.call_named("equal_size", dims_of(v)[0], dims_of(index)[0], error="ValueError", message=message)
@@ -81,19 +85,18 @@ def _extreme(op: Any, x: Value, default: Value) -> Value:
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple:
     """How many numbers are in each bin, and the edges of the bins."""
     b = current_builder()
-    x = flat(ordered(as_array(a), "histogram"))
+    own = ordered(as_array(a), "histogram")
+    x = flat(own)
     edges = _edges(x, bins, range)
     common = np.result_type(x.type.dtype, edges.type.dtype)
     x, edges_ = b.cast(x, common), b.cast(edges, common)
     if weights is None:
         counts = sorting.count_in_bins(x, edges_)
     else:
-        w = flat(as_array(weights))
-        b.call_named(
-            "equal_size", dims_of(w)[0], dims_of(x)[0], error="ValueError",
-            message="weights should have the same shape as a.",
-        )  # fmt: skip
-        counts = sorting.weigh_in_bins(x, b.retype(w, x.type.shape), edges_)
+        w = _weights_of(own, weights)
+        if w.type.dtype == BOOL:
+            raise InferenceError("histogram: weights must be numbers, not booleans")
+        counts = sorting.weigh_in_bins(x, w, edges_)
     if density:
         total = reduce.sum_(counts, axes=(0,))
         counts = div(div(counts, b.cast(diff(edges), FLOAT)), total)
@@ -107,7 +110,21 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
 )
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Value:
     """The edges of the bins of a histogram."""
-    return _edges(flat(as_array(a)), bins, range)
+    own = ordered(as_array(a), "histogram_bin_edges")
+    if weights is not None:
+        _weights_of(own, weights)
+    return _edges(flat(own), bins, range)
+
+
+def _weights_of(x: Value, weights: Any) -> Value:
+    """A weight for each number, flattened."""
+    b = current_builder()
+    w = as_array(weights)
+    if w.type.ndim != x.type.ndim:
+        raise InferenceError("weights should have the same shape as a.")
+    for size, own in zip(dims_of(w), dims_of(x), strict=True):
+        b.call_named("equal_size", size, own, error="ValueError", message="weights should have the same shape as a.")
+    return flat(b.retype(w, x.type.shape))
 
 
 def _edges(x: Value, bins: Any, limits: Any) -> Value:

@@ -11,12 +11,12 @@ from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, Composite, current_builder
 from srcgraph.ir.ops import reduce
-from srcgraph.ir.ops._loops import counted, item, with_item
+from srcgraph.ir.ops._loops import counted, item
 from srcgraph.ir.ops.compare import equal, greater, logical_or, where
 from srcgraph.ir.ops.index import add_at, getitem, setitem
 from srcgraph.ir.ops.reductions import as_operand, cast_to, normalized, sum_dtype
 from srcgraph.ir.ops.sequences import flat, neutral, running
-from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, with_new_axes
+from srcgraph.ir.ops.shape import broadcast_to, dims_of, full, reshape, with_new_axes
 from srcgraph.ir.ops.vector import add, mul, neg
 from srcgraph.ir.types import BOOL, ArrayType, ScalarType
 from srcgraph.ir.view import View

@@ -21,12 +21,12 @@ from srcgraph.ir.ops.elementwise import cos, log10
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.numerics import numpy_operands
 from srcgraph.ir.ops.powers import power
-from srcgraph.ir.ops.reductions import as_operand, as_truth, cast_to, normalized, reduced
+from srcgraph.ir.ops.reductions import as_operand, as_truth, cast_to, demand, normalized, reduced
 from srcgraph.ir.ops.remainders import floor, minimum, sign
 from srcgraph.ir.ops.searching import nonzero, sort_array
 from srcgraph.ir.ops.sequences import flat, joined, take_array
 from srcgraph.ir.ops.shape import arange, broadcast_to, dims_of, empty, reshape, with_new_axes
-from srcgraph.ir.ops.shaping import demand, kept
+from srcgraph.ir.ops.shaping import kept
 from srcgraph.ir.ops.vector import add, cast, div, mul, sub
 from srcgraph.ir.promote import common_dtype
 from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType

@@ -17,15 +17,16 @@ from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops._rules import conjugated
 from srcgraph.ir.ops.complex import numpy_number
 from srcgraph.ir.ops.index import add_at, getitem
-from srcgraph.ir.ops.reductions import as_operand, normalized, reduced
+from srcgraph.ir.ops.reductions import as_operand, demand, normalized, reduced
 from srcgraph.ir.ops.remainders import maximum, minimum
 from srcgraph.ir.ops.sequences import flat, stack
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, with_new_axes
-from srcgraph.ir.ops.shaping import demand, slice_of
+from srcgraph.ir.ops.shaping import slice_of
 from srcgraph.ir.ops.vector import add, mul, sub
 from srcgraph.ir.promote import common_dtype
 from srcgraph.ir.types import BOOL
 from srcgraph.ir.view import View, transposed
+
 
 def asarrays(*xs: Any) -> list[Value]:
     """Operands as `numpy.asarray` makes them: Python's numbers count as NumPy's, whatever is beside them."""

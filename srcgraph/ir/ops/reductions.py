@@ -97,6 +97,14 @@ def count_of(x: Value, axis: Any) -> Value:
     return b.dim_value(product(x.type.shape[k] for k in axes))
 
 
+def demand(fine: Value, error: str, message: str) -> None:
+    """Raise unless a condition holds for every element."""
+    b = current_builder()
+    if fine.type.ndim:
+        fine = b.call_named("all", fine, axes=tuple(range(fine.type.ndim)))
+    b.call_named("check_that", b.cast(fine, BOOL, weak=True), error=error, message=message)
+
+
 def check_not_empty(x: Value, axis: Any, what: str) -> None:
     if x.type.ndim == 0:
         return

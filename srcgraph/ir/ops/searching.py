@@ -198,7 +198,12 @@ def searchsorted_array(a: Any, v: Any, side: str = "left", sorter: Any = None) -
     if x.type.ndim != 1:
         raise InferenceError("searchsorted: the array that is searched must have one axis")
     if sorter is not None:
-        x = sorting.gather(x, _checked_indices(b.value(sorter), x))
+        order = as_array(sorter)
+        if order.type.ndim != 1 or order.type.dtype.kind not in "iu":
+            raise InferenceError("searchsorted: sorter takes integers along one axis")
+        sizes = dims_of(order)[0], dims_of(x)[0]
+        b.call_named("equal_size", *sizes, error="ValueError", message="sorter.size must equal a.size")
+        x = sorting.gather(x, _checked_indices(order, x))
     dtype = np.result_type(x.type.dtype, sought.type.dtype)
     x, sought = b.cast(x, dtype), b.cast(sought, dtype, False)
     right = side == "right"

@@ -15,7 +15,7 @@ from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index
 from srcgraph.ir.ops.compare import greater, greater_equal, less, less_equal, logical_and, where
 from srcgraph.ir.ops.index import getitem, setitem
-from srcgraph.ir.ops.reductions import as_operand, cast_to, max_array, min_array, normalized
+from srcgraph.ir.ops.reductions import as_operand, cast_to, demand, max_array, min_array, normalized
 from srcgraph.ir.ops.remainders import maximum, minimum, mod, rint
 from srcgraph.ir.ops.sequences import concatenate, flat
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, with_new_axes
@@ -43,14 +43,6 @@ def whole_number(x: Any, what: str) -> Value:
 def slice_of(ndim: int, axis: int) -> View:
     """The view of a range along one axis: start and length are its operands."""
     return View(tuple(1 if k == axis else ":" for k in range(ndim)), tuple(range(ndim)))
-
-
-def demand(fine: Value, error: str, message: str) -> None:
-    """Raise unless a condition holds for every element."""
-    b = current_builder()
-    if fine.type.ndim:
-        fine = b.call_named("all", fine, axes=tuple(range(fine.type.ndim)))
-    b.call_named("check_that", b.cast(fine, BOOL, weak=True), error=error, message=message)
 
 
 def nonnegative(size: Value) -> Value:

@@ -8,7 +8,7 @@ import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import composite, current_builder, sample
+from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import linalg, reduce
 from srcgraph.ir.ops.complex import conjugate, imag, real
 from srcgraph.ir.ops.diagonals import diagonal
@@ -19,6 +19,7 @@ from srcgraph.ir.ops.reductions import (
     as_operand,
     cast_to,
     count_of,
+    demand,
     max_array,
     min_array,
     normalized,
@@ -30,7 +31,7 @@ from srcgraph.ir.ops.sequences import joined
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, full, with_new_axes
 from srcgraph.ir.ops.vector import add, div, mul, sub
 from srcgraph.ir.promote import common_dtype
-from srcgraph.ir.types import BOOL, FLOAT, INT
+from srcgraph.ir.types import FLOAT, INT
 from srcgraph.ir.view import View, transposed
 
 
@@ -190,13 +191,13 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     dtype = common_dtype([x.type, w.type])
     dtype = np.result_type(dtype, FLOAT) if x.type.dtype.kind in "biu" else dtype
     scale = reduced(reduce.sum_, cast_to(w, dtype), axis, keepdims)
-    fine = b.call_named("not_equal", scale, 0)
-    if fine.type.ndim:
-        fine = b.call_named("all", fine, axes=tuple(range(fine.type.ndim)))
-    message = "Weights sum to zero, can't be normalized"
-    b.call_named("check_that", b.cast(fine, BOOL, weak=True), error="ZeroDivisionError", message=message)
+    _check_scale(scale)
     out = div(reduced(reduce.sum_, mul(cast_to(x, dtype), cast_to(w, dtype)), axis, keepdims), scale)
     return (out, scale) if returned else out
+
+
+def _check_scale(scale: Value) -> None:
+    demand(OPS["not_equal"](scale, 0), "ZeroDivisionError", "Weights sum to zero, can't be normalized")
 
 
 def _weights(x: Value, w: Value, axis: Any) -> Value:
@@ -253,13 +254,16 @@ def cov(
     found = np.result_type(x.type.dtype, FLOAT) if dtype is None else np.dtype(dtype)
     x = cast_to(x, found)
     ddof = (0 if bias else 1) if ddof is None else ddof
-    w = _observation_weights(fweights, aweights)
+    if ddof != int(ddof):
+        raise InferenceError("ddof must be integer")
+    w = _observation_weights(x, fweights, aweights)
     if w is None:
         off = sub(x, mean(x, 1, keepdims=True))
         scaled = off
         count = sub(cast_to(dims_of(x)[1], FLOAT), ddof)
     else:
         total = sum_array(w)
+        _check_scale(total)
         off = sub(x, div(sum_array(mul(x, w), 1, keepdims=True), total))
         scaled = mul(off, w)
         excess = (
@@ -268,7 +272,8 @@ def cov(
         count = sub(total, excess)
     across = getitem(scaled if found.kind != "c" else conjugate(scaled), view=transposed(2, (1, 0)))
     out = div(linalg.product(off, across), cast_to(maximum(count, 0.0), FLOAT))
-    return _squeezed_matrix(out)
+    out = cast_to(out, found)
+    return out if y is not None else _squeezed_matrix(out)
 
 
 def _variables(m: Any, rowvar: bool) -> Value:
@@ -287,16 +292,33 @@ def _below(x: Value, y: Value) -> Value:
     return joined([x, y], 0)
 
 
-def _observation_weights(fweights: Any, aweights: Any) -> Value | None:
+def _observation_weights(x: Value, fweights: Any, aweights: Any) -> Value | None:
+    """The weight of each column, with NumPy's checks."""
     b = current_builder()
-    given = [cast_to(b.value(w), FLOAT) for w in (fweights, aweights) if w is not None]
+    given = []
+    for w, name in ((fweights, "fweights"), (aweights, "aweights")):
+        if w is None:
+            continue
+        own = cast_to(b.value(w), FLOAT)
+        if own.type.ndim != 1:
+            raise InferenceError(f"cov: {name} must have one axis")
+        if name == "fweights" and b.value(w).type.dtype.kind == "f":
+            demand(OPS["equal"](own, OPS["rint"](own)), "TypeError", "fweights must be integer")
+        sizes, message = (dims_of(own)[0], dims_of(x)[1]), f"incompatible numbers of samples and {name}"
+        b.call_named("equal_size", *sizes, error="RuntimeError", message=message)
+        own = b.retype(own, x.type.shape[1:])
+        demand(OPS["logical_not"](OPS["less"](own, 0.0)), "ValueError", f"{name} cannot be negative")
+        given.append(own)
     return None if not given else given[0] if len(given) == 1 else mul(*given)
 
 
 def _squeezed_matrix(x: Value) -> Value:
     """A 1 by 1 matrix as an array without axes, as `numpy.cov` gives."""
-    if any(d != 1 for d in x.type.shape):
+    size = x.type.shape[0]
+    if current_builder().not_one(size):
         return x
+    if size != 1:
+        raise InferenceError("whether there is one variable is known only at run time")
     return full(getitem(x, 0, 0, view=View(("i", "i"), ())))
 
 
