@@ -210,6 +210,8 @@ def _median_of_numbers(x):
 @stands_for(np.nanquantile)
 def nanquantile(a, q, axis=None):
     x = np.asarray(a)
+    if x.dtype != float and x.dtype != np.float32:
+        return np.quantile(x, q, axis)
     if axis is None or x.ndim == 1:
         return _quantile_of_numbers(x.ravel(), q)
     rows = np.moveaxis(x, axis, -1)

@@ -14,7 +14,7 @@ from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops.calculus import real_operand
 from srcgraph.ir.ops.checks import check_index
-from srcgraph.ir.ops.compare import equal, less_equal, where
+from srcgraph.ir.ops.compare import equal, greater_equal, less_equal, where
 from srcgraph.ir.ops.creation import ends, known_dtype, lengths, linspace
 from srcgraph.ir.ops.diagonals import tri
 from srcgraph.ir.ops.elementwise import cos, log10
@@ -28,7 +28,7 @@ from srcgraph.ir.ops.sequences import flat, joined, take_array
 from srcgraph.ir.ops.shape import arange, broadcast_to, dims_of, empty, reshape, with_new_axes
 from srcgraph.ir.ops.shaping import kept
 from srcgraph.ir.ops.vector import add, cast, div, mul, sub
-from srcgraph.ir.promote import common_dtype
+from srcgraph.ir.promote import common_dtype, is_weak
 from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType
 from srcgraph.ir.view import View, element, transposed
 
@@ -339,14 +339,18 @@ def _quantiles(a: Any, q: Any, axis: Any, method: str, keepdims: bool, scale: fl
     fraction = real_operand(q, what, "iuf")
     if fraction.type.ndim > 1:
         raise InferenceError(f"{what}: q takes a number, or an array of one axis")
-    dtype = x.type.dtype if x.type.dtype.kind == "f" else FLOAT
-    dtype = dtype if getattr(fraction.type, "weak", False) else np.result_type(dtype, fraction.type.dtype)
-    fraction = div(b.cast(fraction, dtype, False), dtype.type(scale)) if scale != 1 else b.cast(fraction, dtype, False)
+    weak = is_weak(fraction.type)
+    fraction = b.cast(fraction, fraction.type.dtype, False)
+    if scale != 1:
+        fraction = div(fraction, scale)
+    kind = x.type.dtype
+    if fraction.type.dtype.kind == "f":  # else whole elements are taken
+        kind = (FLOAT if kind.kind != "f" else kind) if weak else np.result_type(kind, fraction.type.dtype)
     inside = b.call_named("logical_and", less_equal(0.0, fraction), less_equal(fraction, 1.0))
     message = "Percentiles must be in the range [0, 100]" if scale != 1 else "Quantiles must be in the range [0, 1]"
     demand(inside, "ValueError", message)
     rows, shape = _in_rows(x, axis)
-    parts = _at_fractions(sort_array(rows), fraction, dtype)
+    parts = _at_fractions(sort_array(rows), fraction, kind)
     axes = normalized(axis, x.type.ndim)
     lead = list(dims_of(fraction))
     size = [b.const(1) if k in axes else d for k, d in enumerate(dims_of(x))] if keepdims else shape
@@ -379,25 +383,29 @@ def _at_fractions(rows: Value, fraction: Value, dtype: np.dtype) -> Value:
     demand(b.call_named("greater", n, 0), "IndexError", "index -1 is out of bounds for axis 0 with size 0")
 
     def each(j: Value, out: Value) -> Sequence[Value]:
-        at = mul(item(fractions, 0, j), b.cast(sub(n, 1), dtype, False))
+        at = mul(item(fractions, 0, j), sub(n, 1))
         low = floor(at)
         k = b.cast(low, INT, weak=True)
         left, right = (check_index(v, n, axis=1) for v in (k, minimum(add(k, 1), sub(n, 1))))
-        share = sub(at, low)
+        share = where(greater_equal(at, sub(n, 1)), add(at, 1), sub(at, low))  # past the last element, as in NumPy
 
         def row(i: Value, out: Value) -> Sequence[Value]:
-            x, y = (getitem(rows, i, v, view=element(2)) for v in (left, right))
-            last = getitem(rows, i, sub(n, 1), view=element(2))
-            step = cast_to(sub(y, x), dtype)  # which wraps, of integers
-            x, y, last = (cast_to(v, dtype) for v in (x, y, last))
-            near = where(less_equal(0.5, share), sub(y, mul(step, sub(dtype.type(1), share))), add(x, mul(step, share)))
-            near = where(equal(step, 0.0), x, near)
-            value = where(b.call_named("isnan", last), last, near)
+            x, y, last = (getitem(rows, i, v, view=element(2)) for v in (left, right, sub(n, 1)))
+            near = x if at.type.dtype.kind != "f" else _between(x, y, share, dtype)
+            value = where(b.call_named("isnan", last), last, near) if last.type.dtype.kind == "f" else near
             return (with_item(out, 0, add(mul(j, count), i), cast_to(value, dtype)),)
 
         return counted(count, [out], row)
 
     return counted(times, [out], each)[0]
+
+
+def _between(x: Value, y: Value, share: Value, dtype: np.dtype) -> Value:
+    """From ``x`` to ``y`` by a share, which may be of a dtype of its own."""
+    step = cast_to(sub(y, x), dtype)  # which wraps, of integers
+    x, y = cast_to(x, dtype), cast_to(y, dtype)
+    down, up = mul(step, cast_to(sub(1, share), dtype)), mul(step, cast_to(share, dtype))
+    return where(greater_equal(share, 0.5), sub(y, down), add(x, up))
 
 
 _Q = (
@@ -454,6 +462,7 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
         low, high = (getitem(rows, i, k, view=element(2)) for k in (other, half))
         last = getitem(rows, i, sub(n, 1), view=element(2))
         middle = where(equal(other, half), low, div(add(low, high), dtype.type(2)))
+        middle = add(middle, dtype.type(0))  # 0.0 of -0.0: NumPy takes a mean in either case
         return (with_item(out, 0, i, cast_to(where(b.call_named("isnan", last), last, middle), dtype)),)
 
     (out,) = counted(fine, [out], row)
