@@ -30,7 +30,7 @@ def multinomial(rng, n, pvals, size=None):
     if size is None:
         counts = np.zeros(p.shape[:-1], np.int64) + n
     else:
-        counts = np.zeros(size, np.int64) + n
+        counts = np.zeros(size, np.int64) + np.broadcast_to(n, np.empty(size).shape)
     shape = (*np.shape(counts), d)
     ns = np.atleast_1d(counts).ravel()
     chances = np.broadcast_to(p, shape).reshape(len(ns), d)

@@ -9,6 +9,7 @@ import numpy as np
 
 from srcgraph.frontend import arrays, calls, drawing, lists, numpy_calls
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Rng, Scalar, Tup
+from srcgraph.frontend.layout import contiguous
 from srcgraph.frontend.memory import read, ref_type, refuse, write
 from srcgraph.frontend.resolve import record_of
 from srcgraph.frontend.written import WRITTEN
@@ -41,6 +42,8 @@ def call(
     if record is None:
         raise refuse(f"Generator.{name} is not supported", low.loc, "draw before the call, and pass what was drawn")
     out = kwargs.get("out", NONE)
+    if isinstance(out, Array) and not contiguous(low, out):
+        raise refuse("out must be known to lie in memory in C order without gaps", low.loc)
     if isinstance(out, Array) and "size" not in kwargs and not args:
         sizes = map(low.builder.dim_value, ref_type(low, out).shape)
         kwargs["size"] = Tup(tuple(map(Scalar, sizes)))

@@ -160,7 +160,7 @@ class Specialization:
         names = [repr(p.name) for p in self.graph.params]
         for position in self.contiguous:
             if not leaves[position].flags.c_contiguous:
-                why = f"{self.name} stores through a reshape of argument {names[position]}, which is not C-contiguous"
+                why = f"{self.name} needs argument {names[position]} to be C-contiguous"
                 raise ArgumentError(Problem(why, hint=f"pass np.ascontiguousarray({self.graph.params[position].name})"))
         for position in self.changed:
             if not leaves[position].flags.writeable:

@@ -20,13 +20,14 @@ from srcgraph.ir.ops._loops import item
 from srcgraph.ir.ops.compare import isnan
 from srcgraph.ir.ops.creation import known_dtype, lengths
 from srcgraph.ir.ops.elementwise import exp, sqrt
+from srcgraph.ir.ops.reductions import normalized
 from srcgraph.ir.ops.remainders import copysign
 from srcgraph.ir.ops.searching import every, searchsorted_array
 from srcgraph.ir.ops.sequences import broadcast, cumsum, take_array
-from srcgraph.ir.ops.shape import dims_of, reshape
+from srcgraph.ir.ops.shape import dims_of, full, reshape
 from srcgraph.ir.ops.sorting import gather
 from srcgraph.ir.promote import broadcast_shapes
-from srcgraph.ir.types import FLOAT, INT
+from srcgraph.ir.types import FLOAT, INT, ScalarType
 
 Generator = np.random.Generator
 F4 = np.dtype(np.float32)
@@ -56,9 +57,11 @@ def drawn(op: Op, rng: Value, dims: tuple[Value, ...] | None, *params: Value) ->
     return op(rng, *params, *(dims or ()), array=dims is not None)
 
 
-def finished(x: Value) -> Value:
-    """A number as the Python number that NumPy gives."""
-    return x if x.type.ndim or not hasattr(x.type, "weak") else current_builder().cast(x, x.type.dtype, True)
+def finished(x: Value, dims: tuple[Value, ...] | None) -> Value:
+    """A number as the Python number that NumPy gives, or as an array where lengths are asked for, be they none."""
+    if not isinstance(x.type, ScalarType):
+        return x
+    return full(x) if dims is not None else current_builder().cast(x, x.type.dtype, True)
 
 
 # -- what NumPy asks of parameters ------------------------------------------------------------------
@@ -142,7 +145,7 @@ def rng_uniform(rng: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> 
     finite = every(OPS["isfinite"](span))
     b.call_named("check_that", finite, error="OverflowError", message="high - low range exceeds valid bounds")
     non_negative(span, "high - low")
-    return finished(first + span * drawn(OPS["draw_uniform"], rng, dims))
+    return finished(first + span * drawn(OPS["draw_uniform"], rng, dims), dims)
 
 
 @composite("rng_normal", python=Generator.normal)
@@ -150,7 +153,7 @@ def rng_normal(rng: Any, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> 
     """Normal numbers: ``loc + scale * z``."""
     dims, (mean, by) = spread(size, loc, scale)
     non_negative(by, "scale")
-    return finished(mean + by * drawn(OPS["draw_standard_normal"], rng, dims))
+    return finished(mean + by * drawn(OPS["draw_standard_normal"], rng, dims), dims)
 
 
 @composite("rng_lognormal", python=Generator.lognormal)
@@ -158,7 +161,7 @@ def rng_lognormal(rng: Any, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None)
     """The exponential of normal numbers."""
     dims, (at, by) = spread(size, mean, sigma)
     non_negative(by, "sigma")
-    return finished(exp(at + by * drawn(OPS["draw_standard_normal"], rng, dims)))
+    return finished(exp(at + by * drawn(OPS["draw_standard_normal"], rng, dims)), dims)
 
 
 @composite("rng_exponential", python=Generator.exponential)
@@ -166,7 +169,7 @@ def rng_exponential(rng: Any, scale: Any = 1.0, size: Any = None) -> Value:
     """``scale`` times standard exponential numbers."""
     dims, (by,) = spread(size, scale)
     non_negative(by, "scale")
-    return finished(by * drawn(OPS["draw_standard_exponential"], rng, dims))
+    return finished(by * drawn(OPS["draw_standard_exponential"], rng, dims), dims)
 
 
 @composite("rng_rayleigh", python=Generator.rayleigh)
@@ -174,7 +177,7 @@ def rng_rayleigh(rng: Any, scale: Any = 1.0, size: Any = None) -> Value:
     """``scale * sqrt(2 * e)`` for standard exponential numbers ``e``."""
     dims, (by,) = spread(size, scale)
     non_negative(by, "scale")
-    return finished(by * sqrt(2.0 * drawn(OPS["draw_standard_exponential"], rng, dims)))
+    return finished(by * sqrt(2.0 * drawn(OPS["draw_standard_exponential"], rng, dims)), dims)
 
 
 @composite("rng_gamma", python=Generator.gamma)
@@ -183,7 +186,7 @@ def rng_gamma(rng: Any, shape: Any, scale: Any = 1.0, size: Any = None) -> Value
     dims, (a, by) = spread(size, shape, scale)
     non_negative(a, "shape")
     non_negative(by, "scale")
-    return finished(by * drawn(OPS["draw_standard_gamma"], rng, dims, a))
+    return finished(by * drawn(OPS["draw_standard_gamma"], rng, dims, a), dims)
 
 
 @composite("rng_standard_gamma", python=Generator.standard_gamma)
@@ -191,7 +194,7 @@ def rng_standard_gamma(rng: Any, shape: Any, size: Any = None) -> Value:
     """Standard gamma numbers."""
     dims, (a,) = spread(size, shape)
     non_negative(a, "shape")
-    return finished(drawn(OPS["draw_standard_gamma"], rng, dims, a))
+    return finished(drawn(OPS["draw_standard_gamma"], rng, dims, a), dims)
 
 
 def _location_scale(name: str, method: Any) -> Composite:
@@ -200,7 +203,7 @@ def _location_scale(name: str, method: Any) -> Composite:
         dims, (at, by) = spread(size, loc, scale)
         non_negative(by, "scale")
         b = current_builder()
-        return finished(at + by * drawn(OPS[f"draw_{name}"], rng, dims, b.const(0.0), b.const(1.0)))
+        return finished(at + by * drawn(OPS[f"draw_{name}"], rng, dims, b.const(0.0), b.const(1.0)), dims)
 
     return located
 
@@ -220,7 +223,7 @@ def by_numpy(op: str, rng: Any, size: Any, *given: Checked) -> Value:
     dims, params = spread(size, *(value for value, _, _ in given))
     for value, (_, name, check) in zip(params, given, strict=True):
         check(value, name)
-    return finished(drawn(OPS[f"draw_{op}"], rng, dims, *params))
+    return finished(drawn(OPS[f"draw_{op}"], rng, dims, *params), dims)
 
 
 @composite("rng_standard_cauchy", python=Generator.standard_cauchy)
@@ -331,7 +334,7 @@ def rng_negative_binomial(rng: Any, n: Any, p: Any, size: Any = None) -> Value:
     rate = (1.0 - chance_of_one) / chance_of_one * (wins + 10.0 * sqrt(wins))
     message = "n too large or p too small, see Generator.negative_binomial Notes"
     require(OPS["less_equal"](rate, MOST_EVENTS), message)
-    return finished(drawn(OPS["draw_negative_binomial"], rng, dims, wins, chance_of_one))
+    return finished(drawn(OPS["draw_negative_binomial"], rng, dims, wins, chance_of_one), dims)
 
 
 @composite("rng_hypergeometric", python=Generator.hypergeometric)
@@ -343,7 +346,7 @@ def rng_hypergeometric(rng: Any, ngood: Any, nbad: Any, nsample: Any, size: Any 
     require(OPS["greater_equal"](good + bad, taken), "ngood + nbad < nsample")
     for value, name in ((good, "ngood"), (bad, "nbad"), (taken, "nsample")):
         require(OPS["greater_equal"](value, 0), f"{name} < 0")
-    return finished(drawn(OPS["draw_hypergeometric"], rng, dims, good, bad, taken))
+    return finished(drawn(OPS["draw_hypergeometric"], rng, dims, good, bad, taken), dims)
 
 
 @composite("rng_triangular", python=Generator.triangular)
@@ -356,7 +359,7 @@ def rng_triangular(rng: Any, left: Any, mode: Any, right: Any, size: Any = None)
         (low, high, "equal", "left == right"),
     ):
         require(OPS["logical_not"](OPS[wrong](x, y)), message)
-    return finished(drawn(OPS["draw_triangular"], rng, dims, low, top, high))
+    return finished(drawn(OPS["draw_triangular"], rng, dims, low, top, high), dims)
 
 
 @composite("rng_binomial", python=Generator.binomial)
@@ -368,7 +371,7 @@ def rng_binomial(rng: Any, n: Any, p: Any, size: Any = None) -> Value:
     dims, (trials, chance_of_one) = spread(size, n, p)
     probability(chance_of_one, "p")
     non_negative(trials, "n")
-    return finished(drawn(OPS["draw_binomial"], rng, dims, trials, chance_of_one))
+    return finished(drawn(OPS["draw_binomial"], rng, dims, trials, chance_of_one), dims)
 
 
 # -- integers, and what is made of them -----------------------------------------------------------------
@@ -441,8 +444,11 @@ def rng_choice(
     x = b.value(a)
     if not x.type.ndim and x.type.dtype.kind not in "iu":
         raise InferenceError("choice: a must be an integer or an array")
+    axis = one_axis(axis, x)
     count = dims_of(x)[axis] if x.type.ndim else b.cast(x, INT, True)
     dims = None if size is None else lengths(size)
+    if dims == ():
+        raise InferenceError("choice: size=() is not supported")
     wanted = b.dim_value(product(d.type.value for d in dims or ()))
     enough = OPS["logical_or"](OPS["greater"](count, 0), OPS["equal"](wanted, 0))
     require(enough, "a cannot be empty unless no samples are taken")
@@ -459,6 +465,13 @@ def rng_choice(
     if x.type.ndim:
         return _taken(x, index, axis)
     return b.cast(index, INT, dims is None)
+
+
+def one_axis(axis: Any, x: Value) -> int:
+    """An axis of an array, which None is not; 0 of a number."""
+    if axis is None:
+        raise InferenceError("axis=None is not supported here")
+    return normalized(axis, x.type.ndim)[0] if x.type.ndim else 0
 
 
 def _taken(x: Value, index: Value, axis: int) -> Value:
@@ -499,6 +512,7 @@ def rng_permutation(rng: Any, x: Any, axis: int = 0) -> Value:
     b = current_builder()
     value = b.value(x)
     if value.type.ndim:
+        axis = one_axis(axis, value)
         order = random.draw_order(rng, dims_of(value)[axis], True)
         return _taken(value, order, axis)
     if value.type.dtype.kind not in "iu":
