@@ -79,6 +79,9 @@ def putmask(a, mask, values):
 def fill_diagonal(a, val):
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
+    for k in range(2, a.ndim):
+        if a.shape[k] != a.shape[0] or a.shape[1] != a.shape[0]:
+            raise ValueError("All dimensions of input must be of equal length")
     at = np.arange(min(a.shape))
     new = np.atleast_1d(np.asarray(val, dtype=a.dtype)).ravel()
     a[(at,) * a.ndim] = np.resize(new, len(at))
@@ -96,7 +99,7 @@ def choose(a, choices, *, mode="raise"):
         a = np.mod(a, n)
     elif np.any(a < 0) or np.any(a >= n):
         raise ValueError("invalid entry in choice array")
-    return np.select([np.equal(a, k) for k in range(len(choices))], choices)
+    return np.select([np.equal(a, k) for k in range(len(choices))], choices, choices[0])
 
 
 @stands_for(np.fromfunction)

@@ -146,9 +146,12 @@ def arange_array(start: Any, stop: Any = None, step: Any = None, dtype: Any = No
         fits = b.call_named("less", span, 2.0**63)
         b.call_named("check_that", fits, error="ValueError", message="Maximum allowed size exceeded")
         count = maximum(b.cast(span, INT, weak=True), 0)
-    for k, item in enumerate((first, add(first, by))):  # NumPy takes these two as Python's numbers; the others wrap
+    second = add(first, by)
+    for k, item in enumerate((first, second)):  # NumPy takes these two as Python's numbers; the others wrap
         if found.kind in "iu" and item.type.dtype.kind == "i":
             b.stored(where(b.call_named("greater", count, k), item, 0), found)
+    if second.type.dtype.kind == "f" and second.type.dtype != found:  # where the second number was rounded
+        by = sub(b.cast(second, found, False), b.cast(first, found, False))
     return arange(b.cast(first, found, False), b.cast(by, found, False), count)
 
 

@@ -430,7 +430,9 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Value:
 @composite("correlate", python=np.correlate, static="mode", samples=_CONVOLVED)
 def correlate(a: Any, v: Any, mode: str = "valid") -> Value:
     """Cross-correlation of two sequences."""
-    x, y = (flat(w) if not w.type.ndim else w for w in asarrays(a, v))
+    x, y = asarrays(a, v)
+    if not (x.type.ndim and y.type.ndim):
+        raise InferenceError("object of too small depth for desired array")
     _not_empty(x, "first array argument")
     _not_empty(y, "second array argument")
     n, m = dims_of(x)[0], dims_of(y)[0]

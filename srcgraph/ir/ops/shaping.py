@@ -25,8 +25,8 @@ from srcgraph.ir.types import BOOL, INT, ArrayType
 from srcgraph.ir.view import View, transposed
 
 
-def whole_number(x: Any, what: str) -> Value:
-    """An integer operand as Python's.
+def whole_number(x: Any, what: str, truths: bool = True) -> Value:
+    """An integer operand, or a truth where those will do, as Python's integer.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def whole_number(x: Any, what: str) -> Value:
     """
     b = current_builder()
     value = b.value(x)
-    if value.type.ndim or value.type.dtype.kind not in "iub":
+    if value.type.ndim or value.type.dtype.kind not in ("iub" if truths else "iu"):
         raise InferenceError(f"{what} must be an integer, not {value.type}")
     return b.cast(value, INT, weak=True)
 
@@ -114,14 +114,16 @@ _FILLS: dict[str, Callable[..., Value]] = {"maximum": max_array, "minimum": min_
     ),
 )
 def pad(
-    array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0, reflect_type: str = "even"
+    array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = None, reflect_type: str = "even"
 ) -> Value:
     """Elements added before and after along each axis."""
     x = as_operand(array)
+    if mode != "constant" and constant_values is not None:
+        raise InferenceError(f"unsupported keyword arguments for mode {mode!r}: constant_values")
     if mode not in ("constant", *_SOURCES, *_FILLS) or reflect_type != "even":
         raise InferenceError(f"pad: mode {mode!r} is not supported")
     widths = _pairs(pad_width, x.type.ndim, "pad_width")
-    fills = _pairs(constant_values, x.type.ndim, "constant_values")
+    fills = _pairs(0 if constant_values is None else constant_values, x.type.ndim, "constant_values")
     sizes = [[whole_number(w, "pad_width") for w in pair] for pair in widths]
     for w in (w for pair in sizes for w in pair):
         if not current_builder().proves(w.type.value):
@@ -136,6 +138,8 @@ def _assigned(fill: Any, dtype: np.dtype) -> Value:
     """A number stored in the padding as one of NumPy's, which wraps in unsigned integers."""
     b = current_builder()
     value = b.value(fill)
+    if value.type.ndim:
+        raise InferenceError("pad: constant_values takes numbers, or tuples of them")
     return b.assigned(b.cast(value, value.type.dtype, False), dtype)
 
 
@@ -188,7 +192,11 @@ def tile(A: Any, reps: Any) -> Value:  # noqa: N803 (NumPy's names)
     if x.type.ndim == 0:
         x = flat(x)
         reps = reps if isinstance(reps, tuple) else (reps,)
-    counts = [maximum(whole_number(r, "reps"), 0) for r in (reps if isinstance(reps, tuple) else (reps,))]
+    counts = [whole_number(r, "reps") for r in (reps if isinstance(reps, tuple) else (reps,))]
+    for count in counts:
+        if not b.proves(count.type.value):
+            demand(greater_equal(count, 0), "ValueError", "repeats may not contain negative values.")
+            nonnegative(count)
     counts = [b.const(1)] * (x.type.ndim - len(counts)) + counts
     if len(counts) > x.type.ndim:
         x = with_new_axes(x, list(range(len(counts) - x.type.ndim)))
@@ -380,7 +388,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Value:
     asked = b.value(obj)
     if asked.type.ndim:
         raise InferenceError("insert takes one index here, not an array of them")
-    asked = whole_number(asked, "the index")
+    asked = whole_number(asked, "the index", truths=False)
     k = where(less(asked, 0), add(asked, n), asked)
     message = f"index is out of bounds for axis {at}"
     demand(logical_and(greater_equal(k, 0), less_equal(k, n)), "IndexError", message)
@@ -435,7 +443,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Value:
     gone = b.value(obj)
     if gone.type.ndim:
         return _without(x, at, gone)
-    k = check_index(whole_number(gone, "the index"), n, axis=at)
+    k = check_index(whole_number(gone, "the index", truths=False), n, axis=at)
     left = sub(n, 1)
     nonnegative(left)
     view = slice_of(x.type.ndim, at)
