@@ -199,6 +199,8 @@ def _along(op: Op, a: Any, n: Any, axis: Any, norm: Any) -> Value:
     x = _operand(a, op)
     at = _axis(axis, x.type.ndim)
     known = b.dim_value(x.type.shape[at])
+    if op is irfft:
+        _length(known)  # of nothing NumPy raises, or gives what it finds in memory
     size = _length(n if n is not None else (known - 1) * 2 if op is irfft else known)
     norm = _opposite(norm) if op in _BACK else norm
     factor = _factor(size, norm, _REAL.get(x.type.dtype, x.type.dtype))
@@ -258,7 +260,7 @@ def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Value:
 
 
 def _lengths_and_axes(x: Value, s: Any, axes: Any) -> list[tuple[Any, int]]:
-    """A length, None for the axis' own, and an axis for each transform, in NumPy's order."""
+    """A length and an axis for each transform, in NumPy's order."""
     b = current_builder()
     if s is not None and not isinstance(s, tuple):
         raise InferenceError("s must be a tuple of lengths")
@@ -267,16 +269,13 @@ def _lengths_and_axes(x: Value, s: Any, axes: Any) -> list[tuple[Any, int]]:
     elif not isinstance(axes, tuple | list):
         raise InferenceError("axes must be a tuple of axes")
     at = [_axis(k, x.type.ndim) for k in axes]
+    own = [b.dim_value(x.type.shape[k]) for k in at]
     if s is None:
-        return [(None, k) for k in at]
+        return list(zip(own, at, strict=True))
     if len(s) != len(at):
         raise InferenceError("Shape and axes have different lengths")
     sizes = [b.value(n) for n in s]
-    return [(None if literal(b, n) == -1 else n, k) for n, k in zip(sizes, at, strict=True)]
-
-
-def _own(x: Value, n: Any, axis: int) -> Any:
-    return current_builder().dim_value(x.type.shape[axis]) if n is None else n
+    return [(o if literal(b, n) == -1 else n, k) for n, o, k in zip(sizes, own, at, strict=True)]
 
 
 def _several(op: Op, a: Any, s: Any, axes: Any, norm: Any) -> Value:
@@ -301,11 +300,9 @@ def _back_to_real(a: Any, s: Any, axes: Any, norm: Any) -> Value:
     """The last axis, transformed last, becomes real numbers."""
     x = as_operand(a)
     *rest, (last, end) = _nonempty(_lengths_and_axes(x, s, axes))
-    if s is not None:  # a length of -1 is that of the half
-        last = _own(x, last, end)
     for n, axis in rest:
         x = _along(ifft, x, n, axis, norm)
-    return _along(irfft, x, last, end, norm)
+    return _along(irfft, x, None if s is None else last, end, norm)
 
 
 def _nonempty(given: Sequence[tuple[Any, int]]) -> Sequence[tuple[Any, int]]:
