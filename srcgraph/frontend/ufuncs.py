@@ -127,13 +127,22 @@ def at(low: Lowering, ufunc: np.ufunc, a: Entity, indices: Entity, b: Entity = N
         raise refuse(f"np.{ufunc.__name__}.at changes an array, not {low.shown(a)}", low.loc, kind=InferenceError)
     kind = ref_type(low, a)
     parts = list(indices.items) if isinstance(indices, Tup) and indices.cls is tuple else [indices]
-    index = fancy.together(low, [_index_array(low, e) for e in parts])
+    if len(parts) > kind.ndim:
+        why = f"too many indices for an array of {kind.ndim} axes: {len(parts)} are given"
+        raise refuse(why, low.loc, kind=InferenceError)
+    if isinstance(b, Array) and b.cell is a.cell:
+        why = f"np.{ufunc.__name__}.at reads what it changes"
+        raise refuse(why, low.loc, "give it a copy of the values")
+    given = [_index_array(low, e) for e in parts]
+    single = all(not i.type.ndim for i in given)
+    given = [i if i.type.ndim else OPS["full"](i, 1) for i in given] if single else given
+    index = fancy.together(low, given)
     flat_index = [folds.flattened(i) for i in index]
     rest = kind.ndim - len(parts)
     view = View((*("i" for _ in parts), *(":" for _ in range(rest))), tuple(range(rest)))
     (count,) = dims_of(flat_index[0])
     assert isinstance(kind, ArrayType)
-    operand = None if b == NONE else folds.rows_of(calls.operand(low, b, "b"), index[0], kind, len(parts))
+    operand = None if b == NONE else folds.rows_of(calls.operand(low, b, "b"), index[0], kind, len(parts), single)
 
     def step(i: Value, out: Value) -> Sequence[Value]:
         at = [checked_index(low, item(x, 0, i), kind.shape[k], k) for k, x in enumerate(flat_index)]
@@ -148,8 +157,7 @@ def _index_array(low: Lowering, entity: Entity) -> Value:
     value = calls.operand(low, entity, "an index")
     if value.type.dtype.kind not in "iu":
         raise refuse(f"an index must be integers here, not {value.type}", low.loc, kind=InferenceError)
-    value = low.builder.cast(value, INT, False)
-    return value if value.type.ndim else OPS["full"](value, 1)
+    return low.builder.cast(value, INT, False)
 
 
 __all__: list[Any] = ["call", "ufunc_of"]

@@ -112,13 +112,15 @@ def flattened(x: Value) -> Value:
     return flat(x)
 
 
-def rows_of(v: Value, index: Value, kind: ArrayType, indexed: int) -> Value:
-    """What is combined at each index: a number, or an array with a row per index."""
+def rows_of(v: Value, index: Value, kind: ArrayType, indexed: int, single: bool) -> Value:
+    """What is combined at each index, or at a single one: a number, or an array with a row per index."""
     if isinstance(v.type, ScalarType):
         return v
     b = current_builder()
-    shape = (*dims_of(index), *(b.dim_value(d) for d in kind.shape[indexed:]))
+    shape = (*(() if single else dims_of(index)), *(b.dim_value(d) for d in kind.shape[indexed:]))
     message = "array is not broadcastable to correct shape"
+    if v.type.ndim > len(shape):
+        raise InferenceError(message)
     wanted = shape[len(shape) - v.type.ndim :]
     for have, want in zip(v.type.shape, wanted, strict=True):
         if have not in (want.type.value, 1):
@@ -126,6 +128,8 @@ def rows_of(v: Value, index: Value, kind: ArrayType, indexed: int) -> Value:
             fine = equal(size, want) if b.not_one(have) else logical_or(equal(size, want), equal(size, 1))
             b.call_named("check_that", fine, error="ValueError", message=message)
     fitted = b.fit(v, [d.type.value for d in wanted])
+    if single:
+        return with_new_axes(broadcast_to(fitted, *shape), [0])
     spread = broadcast_to(fitted, *shape)
     if index.type.ndim == 1:
         return spread
