@@ -60,6 +60,8 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
     if (made := text.binary(low, op, x, y)) is not None:
         return made
     a, b = low.value(x, "the left operand"), low.value(y, "the right operand")
+    if is_python_number(a) and a.type.dtype == COMPLEX and b.type == ScalarType(FLOAT):
+        b = low.builder.cast(b, FLOAT, weak=True)  # np.float64 is a float to Python's complex numbers
     if op == "matmul":
         return low.entity(linalg.product(a, b), hint)
     if op in ("div", "floordiv", "mod"):
@@ -124,8 +126,12 @@ def power(low: Lowering, x: Value, y: Value, hint: str) -> Entity:
         check_power(low, x, y)
     elif integers:
         numerics.check_integer_power(x, y)
-    if isinstance(x.type, ArrayType) and x.type.dtype == BOOL and is_python_number(y) and known_int(low, y) == 2:
-        return low.entity(OPS["square"](x), hint)  # as NumPy: its dtype is not that of other powers
+    if isinstance(x.type, ArrayType) and x.type.dtype == BOOL and is_python_number(y) and y.type.dtype == INT:
+        if known_int(low, y) is None:
+            why = "the dtype of booleans to a power depends on whether it is 2, which is known only at run time"
+            raise refuse(why, low.loc, "convert them first: x.astype(int) ** k")
+        if known_int(low, y) == 2:
+            return low.entity(OPS["square"](x), hint)  # as NumPy: its dtype is not that of other powers
     if x.type == ArrayType(x.type.dtype, ()) and numerics.is_root(x, y):
         return low.entity(OPS["sqrt"](x), hint)
     out = b.call(OPS["power"], (x, y), {}, name=hint)
