@@ -15,6 +15,23 @@ REFUSED: dict[str, str] = {
 def f(rng, x):
     return rng.multivariate_hypergeometric([3, 4], 2)
 """,
+    "ufunc.at of itself": """
+def f(x):
+    np.add.at(x, np.array([0, 1]), x[:2])
+    return x
+""",
+    "random numbers into a view": """
+def f(rng, m):
+    rng.random(out=m[:, 1])
+    return m
+""",
+    "truths to a power": """
+def f(x):
+    mask, out = x > 0.5, 0
+    for k in range(len(x)):
+        out = out + np.sum(mask**k)
+    return out
+""",
     "list shuffled": """
 def f(rng):
     cards = [1, 2, 3]
@@ -909,6 +926,36 @@ def f(x, m):
     "trace of a vector": """
 def f(x):
     return np.trace(x)
+""",
+    "rot90 in no plane": """
+def f(m):
+    return np.rot90(m, 1, axes=(0, -2))
+""",
+    "transpose of another number of axes": """
+def f(m):
+    return np.transpose(m, (1,))
+""",
+    "mask of integers": """
+def f(m):
+    return np.sum(m, where=np.array([1, 0, 1]))
+""",
+    "complex initial": """
+def f(x):
+    return np.sum(x, initial=1j)
+""",
+    "ufunc.at with too many indices": """
+def f(x):
+    np.add.at(x, (0, 1), 2.0)
+    return x
+""",
+    "ufunc.at with too many values": """
+def f(x, m):
+    np.add.at(x, np.array([0, 1, 1]), m)
+    return x
+""",
+    "choice along no axis": """
+def f(rng, m):
+    return rng.choice(m, 2, axis=None)
 """,
     "squeeze": """
 def f(m):

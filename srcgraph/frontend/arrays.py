@@ -107,8 +107,11 @@ def squeeze(low: Lowering, a: Entity, axis: Entity = NONE) -> Entity:
     asked = low.static(axis, "the axis of squeeze")
     if asked is None:
         gone = {k for k, d in enumerate(kind.shape) if d == 1}
-        if not all(k in gone or low.builder.not_one(d) for k, d in enumerate(kind.shape)):
-            raise refuse("whether an axis has length 1 is known only at run time: give squeeze the axis", low.loc)
+        message = "squeeze of an axis whose length, 1, is not known when compiling is not supported: give the axis"
+        for d in kind.shape:
+            if d != 1 and not low.builder.not_one(d):
+                other = OPS["not_equal"](low.builder.dim_value(d), 1)
+                low.builder.call_named("check_that", other, error="NotImplementedError", message=message)
     else:
         gone = set(_axes(low, asked, kind.ndim))
     for k in gone:

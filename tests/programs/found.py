@@ -28,6 +28,43 @@ def compare_small_integers(xu, xb, n):
     return below, xb == 300, s
 
 
+def reductions_from_the_identity(m, x):
+    """A combination of one number is with the identity; a running one begins with the number itself."""
+    ones = np.hypot.reduce(-m[:, :1], axis=1)
+    return ones, np.add.accumulate(-0.0 * x), np.mean(m, axis=0, dtype=np.int16), np.sum(x, initial=2)
+
+
+def singular_matrices(q):
+    """Their condition is infinite by any norm, and their determinant 0 without a sign."""
+    flat = np.array([[1.0, 2.0], [2.0, 4.0]])
+    return np.linalg.cond(flat, 1), np.linalg.cond(np.zeros((2, 2))), np.linalg.det(-flat), np.linalg.cond(q, "fro")
+
+
+def whole_fractions(xi):
+    """Fractions that are integers take elements as they are."""
+    return np.quantile(xi, 1), np.quantile(xi, np.float32(0.3)), np.median(xi - xi)
+
+
+def last_of_equal_points(x, a):
+    return np.interp(x, [0.0, 1.0, 1.0], [1.0, 3.0, 2.0]), np.interp(a, np.array([0.2]), np.array([5.0]))
+
+
+def numbers_as_arrays(xf, mf):
+    """Python's numbers count as float64 where NumPy makes arrays of them first."""
+    return np.dot(xf, 2), np.kron(2.5, mf), np.arange(mf.dtype.type(0.7), 4)
+
+
+def added_at_places_of_a_matrix(m, n):
+    np.add.at(m, np.array([[0, 0], [0, -1]]), np.array([1.0, 2.0, 3.0]))
+    np.multiply.at(m, 0, np.array([1.0, 2.0, 1.0]))
+    return m * n
+
+
+def drawn_into_memory(rng, m):
+    rng.random(out=m)
+    return m, rng.normal(0.5, 2.0, size=())
+
+
 def one_element_by_ellipsis(m, n):
     """With an ellipsis even one element is a view: an array without axes."""
     v = m[0, ..., -1]

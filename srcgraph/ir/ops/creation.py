@@ -138,6 +138,8 @@ def arange_array(start: Any, stop: Any = None, step: Any = None, dtype: Any = No
         start, stop = 0, start
     first, last = b.value(start), b.value(stop)
     by = b.value(1 if step is None else step)
+    if any(v.type.dtype.kind == "c" for v in (first, last, by)):
+        raise InferenceError("arange of complex numbers is not supported")
     found = known_dtype(dtype, _arange_dtype((first, last) if step is None else (first, last, by)))
     if found.kind in "iu" and all(v.type.dtype.kind in "iu" for v in (first, last, by)):
         count = _whole_count(b, *(b.cast(v, INT, weak=True) for v in (first, last, by)))

@@ -83,12 +83,12 @@ def fold(combine: Combine, ufunc: np.ufunc, a: Any, axis: Any, keepdims: bool) -
         raise InferenceError(f"{ufunc.__name__}.reduce takes one axis here")
     at = axes[0]
     count = dims_of(x)[at]
+    _same(combine(x, x), x)
     begin = _identity(ufunc, x.type.dtype)
     if begin is None:
         message = f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
         b.call_named("check_that", greater(count, 0), error="ValueError", message=message)
     kept = [d for k, d in enumerate(dims_of(x)) if k != at]
-    _same(combine(x, x), x)
     first = x.type.dtype.type(0) if begin is None else begin
     start = full(first, *kept) if kept else b.const(first)
 

@@ -10,6 +10,7 @@ from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import linalg, reduce
+from srcgraph.ir.ops.compare import greater
 from srcgraph.ir.ops.complex import conjugate, imag, real
 from srcgraph.ir.ops.diagonals import diagonal
 from srcgraph.ir.ops.elementwise import root
@@ -253,6 +254,8 @@ def cov(
         x = _below(x, from_y)
     found = np.result_type(x.type.dtype, FLOAT) if dtype is None else np.dtype(dtype)
     x = cast_to(x, found)
+    if found != FLOAT:
+        demand(greater(dims_of(x)[0], 0), "NotImplementedError", f"no variables in {found} are not supported")
     ddof = (0 if bias else 1) if ddof is None else ddof
     if ddof != int(ddof):
         raise InferenceError("ddof must be integer")
@@ -314,11 +317,12 @@ def _observation_weights(x: Value, fweights: Any, aweights: Any) -> Value | None
 
 def _squeezed_matrix(x: Value) -> Value:
     """A 1 by 1 matrix as an array without axes, as `numpy.cov` gives."""
-    size = x.type.shape[0]
-    if current_builder().not_one(size):
-        return x
+    b, size = current_builder(), x.type.shape[0]
     if size != 1:
-        raise InferenceError("whether there is one variable is known only at run time")
+        if not b.not_one(size):
+            message = "one variable, which is not known when compiling, is not supported: give an array of one axis"
+            demand(OPS["not_equal"](b.dim_value(size), 1), "NotImplementedError", message)
+        return x
     return full(getitem(x, 0, 0, view=View(("i", "i"), ())))
 
 
