@@ -96,6 +96,10 @@ def f(x, m):
     last[0] = 7.0
     return history[0][0] + rows[0][0] + steps[-1][0]
 """,
+    "index that is one truth": """
+def f(x):
+    return x[x[0] > 0.5] + x[True]
+""",
     "iterators used up": """
 import itertools
 def f(x):
@@ -162,16 +166,6 @@ def f(x):
         z
     x[0] *= 0.5
     return y
-""",
-    "a function of cmath": """
-import cmath
-
-def f(a):
-    return cmath.sqrt(a)
-""",
-    "windows of an array": """
-def f(x):
-    return np.lib.stride_tricks.sliding_window_view(x, 3)
 """,
     "a tuple of unknown length": """
 def f(x):
@@ -915,9 +909,9 @@ def f(a):
     y[:] = np.zeros(4)
     return y
 """,
-    "one array to stack": """
-def f(m):
-    return np.vstack(m)
+    "one number to stack": """
+def f(a):
+    return np.vstack(a)
 """,
     "concatenate": """
 def f(x, m):

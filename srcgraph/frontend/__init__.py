@@ -42,7 +42,7 @@ catching     try: a check that a handler catches splits the path
 guarding     what is known of a try while it is lowered
 effects      raise, assert, print, warnings
 operator_functions  functions of the module operator
-numbers      functions of math and methods of numbers that are written in Python: in arithmetic
+numbers      functions of math, cmath and methods of numbers, written in Python: in arithmetic, complex_arithmetic
 resolve      what users write, by the Python object it is: the ops and rules behind it
 arrays       NumPy functions about memory: views and copies
 generators   methods of random generators;  drawing: those written in Python;  grids: np.r_, np.c_, np.mgrid, np.ogrid

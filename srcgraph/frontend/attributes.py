@@ -54,7 +54,7 @@ from srcgraph.ir.types import ArrayType, Type
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
-_COMPILED_IN = ("numpy", "math", "scipy", "operator", "functools", "builtins", "itertools")
+_COMPILED_IN = ("numpy", "math", "scipy", "operator", "functools", "builtins", "itertools", "cmath")
 
 
 def is_compiled_in(function: Any) -> bool:

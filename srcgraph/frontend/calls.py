@@ -245,8 +245,6 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
 
 INSTEAD = iterators.INSTEAD | {
     "set": "use np.unique(...), or a list",
-    "cmath": "use NumPy's functions of complex numbers, such as np.sqrt(z + 0j), np.exp(z), np.angle(z)",
-    "sliding_window_view": "take the windows by an index: x[np.arange(len(x) - n + 1)[:, None] + np.arange(n)]",
 }
 """What to write in place of functions, by their module or their name in NumPy."""
 

@@ -126,7 +126,11 @@ def _parts(low: Lowering, index: Any) -> list[Entity]:
 
 def _place(low: Lowering, base: Array, parts: list[Entity]) -> Any:
     kind = ref_type(low, base)
-    parts = _without_ellipsis(low, [_number_of(low, p) for p in parts], kind.ndim)
+    parts = [_number_of(low, p) for p in parts]
+    if any(_is_truth(p) for p in parts):
+        why = "an index that is one truth, not an array of them, is not supported: NumPy adds an axis by it"
+        raise refuse(why, low.loc, "write x[None] if flag else x[None][:0], or int(flag) for an index of 0 or 1")
+    parts = _without_ellipsis(low, parts, kind.ndim)
     if any(_is_array_index(p) for p in parts):
         return fancy.place(low, base, parts)
     return basic_place(low, base, parts)
@@ -140,8 +144,12 @@ def _number_of(low: Lowering, part: Entity) -> Entity:
 
 
 def _is_array_index(part: Entity) -> bool:
-    if isinstance(part, Array | Tup):
-        return True
+    return isinstance(part, Array | Tup)
+
+
+def _is_truth(part: Entity) -> bool:
+    if isinstance(part, Const):
+        return isinstance(part.value, bool)
     return isinstance(part, Scalar) and part.value.type.dtype == BOOL
 
 

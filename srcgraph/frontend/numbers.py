@@ -1,8 +1,9 @@
-"""Functions of `math` and methods of numbers that are written in Python, in `arithmetic`: their calls."""
+"""Functions of `math` and `cmath` and methods of numbers written in Python, in `arithmetic`: their calls."""
 
 from __future__ import annotations
 
 import builtins
+import cmath
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arithmetic, contents, expressions, lists, operators
+from srcgraph.frontend import arithmetic, complex_arithmetic, contents, expressions, lists, operators
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Iteration, Scalar, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import ref_type, refuse
-from srcgraph.frontend.pythonic import MANY, builtin, int_, real_number, scalar_value
+from srcgraph.frontend.pythonic import MANY, builtin, complex_, int_, real_number, scalar_value
 from srcgraph.frontend.resolve import check_range
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, OPS
@@ -151,6 +152,40 @@ def _hypot(low: Lowering, xs: list[Entity], what: str) -> Entity:
     if len(values) == 2:
         return _in_range(low, Scalar(OPS["hypot"](*values)), values)
     return _in_range(low, lists.own(low, arithmetic.hypot, Tup(tuple(Scalar(v) for v in values))), values)
+
+
+def _of_complex(function: Any) -> None:
+    @builtin(function, 1, 1)
+    def lower(low: Lowering, z: Entity) -> Entity:
+        return lists.own(low, getattr(complex_arithmetic, function.__name__), complex_(low, z))
+
+
+for _named in (
+    cmath.exp, cmath.sqrt, cmath.log10, cmath.sin, cmath.cos, cmath.tan, cmath.sinh, cmath.cosh, cmath.tanh,
+    cmath.asin, cmath.acos, cmath.atan, cmath.asinh, cmath.acosh, cmath.atanh, cmath.phase, cmath.polar,
+    cmath.isfinite, cmath.isinf, cmath.isnan,
+):  # fmt: skip
+    _of_complex(_named)
+
+
+@builtin(cmath.log, 1, 2)
+def complex_log(low: Lowering, z: Entity, base: Entity = NONE) -> Entity:
+    if base == NONE:
+        return lists.own(low, complex_arithmetic.log, complex_(low, z))
+    return lists.own(low, complex_arithmetic.log_to, complex_(low, z), complex_(low, base))
+
+
+@builtin(cmath.rect, 2, 2)
+def complex_rect(low: Lowering, r: Entity, phi: Entity) -> Entity:
+    return lists.own(low, complex_arithmetic.rect, *(real(low, e, "cmath.rect()") for e in (r, phi)))
+
+
+@builtin(cmath.isclose, 2, 2, "rel_tol abs_tol")
+def complex_isclose(
+    low: Lowering, a: Entity, b: Entity, rel_tol: Entity = Const(1e-09), abs_tol: Entity = Const(0.0)
+) -> Entity:
+    tolerances = (real(low, e, "cmath.isclose()") for e in (rel_tol, abs_tol))
+    return lists.own(low, complex_arithmetic.isclose, complex_(low, a), complex_(low, b), *tolerances)
 
 
 @builtin(builtins.round, 1, 2, "ndigits")

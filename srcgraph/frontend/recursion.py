@@ -165,7 +165,7 @@ def with_passed(low: Lowering, code: FunctionCode, args: dict[str, Entity]) -> d
         raise refuse(
             f"{code.name}() calls itself with other types of arguments each time, without end",
             low.loc,
-            "pass the same types at each level",
+            "pass the same types at each level; for a list that grows, an array that is long enough",
         )
     passed = low.session.passed.get(code, frozenset())
     out = {}

@@ -9,12 +9,13 @@ import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import arrays, dtypes, expressions, library, lists, written
-from srcgraph.frontend.entities import Array, Const, Entity, Scalar, Tup, cells_of, may_share
+from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Tup, cells_of, may_share
 from srcgraph.frontend.memory import Dead, as_index, new_array, read, ref_type, refuse, select, slice_operands
 from srcgraph.frontend.numpy_table import FUNCTIONS, METHODS, array_function
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops import complex as parts
+from srcgraph.ir.ops.reductions import normalized
 from srcgraph.ir.types import BOOL, INT, ArrayType
 from srcgraph.ir.view import View, transposed
 
@@ -62,6 +63,24 @@ def conj(low: Lowering, a: Entity) -> Entity:
 
 
 METHODS["conjugate"] = conj
+
+
+@array_function(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(low: Lowering, x: Entity, window_shape: Entity, axis: Entity = NONE) -> Entity:
+    """A copy, which is not read once the array changed."""
+    made = arrays.as_array(low, x)
+    sizes = list(window_shape.items) if isinstance(window_shape, Tup) else [window_shape]
+    ndim = ref_type(low, made).ndim
+    axes = range(ndim) if axis == NONE else normalized(low.static(axis, "the axis of sliding_window_view"), ndim)
+    if len(axes) != len(sizes):
+        raise refuse("sliding_window_view takes a length for each axis", low.loc, "give axis=...", kind=InferenceError)
+    for size, at in zip(sizes, axes, strict=True):
+        made = lists.own(low, written.windows, made, size, Const(at))
+    assert isinstance(made, Array)
+    for other in {s for c in cells_of(x) for s in (c, *c.shares)}:
+        may_share(made.cell, other)
+    return made
+
 
 # -- storing ------------------------------------------------------------------------------------------
 

@@ -132,6 +132,16 @@ def diag_indices_from(arr):
     return np.diag_indices(arr.shape[0], 2)
 
 
+def windows(x, size, axis):
+    """The windows of so many elements along an axis, as a last axis."""
+    if size < 0:
+        raise ValueError("`window_shape` cannot contain negative values")
+    if size > x.shape[axis]:
+        raise ValueError("window shape cannot be larger than input array shape")
+    places = np.arange(x.shape[axis] - size + 1)[:, None] + np.arange(size)
+    return np.moveaxis(np.take(x, places, axis), axis + 1, -1)
+
+
 # -- frequencies --------------------------------------------------------------------------------------
 
 

@@ -314,6 +314,21 @@ def power_iteration(q, n):
     return v @ (q @ v)
 
 
+def parts_joined(m, x, r):
+    """The parts of one array along its first axis are the sequence that is joined."""
+    return (
+        (np.vstack(m), np.hstack(m), np.concatenate(m), np.stack(m, axis=1), np.column_stack(m), np.dstack(m)),
+        (np.vstack(r), np.hstack(r), np.concatenate(r, axis=1), np.stack(r, axis=-1), np.column_stack(r), np.dstack(r)),
+        (np.vstack(x), np.hstack(x), np.stack(x), np.column_stack(x)),
+    )
+
+
+def windows_of(x, m, n):
+    """Windows do not fit where they are longer than the array."""
+    view = np.lib.stride_tricks.sliding_window_view
+    return view(x, n).mean(axis=-1), view(m, (2, 2)).max(axis=(2, 3)), 2.0 * view(m, 2, axis=1), view(x, (2,))[0] + 1.0
+
+
 def cholesky(q):
     k = len(q)
     a = q @ q.T + 2.0 * np.eye(k)

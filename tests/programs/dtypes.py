@@ -1,6 +1,7 @@
 """Dtypes and layouts: single precision, integers, bools, masks, strides, empty and one-element arrays."""
 # ruff: noqa: B905  (these programs do what people do)
 
+import cmath
 import math
 
 import numpy as np
@@ -64,6 +65,29 @@ def edges_of_complex_functions(xc):
         xc[3] = np.conj(xc[3])
     near = np.sqrt(xc), np.tanh(xc), np.arccosh(xc), np.sign(xc), np.reciprocal(xc), (1 + 2j) / xc, xc**-1.5
     return near, np.isfinite(xc), np.isnan(xc), np.isinf(xc)
+
+
+def complex_mathematics(a, b, n):
+    """`cmath` takes any number, gives Python's, and raises."""
+    z = complex(a, n - 1.0)
+    root = cmath.sqrt(a - 2.0 * b)
+    waves = [cmath.exp(2j * cmath.pi * k / (n + 1)) for k in range(n)]
+    size, angle = cmath.polar(z)
+    parts = cmath.sin(z), cmath.cosh(z), cmath.tanh(z), cmath.atan(z), cmath.acosh(z), cmath.log(z, 2)
+    return (
+        (root, waves, cmath.rect(size, angle), cmath.phase(z), cmath.isclose(z, z + 1e-12), cmath.isinf(z)),
+        parts,
+        root.real + root.imag + size * angle + abs(parts[0]),
+    )
+
+
+def complex_mathematics_undefined(a, n):
+    """Outside of the domain, and beyond the range."""
+    if n == 0:
+        return cmath.log(a - a)
+    if n == 1:
+        return cmath.atanh(complex(n, 0.0))
+    return cmath.exp(a * 1e4 * (n - 1)) + cmath.cos(complex(0.0, n * 1e4))
 
 
 def powers_of_python_s_complex_numbers(a, n):

@@ -34,14 +34,43 @@ from srcgraph.ir.view import View
 )
 def concatenate(arrays: Any, axis: int = 0) -> Value:
     """Arrays joined along an existing axis."""
-    parts = _arrays(arrays, numbers=False)
-    ndim = parts[0].type.ndim
-    if axis is not None and any(p.type.ndim != ndim for p in parts):
-        raise InferenceError("concatenate: all the input arrays must have the same number of axes")
     if axis is None:
-        return joined([flat(p) for p in parts], 0)
-    (at,) = normalized(axis, ndim)
+        flattened = [flat(p) for p in (_arrays(arrays, numbers=False) if isinstance(arrays, tuple) else [arrays])]
+        return joined(flattened, 0)
+    return _joined(arrays, axis, numbers=False)
+
+
+def _joined(arrays: Any, axis: int, new: dict[int, list[int]] | None = None, numbers: bool = True) -> Value:
+    """Arrays joined along an axis; ``new`` says which axes those of so many get first."""
+    new = new or {}
+    if not isinstance(arrays, tuple):
+        return _parts_joined(arrays, axis, new, numbers)
+    parts = [with_new_axes(p, new.get(p.type.ndim, [])) for p in _arrays(arrays, numbers)]
+    if any(p.type.ndim != parts[0].type.ndim for p in parts):
+        raise InferenceError("concatenate: all the input arrays must have the same number of axes")
+    (at,) = normalized(axis, parts[0].type.ndim)
     return joined(parts, at)
+
+
+def _parts_joined(array: Value, axis: int, new: dict[int, list[int]], numbers: bool) -> Value:
+    """The parts of an array along its first axis, joined: that axis moved before the other, and both made one."""
+    b = current_builder()
+    x = b.value(array)
+    if not isinstance(x.type, ArrayType) or not x.type.ndim:
+        raise InferenceError("a tuple or list of arrays is needed, not a number")
+    if x.type.ndim == 1:
+        if not numbers:
+            raise InferenceError("zero-dimensional arrays cannot be concatenated")
+        x = with_new_axes(x, [1])
+    x = with_new_axes(x, [k + 1 for k in new.get(x.type.ndim - 1, [])])
+    (at,) = normalized(axis, x.type.ndim - 1)
+    some = greater(b.dim_value(x.type.shape[0]), 0)
+    b.call_named("check_that", some, error="ValueError", message="need at least one array to concatenate")
+    shape = x.type.shape
+    sizes = [*shape[1 : at + 1], shape[0] * shape[at + 1], *shape[at + 2 :]]
+    order = (*range(1, at + 1), 0, *range(at + 1, len(shape)))
+    moved = getitem(x, view=View((":",) * len(shape), order))
+    return OPS["copy"](reshape(moved, *map(b.dim_value, sizes)))
 
 
 def _arrays(arrays: Any, numbers: bool = True) -> list[Value]:
@@ -85,7 +114,11 @@ def joined(parts: Sequence[Value], axis: int) -> Value:
 )
 def stack(arrays: Any, axis: int = 0) -> Value:
     """Arrays joined along a new axis."""
-    numbers = isinstance(arrays, tuple) and not any(current_builder().value(a).type.ndim for a in arrays)
+    if not isinstance(arrays, tuple):
+        x = current_builder().value(arrays)
+        (at,) = normalized(axis, x.type.ndim)
+        return _parts_joined(x, at, {x.type.ndim - 1: [at]}, numbers=x.type.ndim == 1)
+    numbers = not any(current_builder().value(a).type.ndim for a in arrays)
     parts = _arrays(arrays, numbers)
     if any(p.type.ndim != parts[0].type.ndim for p in parts):
         raise InferenceError("stack: all the input arrays must have the same number of axes")
@@ -98,22 +131,20 @@ def stack(arrays: Any, axis: int = 0) -> Value:
 @composite("hstack", python=np.hstack, samples=(sample(("f64[3]", "f64")), sample(("f64[2, 1]", "f64[2, 3]"))))
 def hstack(tup: Any) -> Value:
     """Arrays joined column-wise."""
-    parts = _arrays(tup)
-    return joined(parts, 0 if parts[0].type.ndim == 1 else 1)
+    ndim = _arrays(tup)[0].type.ndim if isinstance(tup, tuple) else current_builder().value(tup).type.ndim - 1
+    return _joined(tup, 0 if ndim <= 1 else 1)
 
 
 @composite("dstack", python=np.dstack, samples=(sample(("f64[3]", "f64[3]")), sample(("f64[2, 3]", "f64[2, 3]"))))
 def dstack(tup: Any) -> Value:
     """Arrays joined along the third axis."""
-    parts = [with_new_axes(p, [0, 2]) if p.type.ndim == 1 else p for p in _arrays(tup)]
-    return joined([with_new_axes(p, [2]) if p.type.ndim == 2 else p for p in parts], 2)
+    return _joined(tup, 2, {1: [0, 2], 2: [2]})
 
 
 @composite("vstack", python=np.vstack, samples=(sample(("f64[3]", "f64[3]")), sample(("f64[2, 3]", "f64[1, 3]"))))
 def vstack(tup: Any) -> Value:
     """Arrays joined row-wise."""
-    parts = _arrays(tup)
-    return joined([with_new_axes(p, [0]) if p.type.ndim == 1 else p for p in parts], 0)
+    return _joined(tup, 0, {1: [0]})
 
 
 @composite(
@@ -121,8 +152,7 @@ def vstack(tup: Any) -> Value:
 )
 def column_stack(tup: Any) -> Value:
     """Arrays of one axis as columns of a matrix."""
-    parts = _arrays(tup)
-    return joined([with_new_axes(p, [1]) if p.type.ndim == 1 else p for p in parts], 1)
+    return _joined(tup, 1, {1: [1]})
 
 
 def flat(x: Value) -> Value:
