@@ -15,6 +15,16 @@ REFUSED: dict[str, str] = {
 def f(rng, x):
     return rng.multivariate_hypergeometric([3, 4], 2)
 """,
+    "store into what may be a copy": """
+def f(m):
+    part = np.ascontiguousarray(m[:, ::2])
+    part[0, 0] = 9.0
+    return m
+""",
+    "item of a matrix by one index": """
+def f(m):
+    return m.item(4)
+""",
     "ufunc.at of itself": """
 def f(x):
     np.add.at(x, np.array([0, 1]), x[:2])

@@ -53,6 +53,8 @@ def as_array(low: Lowering, x: Entity) -> Array:
 
 @array_function(np.transpose, method="transpose")
 def transpose(low: Lowering, a: Entity, axes: Entity = NONE, *more: Entity) -> Entity:
+    if isinstance(a, Scalar) and not getattr(a.value.type, "weak", False):
+        return a
     ref = as_array(low, a)
     ndim = ref_type(low, ref).ndim
     order = low.static(Tup((axes, *more)) if more else axes, "the axes of transpose")
@@ -100,11 +102,11 @@ def expand_dims(low: Lowering, a: Entity, axis: Entity) -> Entity:
 
 @array_function(np.squeeze, method="squeeze")
 def squeeze(low: Lowering, a: Entity, axis: Entity = NONE) -> Entity:
-    if isinstance(a, Scalar) and not getattr(a.value.type, "weak", False):
+    asked = low.static(axis, "the axis of squeeze")
+    if isinstance(a, Scalar) and not getattr(a.value.type, "weak", False) and asked in (None, (), 0, -1):
         return a
     ref = as_array(low, a)
     kind = ref_type(low, ref)
-    asked = low.static(axis, "the axis of squeeze")
     if asked is None:
         gone = {k for k, d in enumerate(kind.shape) if d == 1}
         message = "squeeze of an axis whose length, 1, is not known when compiling is not supported: give the axis"
@@ -131,6 +133,8 @@ def flip(low: Lowering, m: Entity, axis: Entity = NONE) -> Entity:
     kind = ref_type(low, ref)
     asked = low.static(axis, "the axis of flip")
     turned = range(kind.ndim) if asked is None else _axes(low, asked, kind.ndim)
+    if not kind.ndim:  # the number itself
+        return low.entity(low.builder.scalar(read(low, ref)))
     axes, operands = [], []
     for k, size in enumerate(kind.shape):
         axes.append(-1 if k in turned else ":")
@@ -184,6 +188,8 @@ def flatten(low: Lowering, a: Entity) -> Entity:
 
 @array_function(method="view")
 def view(low: Lowering, a: Entity) -> Entity:
+    if isinstance(a, Scalar):
+        return a
     ref = as_array(low, a)
     return select(low, ref, whole(ref_type(low, ref).ndim), ())
 
@@ -237,7 +243,21 @@ def copy(low: Lowering, a: Entity) -> Entity:
     return new_array(low, OPS["copy"](read(low, as_array(low, a))))
 
 
-@array_function(np.asarray, np.ascontiguousarray, np.asanyarray)
+@array_function(np.ascontiguousarray)
+def ascontiguousarray(low: Lowering, a: Entity, dtype: Entity = NONE) -> Entity:
+    """A copy of at least one axis that may be the array itself: NumPy decides by how that lies in memory."""
+    made = asarray(low, a, dtype)
+    assert isinstance(made, Array)
+    if not ref_type(low, made).ndim:
+        return select(low, made, View((), (None,)), ())
+    if made is not a:
+        return made
+    copied = new_array(low, OPS["copy"](read(low, made)))
+    may_share(copied.cell, made.cell)
+    return copied
+
+
+@array_function(np.asarray, np.asanyarray)
 def asarray(low: Lowering, a: Entity, dtype: Entity = NONE) -> Entity:
     wanted = low.static(dtype, "the dtype")
     if isinstance(a, Array):
@@ -351,6 +371,8 @@ def item(low: Lowering, a: Entity, *index: Entity) -> Entity:
     value = low.value(a)
     if isinstance(value.type, ArrayType):
         if index:
+            if len(index) != value.type.ndim:
+                raise refuse("item takes one index for each axis here", low.loc, kind=InferenceError)
             ref = as_array(low, a)
             place = indexing.basic_place(low, ref, list(index))
             value = read(low, place)

@@ -53,7 +53,8 @@ def element(low: Lowering, over: Iteration, position: Value) -> Array:
         n = low.builder.dim_value(dim)
         at.insert(0, OPS["mod"](position, n))
         position = OPS["floordiv"](position, n)
-    return select(low, base, View(("i",) * (len(at) + 1), ()), [position, *at])
+    at = [position, *at][: ref_type(low, base).ndim]
+    return select(low, base, View(("i",) * len(at), ()), at)
 
 
 def single(low: Lowering, over: Iteration, parts: Sequence[Entity]) -> Array | None:

@@ -15,7 +15,7 @@ from srcgraph.frontend.resolve import record_of
 from srcgraph.frontend.written import WRITTEN
 from srcgraph.ir import bitgen
 from srcgraph.ir.ops.generators import rng_shuffle
-from srcgraph.ir.ops.reductions import normalized
+from srcgraph.ir.ops.reductions import one_axis
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -71,7 +71,7 @@ def _shuffle(low: Lowering, self: Rng, x: Entity, axis: Entity = Const(0)) -> En
         hint = "shuffle an array, or a permutation of the indices: rng.permutation(n)"
         raise refuse(f"Generator.shuffle of {low.shown(x)} is not supported", low.loc, hint)
     at = low.static(axis, "the axis of shuffle")
-    (at,) = normalized(at, ref_type(low, x).ndim)
+    at = one_axis(at, ref_type(low, x).ndim)
     write(low, x, rng_shuffle(self.value, read(low, x), at))
     return NONE
 

@@ -45,6 +45,17 @@ def whole_fractions(xi):
     return np.quantile(xi, 1), np.quantile(xi, np.float32(0.3)), np.median(xi - xi)
 
 
+def lists_of_lists(a):
+    """Lists in lists are arrays of as many axes."""
+    return np.sort([[3, 1], [4, 2]]), np.searchsorted([0.0, a], [[0.5, 2.0], [1.0, 0.1]]), np.isin([[1, 2], [3, 4]], 3)
+
+
+def a_copy_in_order(m, p0):
+    """What is no longer needed may be copied or not."""
+    m2 = np.ascontiguousarray(m[:, ::2])
+    return m2 * 2.0, np.ascontiguousarray(p0), np.median(p0, keepdims=True), p0.flat[0], np.flip(p0)
+
+
 def last_of_equal_points(x, a):
     return np.interp(x, [0.0, 1.0, 1.0], [1.0, 3.0, 2.0]), np.interp(a, np.array([0.2]), np.array([5.0]))
 

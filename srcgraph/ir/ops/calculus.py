@@ -15,7 +15,7 @@ from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops.compare import equal, greater, less, logical_and, where
 from srcgraph.ir.ops.index import add_at, getitem, setitem
-from srcgraph.ir.ops.reductions import as_operand, cast_to, demand, normalized, reduced
+from srcgraph.ir.ops.reductions import as_operand, cast_to, demand, one_axis, reduced
 from srcgraph.ir.ops.remainders import absolute, maximum, minimum, mod
 from srcgraph.ir.ops.searching import searchsorted_array
 from srcgraph.ir.ops.sequences import concatenate, cumsum, diff, flat
@@ -101,7 +101,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """
     x = _as_floats(real_operand(f, "gradient", "iufc"))
     axes = (
-        [normalized(k, x.type.ndim)[0] for k in (axis if isinstance(axis, tuple) else (axis,))]
+        [one_axis(k, x.type.ndim) for k in (axis if isinstance(axis, tuple) else (axis,))]
         if axis is not None
         else list(range(x.type.ndim))
     )
@@ -195,7 +195,7 @@ def _second_order(points: Sequence[Value], s: Value, t: Value) -> Value:
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Value:
     """Integral by the trapezoidal rule along an axis."""
     values = as_operand(y)
-    (at,) = normalized(axis, values.type.ndim)
+    at = one_axis(axis, values.type.ndim)
     count = _shorter(values, at, 1)
     later, earlier = _part(values, at, 1, count), _part(values, at, 0, count)
     if x is None:
@@ -298,7 +298,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
     x = as_operand(p)
     if x.type.dtype.kind != "f":
         raise InferenceError("unwrap takes floats here")
-    (at,) = normalized(axis, x.type.ndim)
+    at = one_axis(axis, x.type.ndim)
     half = div(current_builder().value(period), 2.0)
     jumps = diff(x, axis=at)
     wrapped = sub(mod(add(jumps, half), period), half)

@@ -36,7 +36,7 @@ from srcgraph.ir.types import BOOL, FLOAT, INT
 def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Value:
     """How often each nonnegative integer comes, or the sum of the weights with which it does."""
     b = current_builder()
-    index = as_array(x)
+    index = b.value(x)
     if index.type.ndim != 1 or index.type.dtype.kind not in "iub" or index.type.dtype == np.uint64:
         raise InferenceError(f"bincount takes integers along one axis, not {index.type}")
     index = b.cast(index, INT)
@@ -192,7 +192,7 @@ def unique_array(
     """The different elements in order, where they come first, which of them each element is, and how often."""
     b = current_builder()
     x = ordered(as_array(ar), "unique")
-    if not equal_nan or axis not in (None, 0 if x.type.ndim == 1 else None):
+    if not equal_nan or (axis is not None and (axis != 0 or x.type.ndim != 1 or not b.value(ar).type.ndim)):
         raise InferenceError("unique: axis and equal_nan=False are not supported")
     line = flat(x)
     if not (return_index or return_inverse or return_counts):
@@ -227,9 +227,9 @@ def isin_array(
 ) -> Value:
     """Which elements are among others."""
     x, among = _two(element, test_elements, "isin")
-    own = element if isinstance(element, tuple) else as_operand(element)
+    own = current_builder().value(element) if isinstance(element, tuple) else as_operand(element)
     found = sorting.isin(x, among)
-    if not isinstance(own, tuple) and own.type.ndim != 1:
+    if own.type.ndim != 1:
         found = reshape(found, *dims_of(own))
     return logical_not(found) if invert else found
 

@@ -11,6 +11,7 @@ from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, composite, current_builder, sample
 from srcgraph.ir.ops.compare import equal, where
+from srcgraph.ir.ops.reductions import as_operand
 from srcgraph.ir.ops.remainders import ceil, maximum
 from srcgraph.ir.ops.shape import arange, dims_of, empty, full
 from srcgraph.ir.ops.vector import add, div, literal, mul, sub
@@ -39,7 +40,7 @@ def lengths(shape: Any) -> tuple[Value, ...]:
     b = current_builder()
     out = []
     for x in shape if isinstance(shape, tuple) else (shape,):
-        size = b.value(x)
+        size = as_operand(x)
         if size.type.ndim or size.type.dtype.kind not in "iu":
             raise InferenceError(f"a length must be an integer, not {size.type}")
         size = b.cast(size, INT, weak=True)
@@ -138,6 +139,8 @@ def arange_array(start: Any, stop: Any = None, step: Any = None, dtype: Any = No
         start, stop = 0, start
     first, last = b.value(start), b.value(stop)
     by = b.value(1 if step is None else step)
+    if any(v.type.ndim for v in (first, last, by)):
+        raise InferenceError("arange takes numbers")
     if any(v.type.dtype.kind == "c" for v in (first, last, by)):
         raise InferenceError("arange of complex numbers is not supported")
     found = known_dtype(dtype, _arange_dtype((first, last) if step is None else (first, last, by)))
@@ -145,7 +148,7 @@ def arange_array(start: Any, stop: Any = None, step: Any = None, dtype: Any = No
         count = _whole_count(b, *(b.cast(v, INT, weak=True) for v in (first, last, by)))
     else:
         span = ceil(div(b.cast(sub(last, first), FLOAT, weak=True), b.cast(by, FLOAT, weak=True)))
-        fits = b.call_named("less", span, 2.0**63)
+        fits = b.call_named("less", b.call_named("absolute", span), 2.0**63)
         b.call_named("check_that", fits, error="ValueError", message="Maximum allowed size exceeded")
         count = maximum(b.cast(span, INT, weak=True), 0)
     second = add(first, by)

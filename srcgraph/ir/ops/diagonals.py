@@ -16,7 +16,7 @@ from srcgraph.ir.ops.compare import equal, less_equal, where
 from srcgraph.ir.ops.complex import numpy_number
 from srcgraph.ir.ops.creation import F8, known_dtype, lengths
 from srcgraph.ir.ops.index import getitem, setitem
-from srcgraph.ir.ops.reductions import cast_to, normalized, reduced, sum_dtype
+from srcgraph.ir.ops.reductions import cast_to, one_axis, reduced, sum_dtype
 from srcgraph.ir.ops.remainders import absolute, maximum, minimum
 from srcgraph.ir.ops.sequences import flat
 from srcgraph.ir.ops.shape import arange, dims_of, empty, full
@@ -40,7 +40,7 @@ def _corner(offset: Value) -> tuple[Value, Value]:
 
 def _last_two(x: Value, axis1: int, axis2: int) -> Value:
     """``x`` with the two axes moved to the front."""
-    (i,), (j,) = normalized(axis1, x.type.ndim), normalized(axis2, x.type.ndim)
+    i, j = one_axis(axis1, x.type.ndim), one_axis(axis2, x.type.ndim)
     if i == j:
         raise InferenceError("axis1 and axis2 cannot be the same")
     order = (i, j, *(k for k in range(x.type.ndim) if k not in (i, j)))

@@ -14,7 +14,7 @@ from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._loops import counted, item
 from srcgraph.ir.ops.compare import equal, greater, logical_or, where
 from srcgraph.ir.ops.index import add_at, getitem, setitem
-from srcgraph.ir.ops.reductions import as_operand, cast_to, normalized, sum_dtype
+from srcgraph.ir.ops.reductions import as_operand, cast_to, normalized, one_axis, sum_dtype
 from srcgraph.ir.ops.sequences import flat, neutral, running
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, full, reshape, with_new_axes
 from srcgraph.ir.ops.vector import add, mul, neg
@@ -49,7 +49,7 @@ def scan(combine: Combine, ufunc: np.ufunc, a: Any, axis: Any, dtype: Any) -> Va
     x = _widened(ufunc, as_operand(a), dtype)
     if x.type.ndim == 0:
         raise InferenceError("cannot accumulate a number")
-    (at,) = normalized(axis, x.type.ndim)
+    at = one_axis(axis, x.type.ndim)
     return running(x, at, lambda before, own: _same(combine(before, own), x), _neutral(ufunc, x.type.dtype))
 
 

@@ -20,7 +20,7 @@ from srcgraph.ir.ops._loops import item
 from srcgraph.ir.ops.compare import isnan
 from srcgraph.ir.ops.creation import known_dtype, lengths
 from srcgraph.ir.ops.elementwise import exp, sqrt
-from srcgraph.ir.ops.reductions import normalized
+from srcgraph.ir.ops.reductions import one_axis
 from srcgraph.ir.ops.remainders import copysign
 from srcgraph.ir.ops.searching import every, searchsorted_array
 from srcgraph.ir.ops.sequences import broadcast, cumsum, take_array
@@ -444,7 +444,7 @@ def rng_choice(
     x = b.value(a)
     if not x.type.ndim and x.type.dtype.kind not in "iu":
         raise InferenceError("choice: a must be an integer or an array")
-    axis = one_axis(axis, x)
+    axis = one_axis(axis, x.type.ndim) if x.type.ndim else 0
     count = dims_of(x)[axis] if x.type.ndim else b.cast(x, INT, True)
     dims = None if size is None else lengths(size)
     if dims == ():
@@ -465,13 +465,6 @@ def rng_choice(
     if x.type.ndim:
         return _taken(x, index, axis)
     return b.cast(index, INT, dims is None)
-
-
-def one_axis(axis: Any, x: Value) -> int:
-    """An axis of an array, which None is not; 0 of a number."""
-    if axis is None:
-        raise InferenceError("axis=None is not supported here")
-    return normalized(axis, x.type.ndim)[0] if x.type.ndim else 0
 
 
 def _taken(x: Value, index: Value, axis: int) -> Value:
@@ -512,7 +505,7 @@ def rng_permutation(rng: Any, x: Any, axis: int = 0) -> Value:
     b = current_builder()
     value = b.value(x)
     if value.type.ndim:
-        axis = one_axis(axis, value)
+        axis = one_axis(axis, value.type.ndim)
         order = random.draw_order(rng, dims_of(value)[axis], True)
         return _taken(value, order, axis)
     if value.type.dtype.kind not in "iu":

@@ -21,7 +21,7 @@ from srcgraph.ir.ops.elementwise import cos, log10
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.numerics import numpy_operands
 from srcgraph.ir.ops.powers import power
-from srcgraph.ir.ops.reductions import as_operand, as_truth, cast_to, demand, normalized, reduced
+from srcgraph.ir.ops.reductions import as_operand, as_truth, cast_to, demand, normalized, one_axis, reduced
 from srcgraph.ir.ops.remainders import floor, minimum, sign
 from srcgraph.ir.ops.searching import nonzero, sort_array
 from srcgraph.ir.ops.sequences import flat, joined, take_array
@@ -266,7 +266,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Value:
         x, axis = flat(x), 0
     if index.type.dtype.kind not in "iu" or index.type.ndim != x.type.ndim:
         raise InferenceError("take_along_axis takes integers of as many axes as the array")
-    (at,) = normalized(axis, x.type.ndim)
+    at = one_axis(axis, x.type.ndim)
     for k, (own, other) in enumerate(zip(x.type.shape, index.type.shape, strict=True)):
         if k != at and own != other and other != 1:
             message = "take_along_axis: axes of lengths {x} and {y}"
@@ -468,4 +468,7 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
     (out,) = counted(fine, [out], row)
     axes = normalized(axis, x.type.ndim)
     size = [b.const(1) if k in axes else d for k, d in enumerate(dims_of(x))] if keepdims else shape
-    return reshape(out, *size) if size else getitem(out, 0, view=element(1))
+    if size:
+        return reshape(out, *size)
+    number = getitem(out, 0, view=element(1))
+    return b.call_named("full", number) if keepdims else number

@@ -16,7 +16,7 @@ from srcgraph.ir.ops.compare import where
 from srcgraph.ir.ops.elementwise import root
 from srcgraph.ir.ops.index import getitem
 from srcgraph.ir.ops.powers import power
-from srcgraph.ir.ops.reductions import as_operand, cast_to, min_array, normalized, reduced
+from srcgraph.ir.ops.reductions import as_operand, cast_to, min_array, normalized, one_axis, reduced
 from srcgraph.ir.ops.remainders import absolute
 from srcgraph.ir.ops.searching import largest
 from srcgraph.ir.ops.shape import dims_of, reshape, with_new_axes
@@ -58,7 +58,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
     if axis is None and ord is None:
         return _euclidean(value, None, keepdims)
     asked = tuple(range(value.type.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    axes = tuple(normalized(k, value.type.ndim)[0] for k in asked)
+    axes = tuple(one_axis(k, value.type.ndim) for k in asked)
     if len(axes) == 1:
         return _vector_norm(value, ord, axes[0], keepdims)
     if len(axes) == 2 and axes[0] != axes[1]:

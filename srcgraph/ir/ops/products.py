@@ -17,7 +17,7 @@ from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops._rules import conjugated
 from srcgraph.ir.ops.complex import numpy_number
 from srcgraph.ir.ops.index import add_at, getitem
-from srcgraph.ir.ops.reductions import as_operand, demand, normalized, reduced
+from srcgraph.ir.ops.reductions import as_operand, demand, one_axis, reduced
 from srcgraph.ir.ops.remainders import maximum, minimum
 from srcgraph.ir.ops.sequences import flat, stack
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, with_new_axes
@@ -278,8 +278,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Value:
         over_x, over_y = (list(k) if isinstance(k, tuple) else [k] for k in axes)
     if len(over_x) != len(over_y) or max(len(over_x), 0) > min(x.type.ndim, y.type.ndim):
         raise ShapeError("tensordot: shape-mismatch for sum")
-    over_x = [normalized(k, x.type.ndim)[0] for k in over_x]
-    over_y = [normalized(k, y.type.ndim)[0] for k in over_y]
+    over_x = [one_axis(k, x.type.ndim) for k in over_x]
+    over_y = [one_axis(k, y.type.ndim) for k in over_y]
     for i, j in zip(over_x, over_y, strict=True):
         own, other = x.type.shape[i], y.type.shape[j]
         if own != other:
@@ -331,7 +331,7 @@ def vecdot(x1: Any, x2: Any, axis: int = -1) -> Value:
         raise InferenceError("vecdot takes arrays of at least one axis")
     if axis != -1 and x.type.ndim != y.type.ndim:
         raise InferenceError("vecdot along another axis takes arrays of as many axes")
-    sizes = [dims_of(v)[normalized(axis, v.type.ndim)[0]] for v in (x, y)]
+    sizes = [dims_of(v)[one_axis(axis, v.type.ndim)] for v in (x, y)]
     if sizes[0].type != sizes[1].type:
         message = "vecdot: axes of lengths {x} and {y}"
         current_builder().call_named("equal_size", *sizes, error="ValueError", message=message)
@@ -351,7 +351,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         axisa = axisb = axisc = axis
     parts = []
     for v, k in zip(asarrays(a, b), (axisa, axisb), strict=True):
-        (at,) = normalized(k, v.type.ndim)
+        at = one_axis(k, v.type.ndim)
         size = dims_of(v)[at]
         fits = builder.call_named(
             "logical_or", builder.call_named("equal", size, 2), builder.call_named("equal", size, 3)

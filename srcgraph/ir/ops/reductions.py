@@ -57,6 +57,19 @@ def normalized(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(axes)
 
 
+def one_axis(axis: Any, ndim: int) -> int:
+    """An axis counted from the front.
+
+    Raises
+    ------
+    InferenceError
+        It is out of bounds, or not one.
+    """
+    if isinstance(axis, tuple | list) or axis is None:
+        raise InferenceError(f"one axis is needed, not {axis}")
+    return normalized(axis, ndim)[0]
+
+
 def reduced(op: Op, x: Value, axis: Any, keepdims: bool) -> Value:
     """Reduce, keeping the reduced axes with length 1 if asked."""
     if x.type.ndim == 0:

@@ -21,9 +21,9 @@ from srcgraph.ir.ops._loops import chosen
 from srcgraph.ir.ops.checks import same_size
 from srcgraph.ir.ops.compare import where
 from srcgraph.ir.ops.index import getitem
-from srcgraph.ir.ops.reductions import as_operand, normalized, reduced
+from srcgraph.ir.ops.reductions import as_operand, normalized, one_axis, reduced
 from srcgraph.ir.ops.remainders import maximum
-from srcgraph.ir.ops.sequences import concatenate, flat, stack
+from srcgraph.ir.ops.sequences import flat, stack
 from srcgraph.ir.ops.shape import dims_of, reshape
 from srcgraph.ir.ops.vector import sub
 from srcgraph.ir.types import BOOL, INT
@@ -35,7 +35,7 @@ def as_array(x: Any) -> Value:
     if not isinstance(x, tuple):
         value = as_operand(x)
         return value if value.type.ndim else flat(value)
-    return concatenate(tuple(flat(current_builder().value(v)) for v in x))
+    return current_builder().value(x)
 
 
 def largest(x: Value, axis: Any, keepdims: bool = False) -> Value:
@@ -77,7 +77,7 @@ def by_rows(x: Value, axis: int | None, function: Callable[[Value], Value]) -> V
     if axis is None:
         return function(flat(x))
     ndim = x.type.ndim
-    (at,) = normalized(axis, ndim)
+    at = one_axis(axis, ndim)
     order = [*(k for k in range(ndim) if k != at), at]
     if at != ndim - 1:
         x = getitem(x, view=transposed(ndim, order))
@@ -120,7 +120,7 @@ def argsort_array(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = Non
 def _check_kth(x: Value, kth: Any, axis: Any) -> None:
     """NumPy raises where there is no such element."""
     b = current_builder()
-    n = b.dim_value(product(x.type.shape) if axis is None else x.type.shape[normalized(axis, x.type.ndim)[0]])
+    n = b.dim_value(product(x.type.shape) if axis is None else x.type.shape[one_axis(axis, x.type.ndim)])
     for k in kth if isinstance(kth, tuple) else (kth,):
         index = b.cast(b.value(k), INT, weak=True)
         index = OPS["where"](OPS["less"](index, 0), OPS["add"](index, n), index)
@@ -156,7 +156,7 @@ def lexsort(keys: Any) -> Value:
     """The indices that sort by the last key, then by the one before, and so on."""
     b = current_builder()
     if isinstance(keys, tuple):
-        rows = [ordered(as_array(k), "lexsort") for k in keys]
+        rows = [ordered(b.value(k), "lexsort") for k in keys]
     else:
         x = b.value(keys)
         count = x.type.shape[0].const if x.type.ndim == 2 else None
@@ -191,7 +191,7 @@ def lexsort(keys: Any) -> Value:
 def searchsorted_array(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Value:
     """Where numbers would go in a sorted array of one axis."""
     b = current_builder()
-    x = ordered(as_array(a), "searchsorted")
+    x = ordered(b.value(a), "searchsorted")
     sought = ordered(as_array(v) if isinstance(v, tuple) else as_operand(v), "searchsorted")
     if side not in ("left", "right"):
         raise InferenceError("searchsorted: side must be 'left' or 'right'")

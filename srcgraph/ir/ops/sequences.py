@@ -15,7 +15,7 @@ from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index, same_size
 from srcgraph.ir.ops.compare import equal, greater, less, logical_and, logical_not, logical_or, not_equal, where
 from srcgraph.ir.ops.index import getitem, setitem
-from srcgraph.ir.ops.reductions import as_operand, normalized, sum_dtype
+from srcgraph.ir.ops.reductions import as_operand, one_axis, sum_dtype
 from srcgraph.ir.ops.remainders import maximum
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, total_size, with_new_axes
 from srcgraph.ir.ops.vector import add, cast, mul, sub
@@ -48,7 +48,7 @@ def _joined(arrays: Any, axis: int, new: dict[int, list[int]] | None = None, num
     parts = [with_new_axes(p, new.get(p.type.ndim, [])) for p in _arrays(arrays, numbers)]
     if any(p.type.ndim != parts[0].type.ndim for p in parts):
         raise InferenceError("concatenate: all the input arrays must have the same number of axes")
-    (at,) = normalized(axis, parts[0].type.ndim)
+    at = one_axis(axis, parts[0].type.ndim)
     return joined(parts, at)
 
 
@@ -63,7 +63,7 @@ def _parts_joined(array: Value, axis: int, new: dict[int, list[int]], numbers: b
             raise InferenceError("zero-dimensional arrays cannot be concatenated")
         x = with_new_axes(x, [1])
     x = with_new_axes(x, [k + 1 for k in new.get(x.type.ndim - 1, [])])
-    (at,) = normalized(axis, x.type.ndim - 1)
+    at = one_axis(axis, x.type.ndim - 1)
     some = greater(b.dim_value(x.type.shape[0]), 0)
     b.call_named("check_that", some, error="ValueError", message="need at least one array to concatenate")
     shape = x.type.shape
@@ -116,13 +116,13 @@ def stack(arrays: Any, axis: int = 0) -> Value:
     """Arrays joined along a new axis."""
     if not isinstance(arrays, tuple):
         x = current_builder().value(arrays)
-        (at,) = normalized(axis, x.type.ndim)
+        at = one_axis(axis, x.type.ndim)
         return _parts_joined(x, at, {x.type.ndim - 1: [at]}, numbers=x.type.ndim == 1)
     numbers = not any(current_builder().value(a).type.ndim for a in arrays)
     parts = _arrays(arrays, numbers)
     if any(p.type.ndim != parts[0].type.ndim for p in parts):
         raise InferenceError("stack: all the input arrays must have the same number of axes")
-    (at,) = normalized(axis, 1 if numbers else parts[0].type.ndim + 1)
+    at = one_axis(axis, 1 if numbers else parts[0].type.ndim + 1)
     if numbers:
         return joined(parts, at)
     return joined([with_new_axes(p, [at]) for p in parts], at)
@@ -198,7 +198,7 @@ def _scan(a: Any, axis: Any, dtype: Any, combine: Any) -> Value:
     x = as_operand(a)
     x = cast(x, dtype=sum_dtype(x, dtype), weak=False)
     x = flat(x) if axis is None else x
-    (at,) = normalized(0 if axis is None else axis, x.type.ndim)
+    at = one_axis(0 if axis is None else axis, x.type.ndim)
     return running(x, at, combine, neutral(combine, x.type.dtype))
 
 
@@ -229,7 +229,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Value:
     x = as_operand(a)
     if n < 0:
         raise InferenceError(f"order must be non-negative but got {n}")
-    (at,) = normalized(axis, x.type.ndim)
+    at = one_axis(axis, x.type.ndim)
     view = View(tuple(1 if k == at else ":" for k in range(x.type.ndim)), tuple(range(x.type.ndim)))
     for _ in range(n):
         size = sub(dims_of(x)[at], 1)
@@ -251,7 +251,7 @@ def _arg_extreme(a: Any, axis: Any, keepdims: bool, better: Any, what: str) -> V
     ndim = x.type.ndim
     if axis is None:
         x = flat(x)
-    (at,) = normalized(0 if axis is None else axis, x.type.ndim)
+    at = one_axis(0 if axis is None else axis, x.type.ndim)
     count = dims_of(x)[at]
     message = f"attempt to get {what} of an empty sequence"
     b.call_named("check_that", greater(count, 0), error="ValueError", message=message)
@@ -365,7 +365,7 @@ def take_array(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -
     x = flat(x) if axis is None else x
     if index.type.dtype.kind not in "iu":
         raise InferenceError(f"take: indices must be integers, not {index.type}")
-    (at,) = normalized(0 if axis is None else axis, x.type.ndim)
+    at = one_axis(0 if axis is None else axis, x.type.ndim)
     n = dims_of(x)[at]
     if mode not in ("raise", "clip", "wrap"):
         raise InferenceError(f"take: mode={mode!r} is not one of raise, clip and wrap")

@@ -15,7 +15,7 @@ from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index
 from srcgraph.ir.ops.compare import greater, greater_equal, less, less_equal, logical_and, where
 from srcgraph.ir.ops.index import getitem, setitem
-from srcgraph.ir.ops.reductions import as_operand, cast_to, demand, max_array, min_array, normalized
+from srcgraph.ir.ops.reductions import as_operand, cast_to, demand, max_array, min_array, one_axis
 from srcgraph.ir.ops.remainders import maximum, minimum, mod, rint
 from srcgraph.ir.ops.sequences import concatenate, flat
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, with_new_axes
@@ -34,7 +34,7 @@ def whole_number(x: Any, what: str, truths: bool = True) -> Value:
         It is not an integer.
     """
     b = current_builder()
-    value = b.value(x)
+    value = as_operand(x)
     if value.type.ndim or value.type.dtype.kind not in ("iub" if truths else "iu"):
         raise InferenceError(f"{what} must be an integer, not {value.type}")
     return b.cast(value, INT, weak=True)
@@ -232,7 +232,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Value:
     """Each element repeated, as often as is said once or for each."""
     b = current_builder()
     x = flat(b.value(a)) if axis is None else b.value(a)
-    (at,) = normalized(0 if axis is None else axis, x.type.ndim)
+    at = one_axis(0 if axis is None else axis, x.type.ndim)
     times = as_operand(repeats)
     if times.type.dtype.kind not in "iub":
         raise InferenceError(f"repeat: counts must be integers, not {times.type}")
@@ -302,7 +302,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Value:
     if len(axes) != len(shifts):
         raise InferenceError("'shift' and 'axis' should be of the same length")
     for by, k in zip(shifts, axes, strict=True):
-        (at,) = normalized(k, x.type.ndim)
+        at = one_axis(k, x.type.ndim)
         x = _rolled(x, whole_number(by, "shift"), at)
     return x
 
@@ -352,7 +352,7 @@ def _along(arr: Any, axis: Any) -> tuple[Value, int]:
     x = current_builder().value(arr)
     if axis is None:
         return flat(x), 0
-    return x, normalized(axis, x.type.ndim)[0]
+    return x, one_axis(axis, x.type.ndim)
 
 
 @composite(

@@ -23,7 +23,7 @@ from srcgraph.ir.ops.reductions import (
     demand,
     max_array,
     min_array,
-    normalized,
+    one_axis,
     reduced,
     sum_array,
 )
@@ -66,7 +66,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, wh
     if x.type.ndim == 0:
         if axis is not None:
             raise InferenceError(f"axis {axis} is out of bounds for a number")
-        return cast_to(x, x.type.dtype)
+        return sum_array(x, None, x.type.dtype)
     total = sum_array(x, axis, x.type.dtype, keepdims, where=where)
     out = div(total, _counted(x, axis, where, keepdims, x.type.dtype))
     return cast_to(out, x.type.dtype)  # integers stay so where they are asked for
@@ -101,6 +101,8 @@ def var(
         raise InferenceError(f"a variance in {x.type.dtype} is not supported")
     ddof = ddof if correction is None else correction
     if x.type.ndim == 0:
+        if axis not in (None, ()):
+            raise InferenceError(f"axis {axis} is out of bounds for a number")
         value = cast_to(x, x.type.dtype)
         power = squared_size(sub(value, value if mean is None else mean))
         return div(power, _degrees(current_builder().const(1), ddof, power.type.dtype))
@@ -213,7 +215,7 @@ def _weights(x: Value, w: Value, axis: Any) -> Value:
         return b.retype(w, x.type.shape)
     if not isinstance(axis, int | np.integer) or w.type.ndim != 1:
         raise InferenceError("average: weights of another shape than the array need one axis, and be of one axis")
-    (at,) = normalized(axis, x.type.ndim)
+    at = one_axis(axis, x.type.ndim)
     size, own = dims_of(x)[at], dims_of(w)[0]
     if size.type != own.type:
         b.call_named("equal_size", size, own, error="ValueError", message="weights of length {y} for an axis of {x}")
