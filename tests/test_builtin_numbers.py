@@ -57,6 +57,57 @@ def test_too_large_for_64_bits(function, args) -> None:
     assert compiled(*small) == function(*small)
 
 
+def _product(n, k):
+    out = 1
+    for i in range(k):
+        out *= n + i
+    return out
+
+
+def _horner(n, k):
+    h = 0
+    while k > 0:
+        h = h * n + k
+        k -= 1
+    return h
+
+
+def _bit(n, k):
+    return n | 1 << k
+
+
+@pytest.mark.parametrize(
+    ("function", "fits", "too_large"),
+    [
+        (lambda n, k: n + k, (2**62, 2**62 - 1), (2**62, 2**62)),
+        (lambda n, k: n - k, (-(2**62), 2**62), (-(2**62), 2**62 + 1)),
+        (lambda n, k: n * k, (2**31, 2**32 - 1), (2**31, 2**32)),
+        (lambda n, k: n**k, (-2, 63), (2, 63)),
+        (lambda n, k: n**3 + k, (2**21 - 1, 2**40), (2**21, 0)),
+        (lambda n, k: n << k, (3, 61), (3, 62)),
+        (lambda n, k: n << k, (0, 5000), (1, 5000)),
+        (lambda n, k: sum(i * n for i in range(k)), (2**32, 1000), (2**50, 1000)),
+        (lambda n, k: (n * k) % 7 > 3, (2**31, 2**31), (2**32, 2**32)),
+        (lambda n, k: float(n * k), (2**31, 2**31), (2**40, 2**40)),
+        (_product, (1, 20), (1, 21)),
+        (_horner, (31, 12), (31, 20)),
+        (_bit, (5, 62), (5, 63)),
+    ],
+)
+def test_arithmetic_of_integers_is_exact_or_raises(function, fits, too_large) -> None:
+    """Also where a machine word would wrap and then be compared, divided or converted."""
+    compiled = sg.api.compile(function)
+    assert compiled(*fits) == function(*fits)
+    with pytest.raises(OverflowError, match="more than 64 bits"):
+        compiled(*too_large)
+
+
+def test_integers_wrap_where_the_error_model_is_numpys() -> None:
+    compiled = sg.api.compile(_product, error_model="numpy")
+    wrapped = _product(1, 25) % 2**64
+    assert compiled(1, 25) == (wrapped - 2**64 if wrapped >= 2**63 else wrapped)
+
+
 @pytest.mark.parametrize(
     "function", [lambda x, y: x / y, lambda x, y: x // y, lambda x, y: x % y, lambda x, y: divmod(x, y)]
 )

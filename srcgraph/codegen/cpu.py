@@ -13,6 +13,7 @@ from typing import TypeGuard
 from srcgraph.codegen.body import Body
 from srcgraph.codegen.decisions import transparent
 from srcgraph.codegen.expr import loop_index
+from srcgraph.codegen.integers import annotated, grow, is_numpy_integer
 from srcgraph.codegen.items import (
     Block,
     Do,
@@ -76,6 +77,7 @@ def generate(
     *,
     name: str = "",
     options: str = 'error_model="numpy"',
+    integers: str = "Integers",
     callees: Mapping[str, tuple[Graph, Interface]] = NO_CALLEES,
 ) -> Generated:
     """Write the numba module of a closed graph.
@@ -89,12 +91,14 @@ def generate(
         Of the function; the graph's by default.
     options : str
         Passed to ``numba.njit``, as source text.
+    integers : str
+        The compiler, of `srcgraph.runtime.integers`, for functions whose integers may need more than 64 bits.
     callees : mapping
         The recursive functions it calls, by name. Where there are any, or it calls itself, every
         function has one more parameter, the last: how many calls deep recursion may still go.
     """
     name = name or graph.name
-    module = Module({**callees, name: (graph, interface)}, options)
+    module = Module({**callees, name: (graph, interface)}, options, integers)
     parts = [part for key, (inner, to) in module.graphs.items() for part in module.function(key, inner, to)]
     text = emit(ast.Module([*_imports(parts, module.helpers), *parts], []), module.places)
     frame = max(map(_frame, parts)) if module.depth_left else 0
@@ -110,11 +114,14 @@ class Module:
         By name: what to write, the entry last.
     options : str
         Passed to ``numba.njit``.
+    integers : str
+        The compiler for functions whose integers may need more than 64 bits.
     """
 
-    def __init__(self, graphs: Mapping[str, tuple[Graph, Interface]], options: str):
+    def __init__(self, graphs: Mapping[str, tuple[Graph, Interface]], options: str, integers: str):
         self.graphs = graphs
         self.options = options
+        self.integers = integers
         self.places = Places()
         self.copies: list[Copied] = []
         self.helpers: dict[str, str] = {}
@@ -135,6 +142,8 @@ class Module:
         helpers = _helpers_used(block)
         reserved = frozenset((*helpers, *self.graphs, self.depth_left))
         names = Names(block, plain.params, reserved=reserved, hints=scheduler.hints)
+        watched = grow(plain, scheduler.uses)
+        options = f"{self.options}, pipeline_class={self.integers}" if watched else self.options
         body = Body(names, self.places, self.depth_left)
         statements = body.block(block.items)
         leave = _return([body.resolved(e) for e in block.results])
@@ -143,10 +152,15 @@ class Module:
         self.copies += copies
         self.helpers.update(helpers)
         if not self.depth_left:
-            return outlined(_function(name, params, statements, self.options), self.lines())
-        if name in self.called:
-            statements = [*body.placed([_too_deep(self.depth_left)], _first_origin(graph)), *statements]
-        return [_function(name, [*params, self.depth_left], calls_nested(statements), self.options)]
+            functions = outlined(_function(name, params, statements, options), self.lines())
+        else:
+            if name in self.called:
+                statements = [*body.placed([_too_deep(self.depth_left)], _first_origin(graph)), *statements]
+            functions = [_function(name, [*params, self.depth_left], calls_nested(statements), options)]
+        if watched:
+            for function in functions:
+                annotated(function, names.of_type(is_numpy_integer))
+        return functions
 
     def lines(self) -> dict[int, int]:
         return {k: loc.line for k, loc in enumerate(self.places.known, 1)}
@@ -294,6 +308,7 @@ def _function(name: str, params: Sequence[str], body: list[ast.stmt], options: s
 
 def _imports(functions: Sequence[ast.FunctionDef], helpers: Mapping[str, str]) -> list[ast.stmt]:
     used = {n.id for n in names_in(*functions)}
+    helpers = {**helpers, **{name: "integers" for name in ("Integers", "WrappingIntegers") if name in used}}
     lines = []
     if "math" in used:
         lines.append("import math")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from srcgraph.codegen import kernels
 from srcgraph.codegen.expr import Expressions, repeats_operand
+from srcgraph.codegen.integers import bare, with_kind
 from srcgraph.codegen.uses import Place, Use, Uses, analyse, in_memory
 from srcgraph.ir.closure import renamed
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
@@ -235,26 +236,33 @@ def _repeated_in(text: str, node: Apply) -> set[Value]:
 # -- what means nothing to generated code -----------------------------------------------------------
 
 
-def transparent(graph: Graph) -> Graph:
-    """Without nodes that pass a value through: checks' results, Python's float against NumPy's."""
+def transparent(graph: Graph, kinds: frozenset[Value] | None = None) -> Graph:
+    """Without nodes that pass a value through: checks' results, Python's float against NumPy's.
+
+    ``kinds`` are the integers of which it matters whether they are Python's or NumPy's; found by default.
+    """
+    kinds = with_kind(graph) if kinds is None else kinds
     env: dict[Value, Value] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        current = _inner(_renamed_node(node, env))
-        if isinstance(current, Apply) and passes_through(current):
+        current = _inner(_renamed_node(node, env), kinds)
+        if isinstance(current, Apply) and passes_through(current, kinds):
             env[current.outputs[0]] = current.inputs[0]
             if current.op.kind != "check":
                 continue
+        if isinstance(current, Apply) and current.op.name == "const" and current.outputs[0] not in kinds:
+            current = bare(current)
+            env[node.outputs[0]] = current.outputs[0]
         nodes.append(current)
     return replace(graph, nodes=tuple(nodes), results=tuple(env.get(v, v) for v in graph.results))
 
 
-def passes_through(node: Apply) -> bool:
+def passes_through(node: Apply, kinds: frozenset[Value] = frozenset()) -> bool:
     """Whether generated code can use the first operand in place of the result."""
     if node.op.check is not None:
         return node.op.check.passes == "x"
     if node.op.name == "cast":
-        return node.inputs[0].type.dtype == node.attrs["dtype"]
+        return node.inputs[0].type.dtype == node.attrs["dtype"] and node.outputs[0] not in kinds
     return node.op.name == "with_shape"
 
 
@@ -265,14 +273,14 @@ def _renamed_node(node: Node, env: dict[Value, Value]) -> Node:
     return renamed(holder, env).nodes[0]
 
 
-def _inner(node: Node) -> Node:
+def _inner(node: Node, kinds: frozenset[Value]) -> Node:
     match node:
         case If():
-            return replace(node, then=transparent(node.then), orelse=transparent(node.orelse))
+            return replace(node, then=transparent(node.then, kinds), orelse=transparent(node.orelse, kinds))
         case While():
             same = dict(zip(node.cond.params, node.body.params, strict=True))
             cond = replace(renamed(node.cond, same), params=node.body.params)
-            return replace(node, cond=transparent(cond), body=transparent(node.body))
+            return replace(node, cond=transparent(cond, kinds), body=transparent(node.body, kinds))
         case For():
-            return replace(node, body=transparent(node.body))
+            return replace(node, body=transparent(node.body, kinds))
     return node

@@ -18,6 +18,7 @@ from srcgraph.codegen.items import INDICES, ref
 from srcgraph.errors import InternalError
 from srcgraph.ir.dims import Dim, DimCall, as_dim, symbol
 from srcgraph.ir.graph import Apply, Value
+from srcgraph.ir.promote import is_weak
 from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType, TensorType
 from srcgraph.ir.view import View, split_operands, step_of
 
@@ -65,6 +66,8 @@ class Expressions:
         self.local: dict[Value, Index] = {}
         """Values of arrays that are loop numbers, with the index at which they are."""
         self.accessed: list[tuple[Value, Index]] | None = None
+        self.as_python = False
+        """Whether sizes are written for arithmetic with Python's integers."""
 
     # -- sizes and indices ----------------------------------------------------------------------
 
@@ -94,11 +97,22 @@ class Expressions:
         if atom in INDEX_SYMBOLS:
             return ref(INDEX_SYMBOLS[atom])
         if atom in self.providers:
-            return ref(self.providers[atom])
+            return self.counted(self.providers[atom], ref(self.providers[atom]))
         owner = self.owners.get(atom)
         if owner is None or (owner not in self.variables and owner not in self.definitions):
             raise InternalError(f"nothing in the generated code knows the size {atom!r}")
-        return self.scalar(owner)
+        return self.counted(owner, self.scalar(owner))
+
+    def counted(self, value: Value, expr: ast.expr) -> ast.expr:
+        """A number that a size is made of, as one of Python's where that is asked for."""
+        return call("int", expr) if self.as_python and not is_weak(value.type) else expr
+
+    def integer(self, known: Dim, weak: bool) -> ast.expr:
+        """An integer that equals ``known``: one of Python's, which do not wrap, or one of NumPy's."""
+        outside, self.as_python = self.as_python, weak
+        expr = self.dim(known)
+        self.as_python = outside
+        return expr if weak else call("np.int64", expr)
 
     def index_of(self, value: Value) -> Dim:
         """An integer operand as an index expression."""
@@ -114,10 +128,10 @@ class Expressions:
         node = self.definitions.get(value)
         known = value.type.value if isinstance(value.type, ScalarType) else None
         if node is not None and node.op.name == "const":
-            return literal(node.attrs["value"])
+            return literal(node.attrs["value"], typed=True)
         if known is not None and (node is None or known.symbol is None or known.symbol in self.providers):
             if known.symbol is None or self.providers.get(known.symbol) is not value:
-                return self.dim(known)
+                return self.integer(known, is_weak(value.type))
         if node is None:
             raise InternalError(f"{value} has neither a name nor a definition in the generated code")
         match node.op.name:
@@ -223,7 +237,7 @@ class Expressions:
         """An elementwise op of expressions, with the dtype the graph says."""
         out = node.outputs[0].type.dtype
         if node.op.name == "cast":
-            return self.cast(operands[0], node.inputs[0].type.dtype, out)
+            return self.cast(operands[0], node.inputs[0].type, node.outputs[0].type)
         if node.op.name in _MIXES and out == FLOAT:
             operands = _without_float(operands)
         text = node.op.text(self.target, out, node.attrs)
@@ -234,7 +248,12 @@ class Expressions:
             return self.converted(result, out)
         return result
 
-    def cast(self, x: ast.expr, have: np.dtype, want: np.dtype) -> ast.expr:
+    def cast(self, x: ast.expr, have: TensorType, to: TensorType) -> ast.expr:
+        if INT == have.dtype == to.dtype and is_weak(to) != is_weak(have):
+            return call("int" if is_weak(to) else "np.int64", x)
+        return self.with_dtype(x, have.dtype, to.dtype)
+
+    def with_dtype(self, x: ast.expr, have: np.dtype, want: np.dtype) -> ast.expr:
         if have == want:
             return x
         if have == BOOL and want.kind == "f":
@@ -286,11 +305,12 @@ def number(value: int) -> ast.expr:
     return ast.Constant(value) if value >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-value))
 
 
-def literal(value: Any) -> ast.expr:
-    """A number as source: Python's own bare, NumPy's of other dtypes wrapped."""
+def literal(value: Any, typed: bool = False) -> ast.expr:
+    """A number as source: Python's own bare, NumPy's of other dtypes wrapped; with ``typed`` int64, too."""
     if isinstance(value, np.generic):
         plain = literal(value.item())
-        return plain if value.dtype in (BOOL, INT, FLOAT) else call(f"np.{value.dtype.name}", plain)
+        bare = (BOOL, FLOAT) if typed else (BOOL, INT, FLOAT)
+        return plain if value.dtype in bare else call(f"np.{value.dtype.name}", plain)
     if isinstance(value, bool) or value is None:
         return ast.Constant(value)
     if isinstance(value, float):

@@ -10,7 +10,7 @@ import ast
 import builtins
 import keyword
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from srcgraph.codegen.items import (
     INDICES,
@@ -36,7 +36,7 @@ from srcgraph.codegen.items import (
 from srcgraph.codegen.liveness import Live, Liveness
 from srcgraph.errors import InternalError
 from srcgraph.ir.graph import Value
-from srcgraph.ir.types import ArrayType, ListType, ScalarType
+from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type
 
 RESERVED = frozenset(keyword.kwlist) | frozenset(dir(builtins)) | {"np", "math", "njit", "nb"}
 
@@ -96,6 +96,10 @@ class Names:
         if root not in self.names:
             raise InternalError(f"{value} was not given a name")
         return self.names[root]
+
+    def of_type(self, test: Callable[[Type], bool]) -> set[str]:
+        """The names of the variables whose types pass a test."""
+        return {self.of(value) for value in self.parent if test(value.type)}
 
     def unread(self, value: Value, item: Item) -> bool:
         """Whether nothing reads what ``item`` assigns to a variable."""

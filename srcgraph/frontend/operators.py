@@ -74,6 +74,7 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
         a = low.builder.cast(a, INT, weak=True) if a.type.dtype == BOOL else a
         fine = OPS["greater_equal"](b, 0)
         low.builder.call_named("check_that", fine, error="ValueError", message="negative shift count")
+        op = "shift_left" if op == "left_shift" and low.session.raises else op
     return low.entity(low.builder.call(OPS[op], (a, b), {}, name=hint), hint)
 
 
@@ -134,7 +135,8 @@ def power(low: Lowering, x: Value, y: Value, hint: str) -> Entity:
             return low.entity(OPS["square"](x), hint)  # as NumPy: its dtype is not that of other powers
     if x.type == ArrayType(x.type.dtype, ()) and numerics.is_root(x, y):
         return low.entity(OPS["sqrt"](x), hint)
-    out = b.call(OPS["power"], (x, y), {}, name=hint)
+    exact = python and integers and low.session.raises
+    out = b.call(OPS["whole_power" if exact else "power"], (x, y), {}, name=hint)
     if python and not integers and out.type.dtype.kind == "f" and low.session.raises:
         _check_power_overflow(low, x, y, out)
     return low.entity(out, hint)

@@ -6,6 +6,9 @@ import builtins
 
 import numpy as np
 
+TOO_LARGE = "an integer that needs more than 64 bits (one of NumPy's, np.int64(...), would wrap)"
+"""What is said of results that Python has and a machine word has not."""
+
 _NUMPY = {"np.linalg.LinAlgError": np.linalg.LinAlgError}
 _OWN: dict[str, type[Exception]] = {}
 

@@ -8,8 +8,10 @@ from typing import Any, assert_never
 import numpy as np
 
 from srcgraph.errors import InternalError
+from srcgraph.ir.exceptions import TOO_LARGE
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Program, Value, While
-from srcgraph.ir.types import PYTHON_TYPE, ArrayType, ListType, ScalarType, Type
+from srcgraph.ir.op import Op
+from srcgraph.ir.types import INT, PYTHON_TYPE, ArrayType, ListType, ScalarType, Type
 
 
 def interpret(graph: Graph | Program, args: Sequence[Any]) -> list[Any]:
@@ -45,8 +47,11 @@ class _Run:
     def node(self, node: Node, env: dict[Value, Any]) -> Sequence[Any]:
         match node:
             case Apply():
+                args = [env[v] for v in node.inputs]
+                if node.op.grows and is_python_integer(node.outputs[0].type):
+                    return (exact(node.op, args, node.attrs),)
                 with np.errstate(all="ignore"):
-                    out = node.op.numpy(*(env[v] for v in node.inputs), **node.attrs)
+                    out = node.op.numpy(*args, **node.attrs)
                 return out if len(node.outputs) > 1 else (out,)
             case If():
                 branch = node.then if env[node.cond] else node.orelse
@@ -78,6 +83,24 @@ class _Run:
 
     def call(self, node: Call, env: dict[Value, Any]) -> list[Any]:
         return self.graph(self.graphs[node.callee], [env[v] for v in node.inputs])
+
+
+def is_python_integer(type: Type) -> bool:
+    return isinstance(type, ScalarType) and type.weak and type.dtype == INT
+
+
+def exact(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> int:
+    """What an op gives of Python's integers.
+
+    Raises
+    ------
+    OverflowError
+        It needs more than 64 bits.
+    """
+    out = int(op.numpy(*(np.array(int(a), object) for a in args), **attrs))
+    if not -(2**63) <= out < 2**63:
+        raise OverflowError(TOO_LARGE)
+    return out
 
 
 def conform(x: Any, type: Type) -> Any:

@@ -122,6 +122,8 @@ class Op:
         For check ops: graph code of the condition under which it does not raise.
     commutative, linear, heavy : bool
         Operands may swap; the derivative needs no primal value; never recomputed in the reverse sweep.
+    grows : bool
+        Of integers, the result may need more bits than the operands have.
     singular : bool
         A derivative is infinite for some operands.
     through_complex : bool
@@ -159,6 +161,7 @@ class Op:
     commutative: bool = False
     linear: bool = False
     heavy: bool = False
+    grows: bool = False
     singular: bool = False
     through_complex: bool = False
     fresh: bool = False

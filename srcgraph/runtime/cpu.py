@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
+from srcgraph.runtime.integers import Integers
+
 
 @njit(error_model="numpy", cache=True)
 def reshape(x, shape):
@@ -29,7 +31,7 @@ def _contiguous(x):
     return (lambda x: x) if x.layout in "CF" else (lambda x: x.copy())
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", pipeline_class=Integers)
 def matmul_exact(x, y):
     """Matrix product of integers or booleans, which BLAS does not know."""
     if x.ndim == 1 and y.ndim == 1:
@@ -44,7 +46,7 @@ def matmul_exact(x, y):
     return _product(x, y)
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", pipeline_class=Integers)
 def _product(x, y):
     out = np.zeros((x.shape[0], y.shape[1]), x.dtype)
     for i in range(x.shape[0]):

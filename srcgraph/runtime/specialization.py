@@ -308,7 +308,10 @@ def specialize(
     for transform in transforms:
         version = transform(version)
         version = replace(version, graph=run_passes(version.graph, DERIVED, report=report))
-    generated = generate(version.graph, version.interface, name=version.name, callees=version.callees)
+    integers = "Integers" if error_model == "python" else "WrappingIntegers"
+    generated = generate(
+        version.graph, version.interface, name=version.name, integers=integers, callees=version.callees
+    )
     run, file = load(generated.text.text, generated.name)
     if generated.frame:
         run = with_depth(run, generated.frame)

@@ -19,6 +19,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from srcgraph.runtime.integers import Integers
+
 
 class _UFunc(ctypes.Structure):
     """The beginning of NumPy's ``PyUFuncObject``."""
@@ -59,9 +61,9 @@ def call_loop(builder: Any, symbol: str, operands: Any, sizes: Any, steps: Any) 
     builder.call(called, (pointers, builder.bitcast(sizes, BYTES), builder.bitcast(steps, BYTES), data))
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", pipeline_class=Integers)
 def integer_power(x, y):
-    """``x**y`` of integers for ``y >= 0``, by squaring; it wraps. numba's own goes through floats above 65536."""
+    """``x**y`` of NumPy's integers for ``y >= 0``, which wraps. numba's own goes through floats above 65536."""
     out, base, left = np.int64(1), np.int64(x), np.uint64(y)
     while left > np.uint64(0):
         if left & np.uint64(1):
@@ -69,6 +71,19 @@ def integer_power(x, y):
         base *= base
         left >>= np.uint64(1)
     return out
+
+
+@njit(error_model="numpy", pipeline_class=Integers)
+def whole_power(x, y):
+    """``x**y`` of Python's integers for ``y >= 0``; too large a result raises OverflowError."""
+    out = 1
+    while True:
+        if y & 1:
+            out *= x
+        y >>= 1
+        if y == 0:
+            return out
+        x *= x
 
 
 # -- complex numbers: numba's own functions of them lose infinities, zeros of a sign and large numbers ---------------

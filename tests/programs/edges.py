@@ -24,6 +24,31 @@ def large_exponents(k, xi, j):
     )
 
 
+def wrapped_and_compared(xi, k):
+    """What has wrapped is what it is: nothing is concluded from the exact number."""
+    s = np.int64(k)
+    for _ in range(62):
+        s = s * 3
+    big = xi * 2**62 + 5
+    return (
+        s > 0,
+        s // 5,
+        float(s),
+        big > 0,
+        np.abs(big * 3),
+        big**2 // 7,
+        np.maximum(big * big, big),
+        np.cumsum(big) > 0,
+    )
+
+
+def wrapped_item(xi):
+    s = xi[0] + 2**62 if len(xi) else np.int64(2**62 + 5)
+    if s > 0:
+        return s * 3 + 1 > 0, s * s // 3
+    return False, s
+
+
 def ends_of_64_bits():
     """The smallest integer has no positive counterpart."""
     low = np.int64(-(2**63))

@@ -191,7 +191,9 @@ root = unary(
 cbrt = unary(
     np.cbrt, lambda out, x: 1.0 / (3.0 * out * out), "np.cbrt(x)", doc="Cube root.", samples=_POSITIVE, singular=True
 )
-square = unary(np.square, lambda out, x: 2.0 * x, "x * x", doc="``x * x``.", through_complex=True, samples=_ANY)
+square = unary(
+    np.square, lambda out, x: 2.0 * x, "x * x", doc="``x * x``.", grows=True, through_complex=True, samples=_ANY
+)
 
 
 def _whole_reciprocal(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:

@@ -215,6 +215,7 @@ add_at = define(
     vjp=_add_at_vjp,
     simplify=_added_to_zero,
     linear=True,
+    grows=True,
     through_complex=True,
     samples=setitem.samples,
 )

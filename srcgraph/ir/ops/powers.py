@@ -80,6 +80,7 @@ def _ipow_type(x: TensorType, *, n: int) -> TensorType:
 ipow = define(
     name="ipow",
     doc="``x**n`` for a whole number ``n`` known when compiling.",
+    grows=True,
     infer=_ipow_type,
     numpy=lambda x, *, n: np.power(x, np.asarray(n).astype(np.asarray(x).dtype)),
     emit={"cpu": _ipow_text},
@@ -103,6 +104,19 @@ def _power_text(dtype: np.dtype) -> str:
     return "np.uint64(integer_power(x, y))" if dtype == np.uint64 else "integer_power(x, y)"
 
 
+whole_power = binary(
+    np.power,
+    None,
+    "whole_power(x, y)",
+    name="whole_power",
+    doc="``x**y`` of Python's integers, for ``y >= 0``.",
+    infer=arithmetic(np.power),
+    python=(),
+    simplify=_small_power,
+    grows=True,
+    helpers="ufuncs",
+    samples=(sample("int", "int", domain=(0, 5)),),
+)
 power = binary(
     np.power,
     _power_partials,

@@ -35,6 +35,7 @@ sum_ = define(
     jvp=linear(lambda tx, *, axes: sum_(tx, axes=axes)),
     vjp=lambda ct, out, x, *, axes: (spread(ct, x, axes),),
     reduction=Reduction(lambda dtype: dtype.type(0), "add"),
+    grows=True,
     linear=True,
     heavy=True,
     through_complex=True,
@@ -88,6 +89,7 @@ prod = define(
     jvp=_prod_jvp,
     vjp=lambda ct, out, x, *, axes: (spread(ct, x, axes) * products_of_others(x, axes),),
     reduction=Reduction(lambda dtype: dtype.type(1), "mul"),
+    grows=True,
     heavy=True,
     samples=(sample("f64[3, 4]", axes=(0,)), sample("f64[5]", axes=(0,))),
 )

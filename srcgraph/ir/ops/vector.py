@@ -172,6 +172,7 @@ add = binary(
     simplify=_simpler_add,
     commutative=True,
     linear=True,
+    grows=True,
     through_complex=True,
     samples=(sample("f64[3, 4]", "f64[4]"), sample("float", "f64[3]"), sample("f32[2]", "i32[2]")),
 )
@@ -185,6 +186,7 @@ sub = binary(
     python=(np.subtract, operator.sub),
     simplify=_simpler_sub,
     linear=True,
+    grows=True,
     through_complex=True,
     samples=(sample("f64[3, 1]", "f64[4]"), sample("float", "float")),
 )
@@ -198,6 +200,7 @@ mul = binary(
     python=(np.multiply, operator.mul),
     simplify=_simpler_mul,
     commutative=True,
+    grows=True,
     through_complex=True,
     samples=(sample("f64[3, 4]", "f64[3, 1]"), sample("float", "f32[3]")),
 )

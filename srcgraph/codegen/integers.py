@@ -1,0 +1,125 @@
+"""Which functions have integers that may need more than 64 bits: those are compiled by `srcgraph.runtime.integers`.
+
+Positions in arrays, lengths, bounds of loops and what counts by literal steps are small. The answer may be yes where
+the compiler then finds nothing to watch.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from srcgraph.codegen.uses import Use, Uses
+from srcgraph.ir.graph import Apply, For, Graph, Value, While, node_graphs
+from srcgraph.ir.op import Op
+from srcgraph.ir.types import INT, ArrayType, ScalarType, Type
+from srcgraph.ir.walk import all_nodes
+
+LARGE = 2**31
+"""What is smaller does not make what is counted large."""
+_ROUTES = ("add", "sub", "mul")
+_ORDERS = ("less", "less_equal", "greater", "greater_equal")
+
+
+def grow(graph: Graph, uses: Uses) -> bool:
+    """Whether an open graph computes integers that may need more than 64 bits."""
+    nodes = [node for node in all_nodes(graph) if isinstance(node, Apply)]
+    if any(
+        n.op.name == "const" and n.outputs[0].type.dtype == INT and abs(int(n.attrs["value"])) >= LARGE for n in nodes
+    ):
+        return any(n.op.grows and n.outputs[0].type.dtype == INT for n in nodes)
+    return any(n.op.grows and _may_grow(n, uses, frozenset(graph.params)) for n in nodes)
+
+
+def with_kind(graph: Graph) -> frozenset[Value]:
+    """The integers of which it matters whether they are Python's or NumPy's: those that may grow.
+
+    They are the operands of sums and products, and what is carried from trip to trip or out of a branch.
+    """
+    found: set[Value] = set()
+    for node in all_nodes(graph):
+        if isinstance(node, Apply):
+            found.update(node.inputs if node.op.grows and node.op.kind == "elementwise" else ())
+        elif isinstance(node, (For, While)):
+            found.update(node.carry)
+        found.update(r for g in node_graphs(node) for r in g.results)
+    return frozenset(v for v in found if isinstance(v.type, ScalarType) and v.type.dtype == INT)
+
+
+def bare(node: Apply) -> Apply:
+    """A literal without its kind."""
+    value = node.attrs["value"]
+    if not isinstance(value, np.int64):
+        return node
+    out = node.outputs[0]
+    return replace(node, attrs={"value": int(value)}, outputs=(Value(out.name, replace(out.type, weak=True)),))
+
+
+def is_numpy_integer(type: Type) -> bool:
+    return isinstance(type, ScalarType) and type.dtype == INT and not type.weak
+
+
+def annotated(function: ast.FunctionDef, names: Iterable[str]) -> None:
+    """Say of parameters that they are NumPy's integers."""
+    known = frozenset(names)
+    for arg in function.args.args:
+        if arg.arg in known:
+            arg.annotation = ast.Attribute(ast.Name("np", ast.Load()), "int64", ast.Load())
+
+
+def _may_grow(node: Apply, uses: Uses, params: frozenset[Value]) -> bool:
+    out = node.outputs[0]
+    if out.type.dtype != INT:
+        return False
+    if isinstance(out.type, ArrayType) or is_numpy_integer(out.type) or node.op.name not in _ROUTES:
+        return True
+    return not (_counts(out, uses, params) or _addresses(out, uses, set()))
+
+
+def _counts(value: Value, uses: Uses, params: frozenset[Value]) -> bool:
+    """Whether it is a length or a loop's variable, but for literal steps."""
+    node = uses.definition.get(value)
+    if node is None:
+        return value not in params
+    if node.op.name in ("add", "sub", "maximum", "minimum"):
+        literal = [_is_literal(v, uses) for v in node.inputs]
+        others = [v for v, known in zip(node.inputs, literal, strict=True) if not known]
+        return len(others) < 2 and all(_counts(v, uses, params) for v in others)
+    return node.op.name in ("dim", "list_len", "list_pop", "list_get")
+
+
+def _is_literal(value: Value, uses: Uses) -> bool:
+    node = uses.definition.get(value)
+    return node is not None and node.op.name == "const"
+
+
+def _addresses(value: Value, uses: Uses, seen: set[Value]) -> bool:
+    """Whether an integer is only a position, a length, or a bound of a loop."""
+    if value in seen:
+        return True
+    seen.add(value)
+    return all(_addressing(use, value, uses, seen) for use in uses.reads[value])
+
+
+def _addressing(use: Use, value: Value, uses: Uses, seen: set[Value]) -> bool:
+    node = use.node
+    if not isinstance(node, Apply):
+        return use.role == "bound"
+    if node.op.kind == "check" or (node.op.name in _ROUTES and isinstance(node.outputs[0].type, ScalarType)):
+        return _addresses(node.outputs[0], uses, seen)
+    if node.op.name in _ORDERS:
+        readers = [u.node for u in uses.reads[node.outputs[0]]]
+        return all(isinstance(r, Apply) and r.op.kind == "check" for r in readers)
+    return value in _positions(node.op, node.inputs)
+
+
+def _positions(op: Op, inputs: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The operands that say where, or how long."""
+    if op.name in ("getitem", "list_get", "full", "reshape", "broadcast_to", "with_shape"):
+        return inputs[1:]
+    if op.kind == "update":
+        return inputs[2:] if inputs[1] not in inputs[2:] else ()
+    return inputs if op.name in ("empty", "wrap_index") else ()

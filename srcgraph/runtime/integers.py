@@ -1,0 +1,138 @@
+"""Integers that are right: Python's raise OverflowError where 64 bits are too few, NumPy's wrap.
+
+numba lets both wrap, and tells LLVM that they do not ("nsw"), so that what is compared or divided after it has wrapped
+may be taken for the exact number. `Integers` is numba's compiler with sums, products, powers and shifts that are
+watched, where `Magnitudes` cannot tell that they fit; the others keep the promise to LLVM, which makes loops over
+memory fast.
+
+References
+----------
+LLVM Language Reference: ``add``, ``llvm.smul.with.overflow``. Numba manual, "Customizing the compiler". NumPy
+Enhancement Proposal 50: an operation with one of NumPy's integers is NumPy's.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from numba.core import cgutils, ir, types
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.lowering import Lower
+from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+
+from srcgraph.ir.exceptions import TOO_LARGE
+from srcgraph.runtime.magnitudes import Magnitudes, function_of
+
+_NAMES = {operator.add: "add", operator.sub: "sub", operator.mul: "mul"}
+_WATCHED = {*_NAMES, operator.pow, operator.lshift}
+
+
+class _Lower(Lower):
+    """Writes arithmetic that wraps, or raises, where it may not fit."""
+
+    raises = True
+
+    def lower_normal_function(self, fndesc: Any) -> None:
+        self.magnitudes = Magnitudes(self.func_ir, fndesc.typemap)
+        super().lower_normal_function(fndesc)
+
+    def lower_binop(self, resty: Any, expr: ir.Expr, op: Any) -> Any:
+        fn = function_of(expr)
+        if fn not in _WATCHED or self.fndesc.calltypes[expr].return_type != types.int64:
+            return super().lower_binop(resty, expr, op)
+        size = self.magnitudes.needs(expr)
+        if size is None:
+            return super().lower_binop(resty, expr, op)
+        wraps = size.numpy or not self.raises
+        x, y = (self._word(v) for v in (expr.lhs, expr.rhs))
+        if fn is operator.pow:
+            exponent = self.magnitudes.literal(expr.rhs.name)
+            if exponent is None or exponent < 0:
+                return super().lower_binop(resty, expr, op)
+            out = self._power(x, exponent, wraps)
+        elif fn is operator.lshift:
+            out = self._shifted(x, y, wraps)
+        else:
+            out = self._arithmetic(_NAMES[fn], x, y, wraps)
+        return self.context.cast(self.builder, out, types.int64, resty)
+
+    def _word(self, variable: ir.Var) -> Any:
+        type = self.typeof(variable.name)
+        return self.context.cast(self.builder, self.loadvar(variable.name), type, types.int64)
+
+    def _arithmetic(self, name: str, x: Any, y: Any, wraps: bool) -> Any:
+        if wraps:
+            return getattr(self.builder, name)(x, y)
+        found = getattr(self.builder, f"s{name}_with_overflow")(x, y)
+        self._raise_if(self.builder.extract_value(found, 1))
+        return self.builder.extract_value(found, 0)
+
+    def _power(self, x: Any, exponent: int, wraps: bool) -> Any:
+        """By squaring, the highest bit of the exponent first."""
+        out = self.context.get_constant(types.int64, 1)
+        for k, bit in enumerate(f"{exponent:b}"):
+            out = self._arithmetic("mul", out, out, wraps) if k else out
+            if bit == "1":
+                out = self._arithmetic("mul", out, x, wraps) if k else x
+        return out
+
+    def _shifted(self, x: Any, y: Any, wraps: bool) -> Any:
+        """By any number of bits, as if there were no end of them."""
+        b = self.builder
+        zero = self.context.get_constant(types.int64, 0)
+        most = self.context.get_constant(types.int64, 63)
+        inside = b.icmp_unsigned("<=", y, most)
+        by = b.select(inside, y, zero)
+        out = b.shl(x, by)
+        if not wraps:
+            lost = b.icmp_signed("!=", b.ashr(out, by), x)
+            self._raise_if(b.select(inside, lost, b.icmp_signed("!=", x, zero)))
+        return b.select(inside, out, zero)
+
+    def _raise_if(self, test: Any) -> None:
+        with cgutils.if_unlikely(self.builder, test):
+            self.return_exception(OverflowError, (TOO_LARGE,), loc=self.loc)
+
+
+class _WrappingLower(_Lower):
+    raises = False
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(BaseNativeLowering):
+    """numba's last pass but one, with `_Lower`."""
+
+    _name = "srcgraph_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        return _Lower
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _WrappingLowering(BaseNativeLowering):
+    _name = "srcgraph_wrapping_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        return _WrappingLower
+
+
+class Integers(CompilerBase):
+    """numba's compiler, for functions whose integers are right: ``njit(pipeline_class=Integers)``."""
+
+    lowering: type[BaseNativeLowering] = _Lowering
+
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [(self.lowering if p is NativeLowering else p, text) for p, text in passes.passes]
+        passes.finalize()
+        return [passes]
+
+
+class WrappingIntegers(Integers):
+    """As `Integers`, with Python's integers wrapping too."""
+
+    lowering = _WrappingLowering
