@@ -10,8 +10,6 @@ import ast
 from collections.abc import Iterable
 from dataclasses import replace
 
-import numpy as np
-
 from srcgraph.codegen.uses import Use, Uses
 from srcgraph.ir.graph import Apply, For, Graph, Value, While, node_graphs
 from srcgraph.ir.op import Op
@@ -51,11 +49,11 @@ def with_kind(graph: Graph) -> frozenset[Value]:
 
 def bare(node: Apply) -> Apply:
     """A literal without its kind."""
-    value = node.attrs["value"]
-    if not isinstance(value, np.int64):
-        return node
     out = node.outputs[0]
-    return replace(node, attrs={"value": int(value)}, outputs=(Value(out.name, replace(out.type, weak=True)),))
+    if not is_numpy_integer(out.type):
+        return node
+    attrs = {"value": int(node.attrs["value"])}
+    return replace(node, attrs=attrs, outputs=(Value(out.name, replace(out.type, weak=True)),))
 
 
 def is_numpy_integer(type: Type) -> bool:
