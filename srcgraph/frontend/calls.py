@@ -34,7 +34,6 @@ from srcgraph.frontend import (
     views,
 )
 from srcgraph.frontend.entities import (
-    Array,
     Box,
     Choice,
     Closure,
@@ -53,7 +52,7 @@ from srcgraph.frontend.entities import (
     may_share,
 )
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import ref_type, refuse
+from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.presence import present
 from srcgraph.frontend.pythonic import BUILTINS, REAL_PART
 from srcgraph.frontend.resolve import MATH, record_of
@@ -288,7 +287,7 @@ def call_record(
     if isinstance(record, Composite):
         given = _bind_composite(low, record, args, kwargs, numpy_flavour)
         made = low.entity(record.expand(*given.args, **given.kwargs), hint)
-        if args and isinstance(args[0], Array) and record.views(ref_type(low, args[0]).ndim):
+        if record.views(*given.args, **given.kwargs):
             _relate(made, args)
         return made
     if kwargs:

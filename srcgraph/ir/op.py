@@ -199,8 +199,8 @@ class Composite:
     method : str
         The array method that means the same, or ''.
     views : callable
-        From the number of axes of its first argument to whether NumPy gives a view of its arguments
-        where this gives a new array: a change of either is then refused while the other is needed.
+        From what ``expand`` takes to whether NumPy gives a view of its arguments, or one of them, where this
+        gives a new array: a change of either is then refused while the other is needed.
     """
 
     name: str
@@ -211,7 +211,7 @@ class Composite:
     method: str = ""
     static: frozenset[str] = frozenset()
     samples: tuple[Sample, ...] = ()
-    views: Callable[[int], bool] = lambda ndim: False
+    views: Callable[..., bool] = lambda *args, **kwargs: False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.expand(*args, **kwargs)

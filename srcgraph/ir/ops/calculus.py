@@ -390,7 +390,13 @@ def polysub(a1: Any, a2: Any) -> Value:
     return _sum_of(a1, a2, -1)
 
 
-@composite("polyder", python=np.polyder, static="m", samples=(sample("f64[4]"), sample("f64[4]", 2)))
+@composite(
+    "polyder",
+    python=np.polyder,
+    static="m",
+    views=lambda p, m=1: m == 0,
+    samples=(sample("f64[4]"), sample("f64[4]", 2)),
+)
 def polyder(p: Any, m: int = 1) -> Value:
     """The ``m``-th derivative of a polynomial, highest power first."""
     x = _coefficients(p)
@@ -407,7 +413,11 @@ def polyder(p: Any, m: int = 1) -> Value:
 
 
 @composite(
-    "polyint", python=np.polyint, static="m", samples=(sample("f64[3]"), sample("f64[3]", 2), sample("f64[3]", k=0.5))
+    "polyint",
+    python=np.polyint,
+    static="m",
+    views=lambda p, m=1, k=0: m == 0,
+    samples=(sample("f64[3]"), sample("f64[3]", 2), sample("f64[3]", k=0.5)),
 )
 def polyint(p: Any, m: int = 1, k: Any = 0) -> Value:
     """The ``m``-th antiderivative of a polynomial, highest power first, with the constant ``k``."""

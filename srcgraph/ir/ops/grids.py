@@ -96,7 +96,7 @@ def ix_(*args: Any) -> tuple[Value, ...]:
     "broadcast_arrays",
     python=np.broadcast_arrays,
     samples=(sample("f64[3]", "f64[2, 1]"),),
-    views=lambda ndim: True,
+    views=lambda *args, **kwargs: True,
 )
 def broadcast_arrays(*args: Any) -> tuple[Value, ...]:
     """Arrays repeated to their common shape (new arrays here, read-only views in NumPy)."""

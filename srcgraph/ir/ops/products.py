@@ -122,6 +122,7 @@ def _aligned(x: Value, term: str, order: str, sizes: dict[str, Dim]) -> Value:
     "einsum",
     python=np.einsum,
     static="subscripts optimize",
+    views=lambda subscripts, *operands, optimize=False: len(operands) == 1 and _sums_nothing(subscripts),
     samples=(
         sample("ij,jk->ik", "f64[2, 3]", "f64[3, 2]"),
         sample("ij,ij", "f64[2, 3]", "f64[2, 3]"),
@@ -152,6 +153,12 @@ def einsum(subscripts: Any, *operands: Any, optimize: Any = False) -> Value:
         if found is not None:
             return found
     return _summed_products(values, terms, right)
+
+
+def _sums_nothing(subscripts: str) -> bool:
+    """Whether every label of an operand is one of the result, so that NumPy gives a view."""
+    terms, right = _terms(subscripts.replace("...", ""), 1)
+    return set(terms[0]) == set(right)
 
 
 def _summed_products(values: Sequence[Value], terms: Sequence[str], right: str) -> Value:

@@ -221,6 +221,7 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Value:
     "diff",
     python=np.diff,
     static="n axis",
+    views=lambda a, n=1, axis=-1: n == 0,
     samples=(sample("f64[5]"), sample("f64[5]", n=2), sample("f64[3, 4]", axis=0)),
 )
 def diff(a: Any, n: int = 1, axis: int = -1) -> Value:
@@ -394,7 +395,7 @@ def take_array(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -
     "broadcast",
     python=np.broadcast_to,
     samples=(sample("f64[3]", (2, 3)), sample("f64", (2,))),
-    views=lambda ndim: True,
+    views=lambda *args, **kwargs: True,
 )
 def broadcast(array: Any, shape: Any) -> Value:
     """``array`` repeated to a shape (a new array here, a read-only view in NumPy)."""
