@@ -939,6 +939,25 @@ def f(m):
 def f(m):
     return np.transpose(m, (1,))
 """,
+    "ufunc with a mask of numbers": """
+def f(x):
+    return np.add(x, 1.0, out=x, where=x)
+""",
+    "complex number into floats": """
+def f(x):
+    x.fill(1j)
+    return x
+""",
+    "filled with an array": """
+def f(x):
+    x.fill(x)
+    return x
+""",
+    "vector changed by a matrix product": """
+def f(x):
+    x @= x
+    return x
+""",
     "mask of integers": """
 def f(m):
     return np.sum(m, where=np.array([1, 0, 1]))

@@ -345,8 +345,10 @@ def _fill(low: Lowering, ref: Array, entity: Entity, at: list[Value], dtype: np.
 
 @array_function(method="fill")
 def fill(low: Lowering, a: Entity, value: Entity) -> Entity:
-    ref = as_array(low, a)
-    write(low, ref, low.builder.assigned(low.value(value), ref_type(low, ref).dtype))
+    ref, number = as_array(low, a), low.value(value)
+    if number.type.ndim:
+        raise refuse("setting an array element with a sequence.", low.loc, kind=InferenceError)
+    write(low, ref, low.builder.assigned(number, ref_type(low, ref).dtype))
     return NONE
 
 

@@ -19,7 +19,7 @@ from srcgraph.frontend.entities import NONE, Array, Const, Entity, Tup
 from srcgraph.frontend.memory import read, ref_type, refuse, write
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, Composite, Op
-from srcgraph.ir.types import NAME_OF
+from srcgraph.ir.types import BOOL, NAME_OF
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -109,6 +109,8 @@ def _call_ufunc(
         rest = tuple(args[function.nin :])
         if len(rest) > function.nout or "out" in kwargs:
             raise refuse(f"np.{function.__name__} takes {function.nin} arguments", low.loc, kind=InferenceError)
+        if any(isinstance(e, Tup) for e in rest):
+            raise refuse("return arrays must be of ArrayType", low.loc, "out=... takes a tuple", kind=InferenceError)
         kwargs["out"] = rest[0] if len(rest) == 1 else Tup(rest)
     out, where = kwargs.pop("out", NONE), kwargs.pop("where", Const(True))
     dtype = low.static(kwargs.pop("dtype", NONE), "the dtype")
@@ -123,7 +125,10 @@ def _call_ufunc(
         return made if out == NONE else into(low, out, made)
     if out == NONE:
         raise refuse("where= without out= leaves elements without a value", low.loc, "give out=, or use np.where")
-    return into(low, out, made, where=low.value(where, "where"))
+    mask = low.value(where, "where")
+    if mask.type.dtype != BOOL:
+        raise refuse(f"where must be booleans, not {mask.type}", low.loc, kind=InferenceError)
+    return into(low, out, made, where=mask)
 
 
 def _as_dtype(low: Lowering, function: np.ufunc, inputs: Sequence[Entity], dtype: np.dtype) -> list[Value]:

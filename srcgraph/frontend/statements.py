@@ -310,6 +310,7 @@ def augmented(low: Lowering, node: gast.AugAssign) -> None:
     if not isinstance(place, Array):
         before, held = content(low, base.cell), place.read(low)
         operand = expressions.lower(low, node.value)
+        _check_matmul(low, op, held.type.ndim, operand)
         place.update(low, op, held, operand, content(low, base.cell) is not before)
         return
     before = content(low, place.cell)
@@ -333,10 +334,17 @@ def changed(low: Lowering, op: str, before: Entity, operand: Entity, hint: str =
     return operators.binary(low, op, before, operand, hint) if own is None else own
 
 
+def _check_matmul(low: Lowering, op: str, ndim: int, operand: Entity) -> None:
+    if op == "matmul" and (ndim < 1 or low.value(operand).type.ndim < 2):
+        why = "inplace matrix multiplication requires the first operand to have at least one and the second two axes"
+        raise refuse(why, low.loc, kind=InferenceError)
+
+
 def in_place(low: Lowering, ref: Array, op: str, operand: Entity) -> None:
     """Change what ``ref`` stands for; the result is cast back to its dtype as NumPy does."""
     kind = ref_type(low, ref)
     operand = lists.operand(low, operand)
+    _check_matmul(low, op, kind.ndim, operand)
     if op in ("add", "sub"):
         value = low.value(operand)
         if kind.dtype.kind in "fiu" and OPS[op].infer.loop([kind, value.type])[1] == kind.dtype:

@@ -61,6 +61,8 @@ def put(a, ind, v):
 @stands_for(np.place)
 def place(arr, mask, vals):
     where = np.nonzero(mask)
+    if isinstance(vals, np.ndarray) and np.promote_types(vals.dtype, arr.dtype) != arr.dtype:
+        raise TypeError("Cannot cast array data according to the rule 'safe'")
     new = np.atleast_1d(np.asarray(vals, dtype=arr.dtype)).ravel()
     if len(where[0]) > 0:
         if len(new) == 0:
@@ -84,7 +86,8 @@ def fill_diagonal(a, val):
             raise ValueError("All dimensions of input must be of equal length")
     at = np.arange(min(a.shape))
     new = np.atleast_1d(np.asarray(val, dtype=a.dtype)).ravel()
-    a[(at,) * a.ndim] = np.resize(new, len(at))
+    if len(new) > 0:
+        a[(at,) * a.ndim] = np.resize(new, len(at))
 
 
 # -- choosing -----------------------------------------------------------------------------------------

@@ -368,6 +368,8 @@ class StraightBuilder(Facts):
     def _check_fits_dtype(self, value: Value, dtype: np.dtype, instead: tuple[str, str] | None = None) -> None:
         """Raise what Python does where an integer, or a float without its fraction, is beyond a dtype."""
         own = value.type.dtype
+        if own.kind == "c" and dtype.kind != "c" and value.type.weak:
+            raise InferenceError(f"a complex number does not fit into {dtype}: take its .real")
         if dtype.kind not in "iu" or own.kind not in "iuf" or np.can_cast(own, dtype):
             return
 
