@@ -189,8 +189,8 @@ def _as_matrices(values: Sequence[Value], terms: Sequence[str], right: str) -> V
     x = x if s[1] == c else linalg.transpose(x)
     y = y if t[0] == c else linalg.transpose(y)
     sizes = x.type.shape[1], y.type.shape[0]
-    if 1 in sizes and sizes[0] != sizes[1]:
-        return None  # stretched: not a product of matrices
+    if sizes[0] != sizes[1] and not all(map(current_builder().not_one, sizes)):
+        return None  # one may be stretched: not a product of matrices
     rows = (s[0] if s[1] == c else s[1]) == right[0]
     return linalg.product(x, y) if rows else linalg.product(linalg.transpose(y), linalg.transpose(x))
 

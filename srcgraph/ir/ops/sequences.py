@@ -248,6 +248,7 @@ def _arg_extreme(a: Any, axis: Any, keepdims: bool, better: Any, what: str) -> V
     b = current_builder()
     x = as_operand(a)
     if x.type.ndim == 0:
+        one_axis(0 if axis is None else axis, 1)
         return b.const(np.int64(0))
     ndim = x.type.ndim
     if axis is None:

@@ -146,7 +146,11 @@ def _bins(x: ArrayType, edges: ArrayType) -> ArrayType:
 
 
 def _weighted_bins(x: np.ndarray, weights: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    return np.histogram(x, edges, weights=weights)[0]
+    inside = (x >= edges[0]) & (x <= edges[-1])
+    at = np.minimum(np.searchsorted(edges, x, "right") - 1, len(edges) - 2)
+    out = np.zeros(len(edges) - 1, weights.dtype)
+    np.add.at(out, at[inside], weights[inside])
+    return out
 
 
 def _from_bins(x: np.ndarray, ct: np.ndarray, edges: np.ndarray) -> np.ndarray:
