@@ -126,7 +126,9 @@ def row_of_record(name: str, function: Any, record: Op | Composite) -> Row:
     elif isinstance(record, Op):
         own = theirs[: len(record.samples[0].args)] if record.samples else theirs
     else:
-        own = [n for k, n in enumerate(theirs) if n in mine or n in ("out", "self") or k == 0]
+        by_place = {n for n, p in signature_of(function).items() if p.kind is inspect.Parameter.POSITIONAL_ONLY}
+        known = mine | {"out", "self"} | set([n for n in theirs if n in by_place][: len(mine)])
+        own = [n for k, n in enumerate(theirs) if n in known or k == 0]
     rest = [n for n in theirs if n not in own]
     return Row(name, True, ", ".join(n for n in own if n != "self"), ", ".join(rest), derivative_of(record))
 

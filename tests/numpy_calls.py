@@ -219,6 +219,7 @@ SHAPING = [
     lambda x, mask: np.delete(x, mask),
 ]
 PRODUCTS = [
+    lambda m: m.dot(m[0]),
     lambda x: np.dot(x, 2),
     lambda m: np.kron(2.5, m),
     lambda x: np.inner(x, 1j),

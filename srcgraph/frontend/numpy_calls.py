@@ -72,7 +72,9 @@ def _arranged(
     """Positional arguments that the record has at the same place; the others move to ``kwargs``."""
     theirs, mine = list(signature_of(function).values()), own_parameters(record)
     same = 0
-    while same < min(len(theirs), len(mine)) and (same == 0 or theirs[same].name == mine[same]):
+    while same < min(len(theirs), len(mine)) and (
+        same == 0 or theirs[same].name == mine[same] or theirs[same].kind is inspect.Parameter.POSITIONAL_ONLY
+    ):
         same += 1
     has_stars = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in theirs)
     if theirs and not has_stars:

@@ -49,7 +49,7 @@ def normalized(axis: Any, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     asked = axis if isinstance(axis, tuple | list) else (axis,)
     for a in asked:
-        if not isinstance(a, int | np.integer) or not -ndim <= a < ndim:
+        if not isinstance(a, int | np.integer) or isinstance(a, bool) or not -ndim <= a < ndim:
             raise InferenceError(f"axis {a} is out of bounds for an array of {ndim} axes")
     axes = sorted(int(a) % ndim for a in asked)
     if len(set(axes)) != len(axes):
