@@ -110,6 +110,22 @@ def f(x, m):
 def f(x):
     return x[x[0] > 0.5] + x[True]
 """,
+    "lists of lists in two places": """
+def f(x, m):
+    n = len(x)
+    t, row = [[0.0] * n for _ in range(n)], [1.0] * n
+    u = [[0] * n] * n
+    t[0] = t[1]
+    t[1] = row
+    row[0] = 2.0
+    t.append([0.0] * n)
+    t[0].append(1.0)
+    parts, v = t[1:], t[:]
+    for k in range(n):
+        v = [[k]]
+        v.append([k])
+    return t, row
+""",
     "iterators used up": """
 import itertools
 def f(x):

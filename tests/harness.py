@@ -45,7 +45,7 @@ from srcgraph.frontend.template import (
     parts_of,
 )
 from srcgraph.infer.objects import build, build_tuple, fields_of, update, why_opaque
-from srcgraph.infer.signature import ObjectArg, TupleArg
+from srcgraph.infer.signature import MaybeArg, ObjectArg, TupleArg
 from srcgraph.ir.bitgen import address
 from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.interp import interpret
@@ -529,6 +529,8 @@ def projection(outcome_: Outcome, version: Version) -> complex:
 
 def columns(values: list[Any], item: Any) -> list[list[Any]]:
     """For each number an item of a list is made of, those of all items."""
+    if isinstance(item, MaybeArg):
+        return [[v is not None for v in values], *columns([v or 0 for v in values], item.inner)]
     if not isinstance(item, TupleArg):
         return [values]
     parts = [[v[k] for v in values] for k in range(len(item.items))]
@@ -673,8 +675,9 @@ def interpreted(versions: Versions, args: tuple[Any, ...]) -> Outcome:
 # -- checks -----------------------------------------------------------------------------------------
 
 
-OVERLAPS = frozenset({"reversed_into_itself", "stored_into_meanwhile"})
-"""Programs that store an array into itself elsewhere, or into one they combine, which NumPy and Python, too, copy."""
+OVERLAPS = frozenset({"reversed_into_itself", "stored_into_meanwhile", "lists_inside"})
+"""Programs that store an array into itself elsewhere, or into one they combine, which NumPy and Python, too, copy;
+one that hands a list inside a list to a function, which is given its numbers and gives them back."""
 
 
 def check_value(program: Callable) -> None:

@@ -187,12 +187,11 @@ def _of_number(low: Lowering, base: Entity, name: str) -> Entity:
 def _to_list(low: Lowering, receiver: Entity) -> Entity:
     """``x.tolist()``: Python's numbers."""
     value = low.value(receiver)
-    if isinstance(value.type, ArrayType) and value.type.ndim != 1:
-        why = f"tolist() of an array of {value.type.ndim} axes is not supported"
-        raise refuse(why, low.loc, "make a list of one axis: x.ravel().tolist()")
     python = {"b": bool, "f": float, "c": complex}.get(value.type.dtype.kind, int)
     if not isinstance(value.type, ArrayType):
         return Scalar(low.builder.cast(value, np.dtype(python), weak=True))
+    if value.type.ndim > 1:
+        return lists.of_array(low, low.builder.cast(value, np.dtype(python)))
     return lists.own(low, library.numbers_of, receiver, Const(python))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from srcgraph.frontend import conditions, contents, statements
 from srcgraph.frontend.entities import (
+    ALREADY,
     STALE,
     UNBOUND,
     Box,
@@ -287,6 +288,10 @@ def header_state(
     def build() -> None:
         for name, shape in header.shapes.items():
             entities[name] = instantiate(low, shape, leaves, str(name))
+        for cell, kept in header.cells.items():
+            before = low.state.store[cell]
+            if isinstance(kept, contents.Table) and contents.has_lists(kept.item) and isinstance(before, Tup):
+                contents.detach(low, before, state.store)
         state.store.update(_carried(low, header, leaves))
         state.store.update(header.spoiled)
 
@@ -335,7 +340,8 @@ def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
             continue
         if cell.choice is not None:  # read anew: a content carried beside the arrays stored into would be copied
             now = STALE
-        if isinstance(now, Unusable):
+        if isinstance(now, Unusable):  # what an earlier walk found is said by the last one
+            now = low.reasons.get(cell, now) if now == Unusable(ALREADY) else now
             header.spoiled[cell] = now
             header.cells.pop(cell, None)
             grown |= held is not now

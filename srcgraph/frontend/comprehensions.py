@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import SrcgraphError
-from srcgraph.frontend import calls, expressions, lists
+from srcgraph.frontend import calls, contents, expressions, headers, iteration, lists
 from srcgraph.frontend.closures import captured_now
-from srcgraph.frontend.entities import Closure, Entity
-from srcgraph.frontend.memory import Dead, Refusal, refuse
+from srcgraph.frontend.entities import Closure, Entity, Iteration, Listing, Rows, Tup
+from srcgraph.frontend.memory import Dead, Refusal, as_index, refuse
 from srcgraph.frontend.scope import assigned, elements, reads
+from srcgraph.ir.op import OPS
+from srcgraph.ir.types import BOOL
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -50,7 +52,103 @@ elif len({out}) != {start}[0] * {start}[1]:
 
 def comprehension(low: Lowering, node: Any, hint: str = "") -> Entity:
     """``[e for x in xs if c]``: a new list."""
-    return evaluated(low, node, ("{out} = []", "{out}.append({e})", "return {out}"), hint)
+    if makes_lists(low, node) and not is_known(low, node):
+        return repeated_row(low, node, hint) or list_of_lists(low, node, hint)
+    return evaluated(low, node, LIST, hint)
+
+
+LIST = ("{out} = []", "{out}.append({e})", "return {out}")
+
+
+def makes_lists(low: Lowering, node: Any) -> bool:
+    """Whether the items are lists themselves; where their text does not say, the last one is lowered to see."""
+    row = node.elt
+    if is_table(node):
+        return True
+    copies = isinstance(row, gast.Subscript) and isinstance(row.slice, gast.Slice)
+    if not (copies or (isinstance(row, gast.Call | gast.BinOp) and _is_made_of_lists(row))):
+        return False
+    problems, found = low.session.problems, None
+    kept = len(problems)
+    with suppress(Refusal, SrcgraphError, Dead):
+        lower = partial(evaluated, low, node, ("{out} = []", "{out} = {e}", "return {out}"))
+        found = low.inside(low.builder.new_region(), low.state.copy(), lower)
+    del problems[kept:]
+    return isinstance(found, Listing)
+
+
+def _is_made_of_lists(row: Any) -> bool:
+    """``list(...)``, ``xs.copy()``, ``f(x)`` of a name, ``[a] + xs``: what may be a list."""
+    if isinstance(row, gast.BinOp):
+        return any(isinstance(n, gast.List | gast.ListComp) for n in (row.left, row.right))
+    function = row.func
+    if isinstance(function, gast.Attribute):
+        return function.attr in ("copy", "tolist")
+    return isinstance(function, gast.Name) and function.id in ("list", "sorted")
+
+
+def repeated_row(low: Lowering, node: Any, hint: str) -> Entity | None:
+    """``[[a] * m for _ in range(n)]``: one row, made once, as often as needed. None where it is not as simple."""
+    (generator, *more), row = node.generators, node.elt
+    if more or generator.ifs or not _is_simple(row) or not isinstance(generator.target, gast.Name):
+        return None
+    if generator.target.id in reads(row):
+        return None
+    over = expressions.lower(low, generator.iter)
+    if not (isinstance(over, Iteration) and over.kind == "range"):
+        return None
+    made = expressions.lower(low, row)
+    if not isinstance(made, Listing) or made.at:
+        return None
+    held = contents.content(low, made)
+    kind = contents.joint_kind(low, (held, low.state))
+    rows = contents.as_rows(low, held, kind, growing=False)
+    count, _ = iteration.counted(low, over)
+    parts = []
+    for part in rows.parts:
+        sizes = map(low.builder.dim_value, part.type.shape)
+        whole = low.builder.call_named("broadcast_to", part, count, *sizes)
+        parts.append(low.builder.apply(OPS["copy"], (whole,), {}, name=hint))
+    return contents.new_list(low, Rows(headers.Row(kind), tuple(parts)), hint)
+
+
+def _is_simple(node: Any) -> bool:
+    """Whether an expression can be evaluated once instead of often, or not at all."""
+    if isinstance(node, gast.List):
+        return all(map(_is_simple, node.elts))
+    if isinstance(node, gast.ListComp):
+        (generator, *more) = node.generators
+        over = generator.iter
+        called = isinstance(over, gast.Call) and getattr(over.func, "id", "") == "range"
+        return called and not more and not generator.ifs and all(map(_is_simple, [node.elt, *over.args]))
+    if isinstance(node, gast.BinOp):
+        fine = isinstance(node.op, gast.Add | gast.Sub | gast.Mult)
+        return fine and _is_simple(node.left) and _is_simple(node.right)
+    if isinstance(node, gast.UnaryOp):
+        return _is_simple(node.operand)
+    if isinstance(node, gast.Attribute):
+        return _is_simple(node.value)
+    return isinstance(node, gast.Constant | gast.Name)
+
+
+def list_of_lists(low: Lowering, node: Any, hint: str) -> Entity:
+    """Lists of one length, from all their numbers."""
+    made = evaluated(low, node, ROWS)
+    assert isinstance(made, Tup)
+    numbers, rows, columns, even = made.items
+    b = low.builder
+    message = "lists of different lengths in a list are not supported"
+    fine = OPS["equal"](b.cast(low.value(even), BOOL, True), True)
+    b.call_named("check_that", fine, error="NotImplementedError", message=message)
+    assert isinstance(numbers, Listing)
+    held = contents.content(low, numbers)
+    kind = contents.joint_kind(low, (held, low.state))
+    if not isinstance(kind, headers.Number):
+        raise refuse(contents.GROWS, low.loc, contents.LISTS)
+    flat = contents.as_rows(low, held, kind, growing=False)
+    sizes = [OPS["maximum"](as_index(low, low.value(e)), 0) for e in (rows, columns)]
+    parts = tuple(b.apply(OPS["reshape"], (p, *sizes), {}, name=hint) for p in flat.parts)
+    return contents.new_list(low, Rows(headers.Row(kind), parts), hint)
 
 
 def of_dict(low: Lowering, node: Any, hint: str = "") -> Entity:
@@ -81,7 +179,7 @@ def is_known(low: Lowering, node: Any) -> bool:
     problems, found = low.session.problems, False
     kept = len(problems)
     with suppress(Refusal, SrcgraphError, Dead):
-        lower = partial(comprehension, low, node)
+        lower = partial(evaluated, low, node, LIST)
         found = low.inside(
             low.builder.new_region(), low.state.copy(), lambda: lists.known_items(low, lower()) is not None
         )

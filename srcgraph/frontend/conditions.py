@@ -323,9 +323,9 @@ def _identical(low: Lowering, x: Entity, y: Entity) -> Entity:
     if isinstance(x, Const) and isinstance(y, Const):
         return Const(x.value is y.value)
     if isinstance(x, Listing) and isinstance(y, Listing):
-        if y.cell in x.cell.shares:
+        if y.cell in x.cell.shares or (x != y and x.cell is y.cell):
             raise refuse("whether these are the same list is not known when compiling", low.loc)
-        return Const(x.cell is y.cell)
+        return Const(x == y)
     if isinstance(x, Instance) and isinstance(y, Instance):
         if y.box in x.box.shares:
             raise refuse("whether these are the same object is not known when compiling", low.loc)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from srcgraph.errors import InferenceError, InternalError
 from srcgraph.frontend import headers, shape_values
 from srcgraph.frontend.entities import (
     ALREADY,
+    NONE,
     Array,
     Cell,
     Const,
@@ -32,12 +33,12 @@ from srcgraph.frontend.entities import (
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import put, refuse
-from srcgraph.infer.signature import ArrayArg, ScalarArg, Skeleton, StaticArg, TupleArg
+from srcgraph.infer.signature import ArrayArg, MaybeArg, RowsArg, ScalarArg, Skeleton, StaticArg, TupleArg
 from srcgraph.ir.dims import UNKNOWN, Dim, as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
-from srcgraph.ir.types import INT, ArrayType, ListType, ScalarType, Type, without_value
-from srcgraph.ir.view import element
+from srcgraph.ir.types import BOOL, INT, ArrayType, ListType, ScalarType, Type, without_value
+from srcgraph.ir.view import View, element
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -72,18 +73,53 @@ def kind_of(low: Lowering, entity: Entity, state: State) -> headers.Shape:
         broken = next((s for s in items if isinstance(s, headers.Broken)), None)
         return broken or headers.Several(tuple(items), entity.cls)
     if isinstance(entity, Listing):
-        why = "a list of lists that grows while the program runs is not supported"
-        return headers.Broken(why, "use an array of two axes, or one list with an index computed from both")
+        held = state.store[entity.cell]
+        if isinstance(held, Unusable):
+            return headers.Broken(held.why, held.hint)
+        kind = item_kind(low, inside(content_in(state, entity.cell), len(entity.at)), state)
+        if kind is None or must_grow(kind) or isinstance(kind, headers.Several):
+            return headers.Broken("a list of lists of this kind is not supported", LISTS)
+        return kind if isinstance(kind, headers.Broken) else headers.Row(kind)
     return headers.shape_of(low, entity, state)
+
+
+LISTS = "make all lists at their full length, as [[0] * m for _ in range(n)], or use an array of two axes"
+"""What to do with lists of lists that are not rectangles of numbers."""
+
+
+def inside(held: Content, depth: int) -> Content:
+    """A content of the kind of the lists so deep inside; its parts mean nothing."""
+    for _ in range(depth):
+        assert isinstance(held, Rows) and isinstance(held.item, headers.Row)
+        held = Rows(held.item.item, held.parts)
+    return held
+
+
+def or_none(kind: headers.Shape) -> headers.Shape:
+    """Items of a kind, or None."""
+    if isinstance(kind, headers.Broken | headers.Later):
+        return kind
+    return headers.Later(kind, True, NONE)
 
 
 def join_kinds(x: headers.Shape, y: headers.Shape) -> headers.Shape:
     """The kind both are of."""
     match x, y:
+        case (headers.Same(entity=Const(value=None)), headers.Same(entity=Const(value=None))):
+            return x
+        case (headers.Same(entity=Const(value=None)), other) | (other, headers.Same(entity=Const(value=None))):
+            return or_none(other)
+        case (headers.Later(shape=a), headers.Later(shape=b)):
+            return or_none(join_kinds(a, b))
+        case (headers.Later(shape=a), b) | (b, headers.Later(shape=a)):
+            return or_none(join_kinds(a, b))
         case (headers.Broken(), _):
             return x
         case (_, headers.Broken()):
             return y
+        case (headers.Row(item=a), headers.Row(item=b)):
+            item = join_kinds(a, b)
+            return item if isinstance(item, headers.Broken) else headers.Row(item)
         case (headers.Number(), headers.Number()) | (headers.Buffer(), headers.Buffer()):
             if isinstance(x, headers.Buffer) and isinstance(y, headers.Buffer):
                 if (x.type.dtype, x.type.ndim) == (y.type.dtype, y.type.ndim):
@@ -110,6 +146,8 @@ def _shown(shape: headers.Shape) -> str:
             return "arrays"
         case headers.Several(items=items):
             return f"tuples of {len(items)}"
+        case headers.Row():
+            return "lists"
         case headers.Same(entity=entity):
             return describe(entity)
     return "something else"
@@ -142,7 +180,9 @@ def joint_kind(low: Lowering, *contents: tuple[Content, State]) -> headers.Shape
 
 
 def usable(low: Lowering, kind: headers.Shape) -> headers.Shape:
-    """A kind of item that a list at run time can have."""
+    """A kind of item that a list at run time can have; of None alone, what may become integers."""
+    if kind == headers.Same(NONE):
+        return or_none(headers.Number(ScalarType(INT, weak=True)))
     if isinstance(kind, headers.Broken):
         raise refuse(kind.why, low.loc, kind.hint, kind=InferenceError)
     if not shape_values.leaf_types(kind):
@@ -175,10 +215,73 @@ def content(low: Lowering, listing: Listing) -> Content:
     """What a list holds now."""
     held = low.state.store[listing.cell]
     if isinstance(held, Unusable):
+        if held != Unusable(ALREADY):
+            low.reasons[listing.cell] = held
         low.state.store[listing.cell] = Unusable(ALREADY)
         raise low.unusable(held)
     assert isinstance(held, Tup | Rows)
-    return held
+    return held if not listing.at else row_of(low, held, listing.at)
+
+
+def row_of(low: Lowering, held: Content, at: Sequence[Value]) -> Rows:
+    """The content of a list inside a list, to be read."""
+    kind = inside(held, len(at))
+    assert isinstance(kind, Rows)
+    return replace(
+        kind, parts=tuple(low.builder.apply(OPS["getitem"], (p, *at), {"view": lead(p, len(at))}) for p in kind.parts)
+    )
+
+
+def lead(part: Value, count: int) -> View:
+    """What integers for the first axes select."""
+    rest = part.type.ndim - count
+    return View(("i",) * count + (":",) * rest, tuple(range(rest)))
+
+
+def put_row(low: Lowering, listing: Listing, held: Content) -> None:
+    """Let a list inside a list hold other items, as many as before."""
+    outer = content(low, Listing(listing.cell))
+    if isinstance(held, Rows) and is_growing(held):
+        raise refuse("a list inside a list that changes its length is not supported", low.loc, LISTS)
+    kind = joint_kind(low, (inside(outer, len(listing.at)), low.state), (held, low.state))
+    outer = with_inner_kind(low, listing, kind)
+    new = as_rows(low, held, kind, growing=False)
+    put(low, listing.cell, replace(outer, parts=stored_rows(low, outer.parts, listing.at, new.parts)))
+
+
+def stored_rows(low: Lowering, parts: Sequence[Value], at: Sequence[Value], new: Sequence[Value]) -> tuple[Value, ...]:
+    """Columns with other numbers at the indices of a list inside."""
+    b, out = low.builder, []
+    for part, row in zip(parts, new, strict=True):
+        room = part.type.shape[len(at) :]
+        fitted = same_lengths(low, row, room)
+        out.append(b.apply(OPS["setitem"], (part, fitted, *at), {"view": lead(part, len(at))}, name=part.name))
+    return tuple(out)
+
+
+def same_lengths(low: Lowering, row: Value, room: Sequence[Dim]) -> Value:
+    """A row, checked to be as long as the others."""
+    b = low.builder
+    for own, wanted in zip(row.type.shape, room, strict=True):
+        if own.const is not None and wanted.const is not None and own != wanted:
+            raise refuse("lists of different lengths in a list are not supported here", low.loc, LISTS)
+        if own != wanted:
+            alike = OPS["equal"](b.dim_value(own), b.dim_value(wanted))
+            message = "lists of different lengths in a list are not supported"
+            b.call_named("check_that", alike, error="NotImplementedError", message=message)
+    return b.retype(row, tuple(room))
+
+
+def with_inner_kind(low: Lowering, listing: Listing, kind: headers.Shape) -> Rows:
+    """The content of the whole list, its innermost items of a kind that those of ``listing`` have to be of."""
+    outer = low.state.store[listing.cell]
+    assert isinstance(outer, Rows)
+    for _ in listing.at:
+        kind = headers.Row(kind)
+    if outer.item != kind:
+        outer = as_rows(low, outer, kind, growing=False)
+        low.state.store[listing.cell] = outer
+    return outer
 
 
 def new_list(low: Lowering, held: Content, name: str = "") -> Listing:
@@ -190,6 +293,9 @@ def new_list(low: Lowering, held: Content, name: str = "") -> Listing:
 
 def put_content(low: Lowering, listing: Listing, held: Content) -> None:
     """Let a list hold other items; what may be the same list can no longer be read."""
+    if listing.at:
+        put_row(low, listing, held)
+        return
     arrays = {c: low.state.store[c] for c in listing.cell.shares if isinstance(low.state.store.get(c), Value)}
     put(low, listing.cell, held)
     low.state.store.update(arrays)
@@ -252,15 +358,42 @@ def length(low: Lowering, held: Content) -> Value:
 
 def must_grow(kind: headers.Shape) -> bool:
     """Whether items of a kind cannot be in arrays of numbers: they are arrays themselves."""
-    return any(isinstance(t, ArrayType) for _, t in shape_values.leaf_types(kind))
+    if isinstance(kind, headers.Several):
+        return any(map(must_grow, kind.items))
+    if isinstance(kind, headers.Later):
+        return must_grow(kind.shape)
+    return isinstance(kind, headers.Buffer)
+
+
+def has_lists(kind: headers.Shape) -> bool:
+    """Whether items of a kind are lists, or tuples with lists in them."""
+    return isinstance(kind, headers.Row) or (isinstance(kind, headers.Several) and any(map(has_lists, kind.items)))
+
+
+def detach(low: Lowering, held: Tup, store: dict[Cell, Any]) -> None:
+    """Lists that become rows of another are not lists of their own any more."""
+    cells = [e.cell for e in held.items if isinstance(e, Listing)]
+    if len(set(cells)) < len(cells) or any(isinstance(e, Listing) and e.at for e in held.items):
+        raise refuse("a list that is in another twice, or in two lists, is not supported here", low.loc, COPY)
+    for cell in cells:
+        if cell.visible:
+            raise refuse("a list of lists of different kinds or lengths as an argument", low.loc, LISTS)
+        store[cell] = Unusable("this list is inside another, whose lists are chosen by an index of run time", COPY)
+
+
+COPY = "put a copy there, row[:], or exchange two by xs[i], xs[j] = xs[j], xs[i]"
 
 
 def as_rows(low: Lowering, held: Content, kind: headers.Shape, growing: bool, name: str = "") -> Rows:
     """A content at run time, its items of a kind that theirs fits into."""
     growing = growing or must_grow(kind)
+    if growing and has_lists(kind):
+        raise refuse(GROWS, low.loc, LISTS)
     leaves = shape_values.leaf_types(kind)
     if isinstance(held, Tup):
         rows = [shape_values.leaf_values(low, kind, e) for e in held.items]
+        if has_lists(kind):
+            detach(low, held, low.state.store)
         columns = [[row[k] for row in rows] for k in range(len(leaves))]
         pairs = zip(columns, leaves, strict=True)
         return Rows(kind, tuple(_column(low, c, t, growing, name + suffix) for c, (suffix, t) in pairs))
@@ -273,6 +406,8 @@ def _column(low: Lowering, values: Sequence[Value], type: Type, growing: bool, n
     b = low.builder
     if growing:
         return b.apply(OPS["list_new"], tuple(values), {"item": without_value(type)}, name=name)
+    if isinstance(type, ArrayType):
+        return _stacked(low, [b.cast(v, type.dtype) for v in values], name)
     assert isinstance(type, ScalarType)
     alike = bool(values) and all(v is values[0] for v in values)
     if alike:
@@ -281,6 +416,20 @@ def _column(low: Lowering, values: Sequence[Value], type: Type, growing: bool, n
     for k, value in enumerate(values):
         number = b.cast(value, type.dtype, False)
         out = b.apply(OPS["setitem"], (out, number, b.const(k)), {"view": element(1)}, name=name)
+    return out
+
+
+GROWS = "a list of lists that grows while the program runs is not supported"
+
+
+def _stacked(low: Lowering, rows: Sequence[Value], name: str) -> Value:
+    """Arrays of one length as the rows of one."""
+    b, shape = low.builder, rows[0].type.shape
+    sizes = [b.const(len(rows)), *map(b.dim_value, shape)]
+    out = b.apply(OPS["empty"], tuple(sizes), {"dtype": rows[0].type.dtype}, name=name)
+    for k, row in enumerate(rows):
+        fitted = same_lengths(low, row, shape)
+        out = b.apply(OPS["setitem"], (out, fitted, b.const(k)), {"view": lead(out, 1)}, name=name)
     return out
 
 
@@ -293,9 +442,12 @@ def _converted(low: Lowering, part: Value, type: Type, growing: bool) -> Value:
         if isinstance(type, ArrayType):
             return part
         part = part_array(low, part)
-    assert isinstance(type, ScalarType)
+    assert isinstance(type, ScalarType | ArrayType)
     part = b.cast(part, type.dtype, False, name=part.name)
-    return b.apply(OPS["list_of"], (part,), {"weak": type.weak}, name=part.name) if growing else part
+    if not growing:
+        return part
+    assert isinstance(type, ScalarType)
+    return b.apply(OPS["list_of"], (part,), {"weak": type.weak}, name=part.name)
 
 
 def part_array(low: Lowering, part: Value) -> Value:
@@ -335,8 +487,13 @@ def widen_content(low: Lowering, entry: Content, end: Content, ends: headers.End
         return _without_numbers(kind)
     tables = [c for c in (entry, end) if isinstance(c, Rows)]
     growing = not tables or any(map(is_growing, tables)) or must_grow(kind)
+    if growing and has_lists(kind):
+        return headers.Broken(GROWS, LISTS)
     size = _size(entry) if _size(entry) == _size(end) else UNKNOWN
-    return Table(kind, UNKNOWN if growing else size, growing or (size == UNKNOWN and len(tables) < 2))
+    uneven = size == UNKNOWN and len(tables) < 2
+    if uneven and has_lists(kind):
+        return headers.Broken(GROWS, LISTS)
+    return Table(kind, UNKNOWN if growing else size, growing or uneven)
 
 
 def _size(held: Content) -> Dim:
@@ -378,8 +535,8 @@ def _part_type(type: Type, size: Dim, growing: bool) -> Type:
     if growing:
         assert not isinstance(type, ListType)
         return ListType(without_value(type))  # type: ignore[arg-type]
-    assert isinstance(type, ScalarType)
-    return ArrayType(type.dtype, (size,))
+    assert isinstance(type, ScalarType | ArrayType)
+    return ArrayType(type.dtype, (size, *type.shape))
 
 
 def leaf_values(low: Lowering, shape: ContentShape, held: Content | Unusable, name: str = "") -> list[Value]:
@@ -427,6 +584,10 @@ def kind_as_skeleton(kind: headers.Shape) -> Skeleton:
             return TupleArg(tuple(map(kind_as_skeleton, items)), cls)
         case headers.Same(entity=Const(value=value)):
             return StaticArg(value)
+        case headers.Row(item=item):
+            return RowsArg(kind_as_skeleton(item), "", -1)
+        case headers.Later(shape=shape):
+            return MaybeArg(ScalarArg(BOOL, weak=True), kind_as_skeleton(shape), NONE)
     raise InternalError(f"{kind} is no kind of item")
 
 
@@ -441,4 +602,8 @@ def kind_of_skeleton(skeleton: Skeleton) -> headers.Shape:
             return headers.Several(tuple(map(kind_of_skeleton, items)), cls)
         case StaticArg(value=value):
             return headers.Same(Const(value))
+        case RowsArg(item=item):
+            return headers.Row(kind_of_skeleton(item))
+        case MaybeArg(inner=inner):
+            return or_none(kind_of_skeleton(inner))
     raise InternalError(f"{skeleton} is no kind of item")

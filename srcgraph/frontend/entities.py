@@ -185,9 +185,13 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A reference to a list: its cell holds a `Tup` or `Rows`."""
+    """A reference to a list: its cell holds a `Tup` or `Rows`.
+
+    With ``at`` it is a list inside: what the cell's `Rows` hold at these indices, which are in range.
+    """
 
     cell: Cell
+    at: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +375,8 @@ def may_share(x: Cell | Box, y: Cell | Box) -> None:
 
 ALREADY = "<reported already>"
 """Why something cannot be read whose problem is known: it is not reported again."""
+INSIDE = "take a copy of it, row[:], or index the list of lists"
+"""What to do where it is not known which list inside a list is meant."""
 STALE = Unusable("<stale>")
 """What a cell with a choice holds after one of its options changed: it is read anew when needed."""
 
@@ -455,6 +461,8 @@ def values_of(entity: Entity) -> list[Value]:
             return [value]
         case Array(operands=operands):
             return list(operands)
+        case Listing(at=at):
+            return list(at)
         case Text(parts=parts):
             return [p.value for p in parts if isinstance(p, Field)]
     own = [entity.tag] if isinstance(entity, Choice) else []

@@ -236,9 +236,10 @@ def list_items(low: Lowering, entity: Listing, wanted: int | None) -> list[Entit
     if isinstance(held, Tup):
         return list(held.items)
     if wanted is None:
-        raise refuse("the number of items of this list is known only at run time", low.loc, "index it instead")
+        why = refuse("the number of items of this list is known only at run time", low.loc, "index it instead")
+        raise low.needs_items(entity, why)
     _check_unpacked(low, contents.length(low, held).type.value, wanted)
-    return [lists.item_at(low, held, low.builder.const(k)) for k in range(wanted)]
+    return [lists.item_of(low, entity, held, low.builder.const(k)) for k in range(wanted)]
 
 
 def _check_unpacked(low: Lowering, size: Dim, wanted: int) -> None:

@@ -19,6 +19,7 @@ from srcgraph.frontend.choices import choosable, fixed, options_of, same_functio
 from srcgraph.frontend.either import Option
 from srcgraph.frontend.entities import (
     ALREADY,
+    INSIDE,
     NONE,
     UNBOUND,
     Array,
@@ -120,6 +121,21 @@ class Several:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """A list inside a list, as an item of that: all have one length, and items of one kind."""
+
+    item: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class RowAt:
+    """A list inside a list that stays; where it is in that changes."""
+
+    cell: Cell
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class OneOf:
     """A choice of these; its tag is carried."""
 
@@ -170,7 +186,21 @@ class Broken:
 
 
 Shape: TypeAlias = (
-    Same | Number | Buffer | Part | Chosen | Exchanged | Several | OneOf | Fresh | Fields | NewObject | Later | Broken
+    Same
+    | Number
+    | Buffer
+    | Row
+    | RowAt
+    | Part
+    | Chosen
+    | Exchanged
+    | Several
+    | OneOf
+    | Fresh
+    | Fields
+    | NewObject
+    | Later
+    | Broken
 )
 
 
@@ -218,6 +248,10 @@ def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> S
         return Number(type)
     if isinstance(entry, Array) and isinstance(end, Array):
         return _widen_arrays(low, entry, end, ends, name)
+    if isinstance(entry, Listing) and isinstance(end, Listing) and (entry.at or end.at):
+        if entry.cell is not end.cell or len(entry.at) != len(end.at):
+            return Broken(f"{name!r} is a list inside of different lists", INSIDE)
+        return RowAt(entry.cell, len(entry.at))
     if isinstance(entry, Listing) and isinstance(end, Listing):
         before, after = contents.content_in(low.state, entry.cell), contents.content_in(ends.state, end.cell)
         return _fresh(contents.widen_content(low, before, after, ends, name))
@@ -342,6 +376,9 @@ def shape_of(low: Lowering, entity: Entity, ends: Ends | State, name: str = "") 
         return Several(tuple(shape_of(low, e, ends, name) for e in entity.items), entity.cls)
     if isinstance(entity, Choice):
         return OneOf(entity.options)
+    if isinstance(entity, Listing) and entity.at:
+        known = entity.cell in (ends.store if isinstance(ends, State) else ends.before.store)
+        return RowAt(entity.cell, len(entity.at)) if known else Broken(f"{name!r} is a list inside of another", INSIDE)
     if isinstance(entity, Listing):
         return _fresh(contents.content_shape(low, contents.content_in(state, entity.cell), state))
     if isinstance(entity, Record):

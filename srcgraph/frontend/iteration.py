@@ -115,7 +115,7 @@ def _list_by_position(low: Lowering, over: Listing) -> tuple[Value, Callable[[Va
     def item(k: Value) -> Entity:
         now = contents.content(low, over)
         assert isinstance(now, Rows)
-        found = lists.item_at(low, now, k)
+        found = lists.item_of(low, over, now, k)
         contents.link_item(low, over.cell, found)
         return found
 

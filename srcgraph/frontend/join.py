@@ -14,6 +14,7 @@ from srcgraph.frontend import choices, contents
 from srcgraph.frontend.boxes import held_in
 from srcgraph.frontend.entities import (
     ALREADY,
+    INSIDE,
     NONE,
     UNBOUND,
     Array,
@@ -119,6 +120,13 @@ class Joiner:
             return lambda outs: Tup(tuple(m(outs) for m in items), x.cls)
         if isinstance(x, Array) and isinstance(y, Array):
             return self._arrays(x, y, name)
+        if isinstance(x, Listing) and isinstance(y, Listing) and (x.at or y.at):
+            if x.cell is not y.cell or len(x.at) != len(y.at):
+                return lambda outs: Unusable(
+                    "which list this is a part of is known at run time only", INSIDE, self.low.loc
+                )
+            ks = [self.output(a, b, name) for a, b in zip(x.at, y.at, strict=True)]
+            return lambda outs: Listing(x.cell, tuple(outs[k] for k in ks))
         if isinstance(x, Listing) and isinstance(y, Listing):
             return self._lists(x, y, name)
         if _numeric(x) and _numeric(y):

@@ -24,6 +24,7 @@ from srcgraph.frontend.contents import content, is_growing, length, new_list, pa
 from srcgraph.frontend.entities import (
     NONE,
     Array,
+    Cell,
     Const,
     Content,
     Entity,
@@ -32,7 +33,10 @@ from srcgraph.frontend.entities import (
     Rows,
     Scalar,
     SliceOf,
+    State,
     Tup,
+    Unusable,
+    within,
 )
 from srcgraph.frontend.memory import Dead, as_index, known_int, new_array, read, refuse
 from srcgraph.ir.graph import Value
@@ -96,6 +100,8 @@ def operand(low: Lowering, entity: Entity) -> Entity:
 def table(low: Lowering, held: Rows) -> Array:
     """A new array of the numbers of a list: a row for each item that is a tuple."""
     b = low.builder
+    if isinstance(held.item, headers.Row) and len(held.parts) == 1:
+        return new_array(low, held.parts[0])
     if any(isinstance(t, ArrayType) for _, t in shape_values.leaf_types(held.item)):
         return library_array(low, held)
     parts = [part_array(low, p) for p in held.parts]
@@ -165,6 +171,8 @@ def subscript(low: Lowering, base: Listing, index: Entity, hint: str = "") -> En
             return choices.picked(low, held.items, as_index(low, low.value(index), "the index of a list"), "list")
         held = turn_to_rows(low, base, held, contents.joint_kind(low, (held, low.state)))
     at_value = in_range(low, index, held)
+    if isinstance(held.item, headers.Row):
+        return Listing(base.cell, (*base.at, at_value))
     found = item_at(low, held, at_value, hint)
     contents.link_item(low, base.cell, found)
     return found
@@ -172,11 +180,25 @@ def subscript(low: Lowering, base: Listing, index: Entity, hint: str = "") -> En
 
 def turn_to_rows(low: Lowering, base: Listing, held: Content, kind: headers.Shape, growing: bool = False) -> Rows:
     """Let a list hold its items at run time, each of a kind that theirs fits into."""
+    if base.at:
+        if growing:
+            raise refuse("a list inside a list that changes its length is not supported", low.loc, contents.LISTS)
+        contents.with_inner_kind(low, base, kind)
+        inner = content(low, base)
+        assert isinstance(inner, Rows)
+        return inner
     rows = contents.as_rows(low, held, kind, growing, base.cell.name)
     low.state.store[base.cell] = rows
     if isinstance(held, Tup):
         contents.link(low, base.cell, held)
     return rows
+
+
+def item_of(low: Lowering, base: Listing, held: Rows, at: Value, hint: str = "") -> Entity:
+    """The item at an index in range; a list inside is that very list."""
+    if isinstance(held.item, headers.Row):
+        return Listing(base.cell, (*base.at, at))
+    return item_at(low, held, at, hint)
 
 
 def item_at(low: Lowering, held: Rows, at: Value, hint: str = "") -> Entity:
@@ -213,9 +235,53 @@ def store(low: Lowering, base: Listing, index: Entity, entity: Entity) -> None:
     rows = with_room_for(low, base, entity)
     at_value = in_range(low, index, rows, message)
     leaves = shape_values.leaf_values(low, rows.item, entity)
+    if base.at or isinstance(rows.item, headers.Row):
+        _store_inside(low, base, at_value, leaves, entity)
+        return
     parts = [stored(low, p, at_value, v) for p, v in zip(rows.parts, leaves, strict=True)]
     put_content(low, base, Rows(rows.item, tuple(parts)))
     contents.link(low, base.cell, entity)
+
+
+def _store_inside(low: Lowering, base: Listing, at: Value, leaves: Sequence[Value], entity: Entity) -> None:
+    """``base[at] = entity`` where either is a list inside a list."""
+    outer = low.state.store[base.cell]
+    assert isinstance(outer, Rows)
+    places = (*base.at, at)
+    if isinstance(entity, Listing | Tup):
+        if base.cell.visible:
+            raise refuse("replacing a list inside an argument is not supported", low.loc, "store its items one by one")
+        if isinstance(entity, Listing):
+            contents.detach(low, Tup((entity,)), low.state.store)
+        contents.put(low, base.cell, Rows(outer.item, contents.stored_rows(low, outer.parts, places, leaves)))
+        lose_rows(low, base.cell)
+        return
+    view = element(len(places))
+    b, parts = low.builder, []
+    for part, value in zip(outer.parts, leaves, strict=True):
+        number = b.cast(value, part.type.dtype, False)
+        parts.append(b.apply(OPS["setitem"], (part, number, *places), {"view": view}, name=part.name))
+    contents.put(low, base.cell, Rows(outer.item, tuple(parts)))
+
+
+def apart(low: Lowering, entity: Entity) -> Entity:
+    """Lists that are inside others as lists of their own, before they change places."""
+    if isinstance(entity, Tup):
+        return Tup(tuple(apart(low, e) for e in entity.items), entity.cls)
+    return new_list(low, content(low, entity)) if isinstance(entity, Listing) and entity.at else entity
+
+
+def lose_rows(low: Lowering, cell: Cell) -> None:
+    """What means a list inside another, of which one was replaced, cannot be read any more."""
+
+    def inside(entity: Entity) -> bool:
+        return any(isinstance(e, Listing) and e.cell is cell and e.at for e in within(entity, State()))
+
+    why, hint = "this is a list inside a list, and one inside that was replaced since", "index the outer list again"
+    for key in [k for k, entity in low.state.names.items() if inside(entity)]:
+        low.state.names[key] = Unusable(why, hint)
+    for other in [c for c, held in low.state.store.items() if isinstance(held, Tup) and inside(held)]:
+        low.state.store[other] = Unusable(why, hint)
 
 
 def stored(low: Lowering, part: Value, at: Value, value: Value) -> Value:
@@ -293,6 +359,8 @@ def copy(low: Lowering, xs: Listing) -> Entity:
 
 def copied(low: Lowering, held: Content) -> Content:
     """The same items for another list: growing ones become arrays."""
+    if isinstance(held, Rows) and contents.has_lists(held.item):
+        raise refuse("a copy of a list of lists has the same lists in it", low.loc, "copy each: [row[:] for row in xs]")
     if isinstance(held, Tup) or contents.must_grow(held.item):
         return held
     rows = contents.as_rows(low, held, held.item, growing=False)
@@ -389,6 +457,8 @@ def sliced(low: Lowering, held: Content, index: SliceOf, hint: str = "") -> Enti
         if cut is not None:
             return new_list(low, Tup(held.items[cut], list), hint)
         held = contents.as_rows(low, held, contents.joint_kind(low, (held, low.state)), growing=False)
+    if contents.has_lists(held.item):
+        raise refuse("a slice of a list of lists has the same lists in it", low.loc, "loop over the positions")
     if contents.must_grow(held.item):
         raise refuse("slices of a list of arrays are not supported", low.loc, "append what is needed to a new list")
     parts = []
@@ -413,6 +483,14 @@ def store_slice(low: Lowering, base: Listing, index: SliceOf, entity: Entity) ->
     if index.step not in (NONE, Const(1)):
         raise refuse("storing into a slice of a list with a step is not supported", low.loc, "store item by item")
     own(low, library.store_slice, base, index.start, index.stop, as_list(low, entity))
+
+
+def of_array(low: Lowering, value: Value) -> Listing:
+    """The numbers of an array of several axes, as Python's in lists of lists."""
+    kind: headers.Shape = headers.Number(ScalarType(value.type.dtype, weak=True))
+    for _ in value.type.shape[1:]:
+        kind = headers.Row(kind)
+    return new_list(low, Rows(kind, (low.builder.apply(OPS["copy"], (value,), {}),)))
 
 
 def as_list(low: Lowering, entity: Entity) -> Listing:
@@ -480,6 +558,9 @@ def repeated(low: Lowering, x: Listing, times: Entity, hint: str = "") -> Entity
     if isinstance(held, Tup) and known is not None and len(held.items) * max(known, 0) <= FEW:
         return new_list(low, Tup(held.items * known, list), hint)
     kind = contents.joint_kind(low, (held, low.state))
+    if contents.has_lists(kind):
+        why = "a list that has one list in it many times is not supported: a change of one would be one of all"
+        raise refuse(why, low.loc, "make them apart: [[0] * m for _ in range(n)]")
     if isinstance(held, Tup) and len(held.items) == 1 and not contents.must_grow(kind):
         b = low.builder
         n = count if b.proves(count.type.value) else b.call_named("maximum", count, 0)

@@ -139,6 +139,10 @@ class Lowering:
         self.param_lists: dict[int, tuple[Cell, Content]] = {}
         """The lists that are arguments, and what they held at first."""
         self.static_origin: dict[Value, Any] = {}
+        self.list_origin: dict[Cell, Any] = {}
+        """Where the arguments' lists come from whose items are not known one by one."""
+        self.reasons: dict[Cell, Unusable] = {}
+        """Why lists cannot be read, once that was said."""
         self.begins: dict[Value, Any] = {}
         """The literals that numbers at the start of an iteration are before the loop."""
         self.trusted: set[Value] = set()
@@ -363,6 +367,11 @@ class Lowering:
         if name in self.outer:
             return choices.possible(self, self.bound(name, held(self, self.outer[name]), LOCAL if around else FREE))
         return self.session.outside(self, name)
+
+    def needs_items(self, listing: Listing, refusal: Refusal) -> Exception:
+        """Where an argument's list has to be known item by item, a demand for that; else ``refusal``."""
+        origin = None if listing.at else self.list_origin.get(listing.cell)
+        return refusal if origin is None else NeedStatic(origin, refusal)
 
     def spend(self, name: str) -> None:
         """What a name means was gone over: as an iterator it has no items left."""

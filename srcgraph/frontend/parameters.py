@@ -49,6 +49,7 @@ from srcgraph.infer.signature import (
     StaticArg,
     TupleArg,
     ViewArg,
+    inner_sizes,
     part_name,
 )
 from srcgraph.ir.dims import UNKNOWN, as_dim, symbol
@@ -153,6 +154,9 @@ def list_parameter(low: Lowering, skeleton: ItemsArg | RowsArg, name: str, origi
         size = skeleton.size
         dim = UNKNOWN if size == "" else symbol(size) if isinstance(size, str) else as_dim(size)
         types = contents.leaf_types(contents.Table(kind, dim, growing=size == ""))
+        rest = tuple(symbol(d) if isinstance(d, str) else as_dim(d) for d in inner_sizes(skeleton.item) if d != "")
+        if rest:
+            types = [(s, ArrayType(t.dtype, (dim, *rest))) for s, t in types]  # type: ignore[union-attr]
         parts = [root_param(low, name + suffix, t) for suffix, t in types]
         low.params += [(p, None) for p in parts]
         held = Rows(kind, tuple(parts))
@@ -161,6 +165,8 @@ def list_parameter(low: Lowering, skeleton: ItemsArg | RowsArg, name: str, origi
         return Listing(known[0])
     cell = Cell(name, visible)
     low.param_lists[skeleton.cell] = (cell, held)
+    if origin is not None and isinstance(skeleton, RowsArg):
+        low.list_origin[cell] = origin
     for state in (low.state, *low.around):
         state.store[cell] = held
     return Listing(cell)

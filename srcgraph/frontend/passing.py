@@ -205,7 +205,15 @@ class Arguments:
             self.add(part, None)
         dim = contents.size_of(held)
         size = "" if contents.is_growing(held) else dim.const if dim.const is not None else self.size(dim)
-        return RowsArg(contents.kind_as_skeleton(held.item), size, cell)
+        item = contents.kind_as_skeleton(held.item)
+        return RowsArg(self.sized(item, held.parts[0].type.shape[1:]) if size != "" else item, size, cell)
+
+    def sized(self, item: Skeleton, shape: Sequence[Dim]) -> Skeleton:
+        """The kind of an item, the lengths of lists in it named."""
+        if not isinstance(item, RowsArg):
+            return item
+        size = shape[0].const if shape[0].const is not None else self.size(shape[0])
+        return RowsArg(self.sized(item.item, shape[1:]), size, -1)
 
     def size(self, dim: Dim) -> str:
         if dim not in self.names:

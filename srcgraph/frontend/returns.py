@@ -146,6 +146,12 @@ class Description:
                 return self.choice(chosen(self.low, e), None if e.view or self.apart else cell)
             case Array():
                 return self.array(e)
+            case Listing(cell=cell, at=at) if at:
+                if cell.visible:
+                    raise refuse("returning a list inside an argument is not supported", self.low.loc, "row[:]")
+                return ListOf(
+                    self.items(contents.content(self.low, e)), self.numbers.setdefault(Cell(""), len(self.numbers))
+                )
             case Listing(cell=cell):
                 known = {c: number for number, (c, _) in self.low.param_lists.items()}
                 if cell in known:

@@ -291,7 +291,7 @@ def _renamed(skeleton: Skeleton, sizes: dict[str, str], offset: int) -> Skeleton
             content = None if box.content is None else _renamed(box.content, sizes, offset)
             return ObjectArg(skeleton.cls, BoxArg(box.cell + offset, content))
         case RowsArg(item=item, size=size, cell=cell):
-            return RowsArg(item, sizes[size] if isinstance(size, str) else size, cell + offset)
+            return RowsArg(_renamed(item, sizes, 0), sizes[size] if isinstance(size, str) else size, cell + offset)
         case ItemsArg(items=items, cell=cell):
             return ItemsArg(tuple(_renamed(s, sizes, offset) for s in items), cell + offset)
     return skeleton

@@ -21,6 +21,7 @@ from srcgraph.frontend.entities import (
     Listing,
     Maybe,
     Record,
+    Rows,
     Scalar,
     Tup,
     Unusable,
@@ -32,7 +33,7 @@ from srcgraph.frontend.memory import chosen, new_array, read
 from srcgraph.frontend.presence import FLAG, parted, told
 from srcgraph.ir.dims import UNKNOWN, as_dim
 from srcgraph.ir.graph import Value
-from srcgraph.ir.types import BOOL, PY_BOOL, PY_INT, Type
+from srcgraph.ir.types import BOOL, PY_BOOL, PY_INT, ArrayType, ScalarType, Type
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -43,8 +44,10 @@ def leaf_types(shape: headers.Shape) -> list[tuple[str, Type]]:
     match shape:
         case headers.Number(type=type) | headers.Buffer(type=type):
             return [("", type)]
-        case headers.Part(count=count):
+        case headers.Part(count=count) | headers.RowAt(count=count):
             return [("_at", PY_INT)] * count
+        case headers.Row(item=item):
+            return [(s, _column_type(t)) for s, t in leaf_types(item)]
         case headers.OneOf():
             return [("_choice", PY_INT)]
         case Exchanged(type=type, cells=cells):
@@ -68,6 +71,12 @@ def leaf_types(shape: headers.Shape) -> list[tuple[str, Type]]:
     return []
 
 
+def _column_type(type: Type) -> ArrayType:
+    """The numbers of one kind in a list inside a list."""
+    assert isinstance(type, ScalarType | ArrayType)
+    return ArrayType(type.dtype, (UNKNOWN, *type.shape))
+
+
 def leaf_values(low: Lowering, shape: headers.Shape, entity: Entity) -> list[Value]:
     """The values an entity gives to the leaves of ``shape``, converted, in the current state and region."""
     if entity == Unusable(ALREADY):  # a problem that is known: anything of the type will do
@@ -81,6 +90,13 @@ def leaf_values(low: Lowering, shape: headers.Shape, entity: Entity) -> list[Val
         case headers.Part():
             assert isinstance(entity, Array)
             return list(entity.operands)
+        case headers.RowAt():
+            assert isinstance(entity, Listing)
+            return list(entity.at)
+        case headers.Row(item=item):
+            assert isinstance(entity, Listing | Tup)
+            inner = contents.content(low, entity) if isinstance(entity, Listing) else entity
+            return list(contents.as_rows(low, inner, item, growing=False).parts)
         case headers.OneOf(options=options):
             return [tag_among(low, entity, options)]
         case headers.Chosen():
@@ -142,6 +158,10 @@ def instantiate(low: Lowering, shape: headers.Shape, leaves: Iterator[Value], na
             return Scalar(next(leaves))
         case headers.Buffer():
             return new_array(low, next(leaves), name)
+        case headers.RowAt(cell=cell, count=count):
+            return Listing(cell, tuple(next(leaves) for _ in range(count)))
+        case headers.Row(item=item):
+            return contents.new_list(low, Rows(item, tuple(next(leaves) for _ in leaf_types(item))), name)
         case headers.Part(cell=cell, view=view, count=count):
             return Array(cell, view, tuple(next(leaves) for _ in range(count)))
         case headers.OneOf(options=options):

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from srcgraph.errors import Loc, raise_all
-from srcgraph.frontend import contents
+from srcgraph.frontend import contents, lists
 from srcgraph.frontend.boxes import held, rebind
 from srcgraph.frontend.entities import (
     Box,
@@ -291,8 +291,13 @@ def _call(low: Lowering, summary: Summary, given: Arguments) -> Entity:
         replaced(low, ref, outs[k])
     made = Made(low, outs, given)
     for k, template in summary.lists:
+        if any(other.cell is given.lists[k].cell for j, other in enumerate(given.lists) if j != k):
+            why = f"{summary.name} changes one list that is inside, or beside, another it is given"
+            raise refuse(why, low.loc, "pass the list of lists and the places in it")
         contents.put_content(low, given.lists[k], made.content(template))
         made.link(given.lists[k])
+        if not given.lists[k].at:
+            lists.lose_rows(low, given.lists[k].cell)
     result = made.entity(summary.template)
     boxes = [(given.boxes[r.position], made.changed(r)) for r in summary.rebound]
     _refuse_twins(low, summary, given)

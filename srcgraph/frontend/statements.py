@@ -74,10 +74,20 @@ def block(low: Lowering, statements: Sequence[Any]) -> None:
             low.state.dead = True
 
 
+def _exchanges(target: Any, value: Any) -> bool:
+    """Whether items change places: ``xs[i], xs[j] = xs[j], xs[i]``."""
+    if not (isinstance(target, gast.Tuple) and isinstance(value, gast.Tuple)):
+        return False
+    places = [gast.dump(e).replace("Store()", "Load()") for e in target.elts]
+    exact = sorted(places) == sorted(map(gast.dump, value.elts))
+    return exact and all(isinstance(e, gast.Subscript) for e in target.elts)
+
+
 def statement(low: Lowering, node: Any) -> None:
     match node:
         case gast.Assign(targets=targets, value=value):
             entity = expressions.lower_named(low, value, targets[0])
+            entity = lists.apart(low, entity) if _exchanges(targets[0], value) else entity
             for target in targets:
                 assign(low, target, entity)
         case gast.AnnAssign(target=target, value=value):

@@ -88,7 +88,10 @@ class TupleArg:
 
 @dataclass(frozen=True, slots=True)
 class RowsArg:
-    """A list of items of one kind. ``size`` is that of arrays that hold them; '' if it is a growing list."""
+    """A list of items of one kind. ``size`` is that of arrays that hold them; '' if it is a growing list.
+
+    As the kind of an item it is that of lists of one length, and ``cell`` means nothing.
+    """
 
     item: Skeleton
     size: int | str
@@ -229,7 +232,7 @@ def sizes_of(skeletons: Iterable[Skeleton]) -> frozenset[str]:
     """The names of all sizes."""
     parts = list(all_parts(skeletons))
     found = [d for s in parts if isinstance(s, ArrayArg) for d in s.shape]
-    found += [s.size for s in parts if isinstance(s, RowsArg)]
+    found += [d for s in parts if isinstance(s, RowsArg) for d in (s.size, *inner_sizes(s.item))]
     found += [o for s in parts if isinstance(s, ViewArg) for o in s.operands]
     return frozenset(d for d in found if isinstance(d, str) and d)
 
@@ -280,6 +283,8 @@ class Leaves:
     """The objects, by the number of their box."""
     lists: list[list[Any]] = field(default_factory=list)
     """The lists, by the number of their cell."""
+    rows: list[list[Any]] = field(default_factory=list)
+    """The lists that are inside of one."""
     around: list[Any] = field(default_factory=list)
     """The objects that hold what is being described."""
     distinct: bool = False
@@ -304,14 +309,38 @@ class Leaves:
 def _list_arg(value: list[Any], name: str, leaves: Leaves, static: frozenset[str]) -> Skeleton:
     """Describe a list: of items of one kind made of numbers, or item by item."""
     known = leaves.lists
+    if any(value is row for row in leaves.rows):
+        why = f"argument {name!r} is a list inside another one that is passed"
+        raise ArgumentError(Problem(why, hint="pass a copy of it: row[:]"))
     cell = next((k for k, other in enumerate(known) if other is value), len(known))
     if cell == len(known):
         known.append(value)
-    item = _item_kind(value)
-    if item is None or any(n == name or n.startswith(f"{name}[") for n in static):
+    known_items = any(n == name or n.startswith(f"{name}[") for n in static)
+    item = None if known_items else _item_kind(value) or _row_kind(value, leaves)
+    if item is None:
         return ItemsArg(tuple(skeleton_of(v, f"{name}[{k}]", leaves, static) for k, v in enumerate(value)), cell)
     leaves.values += [Column(value, path, dtype) for path, dtype in columns(item)]
     return RowsArg(item, 1 if len(value) == 1 else leaves.sizes.new(), cell)
+
+
+def _row_kind(value: list[Any], leaves: Leaves) -> RowsArg | None:
+    """The kind of the lists in a list, if they are different ones of one length, of numbers of one kind."""
+    if not value or any(type(v) is not list or len(v) != len(value[0]) or not v for v in value):
+        return None
+    others = [*leaves.lists, *leaves.rows]
+    if len({*map(id, value), *map(id, others)}) < len(value) + len(others):
+        return None
+    items = {_item_kind(v) for v in value}
+    item = items.pop()
+    if items or not isinstance(item, ScalarArg):
+        return None
+    leaves.rows += value
+    return RowsArg(item, 1 if len(value[0]) == 1 else leaves.sizes.new(), -1)
+
+
+def inner_sizes(item: Skeleton) -> tuple[int | str, ...]:
+    """The lengths of the lists that an item of a list is."""
+    return (item.size, *inner_sizes(item.item)) if isinstance(item, RowsArg) else ()
 
 
 def _item_kind(value: list[Any]) -> Skeleton | None:
@@ -336,6 +365,8 @@ def columns(item: Skeleton, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[
     """Where each number of an item is, and its dtype."""
     if isinstance(item, ScalarArg):
         yield path, item.dtype
+    elif isinstance(item, RowsArg):
+        yield from columns(item.item, path)
     elif isinstance(item, TupleArg):
         for k, part in enumerate(item.items):
             yield from columns(part, (*path, k))

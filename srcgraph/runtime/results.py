@@ -38,7 +38,7 @@ from srcgraph.frontend.template import (
     parts_of,
 )
 from srcgraph.infer.objects import build, build_tuple, update
-from srcgraph.infer.signature import ScalarArg, Skeleton, StaticArg, TupleArg
+from srcgraph.infer.signature import MaybeArg, RowsArg, ScalarArg, Skeleton, StaticArg, TupleArg
 from srcgraph.ir.graph import Value
 from srcgraph.ir.ops.index import numpy_view
 from srcgraph.ir.types import PYTHON_TYPE, ListType, Type
@@ -151,7 +151,26 @@ def _items(item: Skeleton, columns: Iterator[np.ndarray]) -> list[Any]:
             return [build_tuple(cls, list(row)) for row in zip(*full, strict=True)]
         case StaticArg(value=value):
             return [value]
+        case MaybeArg(inner=inner):
+            there = next(columns)
+            return [v if known else None for known, v in zip(there, _items(inner, columns), strict=True)]
+        case RowsArg(item=inner):
+            return [_items(inner, iter([row])) for row in next(columns)]
     raise InternalError(f"{item} is no item of a list")
+
+
+def is_nested(template: Template) -> bool:
+    """Whether a list is made whose items are lists: those that are there get its numbers."""
+    return isinstance(template, RowsOf) and isinstance(template.item, RowsArg)
+
+
+def refill(items: list[Any], new: list[Any], nested: bool) -> None:
+    """Let a list hold other items."""
+    if not nested:
+        items[:] = new
+        return
+    for row, own in zip(items, new, strict=True):
+        row[:] = own
 
 
 def _object(cls: type, box: NewBox | ArgumentBox, results: Sequence[Value], place: dict[int, int]) -> Make:

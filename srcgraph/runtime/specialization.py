@@ -26,7 +26,7 @@ from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.load import load
-from srcgraph.runtime.results import Make, Objects, borrowed, maker, outputs_used, updater
+from srcgraph.runtime.results import Make, Objects, borrowed, is_nested, maker, outputs_used, refill, updater
 from srcgraph.runtime.transforms import ColumnArg, Transform, Version, leaf_positions
 
 MANY = 12
@@ -80,7 +80,7 @@ class Specialization:
     guards: tuple[Guard, ...]
     static: frozenset[str]
     shared: bool
-    lists: tuple[tuple[int, Make], ...] = ()
+    lists: tuple[tuple[int, Make, bool], ...] = ()
     """For each list among the arguments that it changes: its number, and what it holds afterwards."""
     error_model: str = "python"
     tape: tuple[Choice, ...] = ()
@@ -140,9 +140,9 @@ class Specialization:
             outs = (outs,) if self.single else outs
             known = Objects(objects, lists)
             result = self.make(outs, leaves, known)
-            contents = [(lists[number], make(outs, leaves, known)) for number, make in self.lists]
-            for items, new in contents:
-                items[:] = new
+            contents = [(lists[number], make(outs, leaves, known), deep) for number, make, deep in self.lists]
+            for items, new, deep in contents:
+                refill(items, new, deep)
             for update in self.updates:
                 update(outs, leaves, known)
             return result
@@ -336,7 +336,7 @@ def specialize(
         guards=found.guards,
         static=static,
         shared=passed_twice(skeletons.values()),
-        lists=tuple((k, maker(t, version.graph.results, place)) for k, t in version.lists),
+        lists=tuple((k, maker(t, version.graph.results, place), is_nested(t)) for k, t in version.lists),
         error_model=error_model,
         tape=version.tape,
         report=report,

@@ -46,6 +46,7 @@ from srcgraph.infer.signature import (
     TupleArg,
     all_parts,
     columns,
+    inner_sizes,
 )
 from srcgraph.ir.graph import Graph, Program
 from srcgraph.ir.op import building
@@ -294,7 +295,8 @@ def leaf_positions(skeleton: Skeleton, first: int) -> Iterator[tuple[int, Any]]:
         if isinstance(s, ScalarArg | ArrayArg):
             parts.append(s)
         elif isinstance(s, RowsArg):
-            parts += [ColumnArg(dtype, (s.size,), s.cell) for _, dtype in columns(s.item)]
+            shape = (s.size, *inner_sizes(s.item))
+            parts += [ColumnArg(dtype, shape, s.cell) for _, dtype in columns(s.item)]
     return enumerate(parts, first)
 
 
@@ -305,6 +307,8 @@ def _float_items(item: Skeleton) -> Skeleton:
             return item
         case TupleArg(items=items, cls=cls):
             return TupleArg(tuple(map(_float_items, items)), cls)
+        case RowsArg(item=inner, size=size) if not isinstance(_float_items(inner), StaticArg):
+            return RowsArg(_float_items(inner), size, -1)
     return StaticArg(None)
 
 

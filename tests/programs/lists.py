@@ -308,6 +308,84 @@ def arrays_on_a_stack(x, n):
     return [np.sum(v) > 3.0 for v in seen], np.argmax(y)
 
 
+def longest_common_part(xi, n):
+    """A table of a dynamic program."""
+    table = [[0] * (n + 1) for _ in range(len(xi) + 1)]
+    for i in range(1, len(xi) + 1):
+        for j in range(1, n + 1):
+            if xi[i - 1] == j:
+                table[i][j] = table[i - 1][j - 1] + 1
+            else:
+                table[i][j] = max(table[i - 1][j], table[i][j - 1])
+    return table[-1][n], table, len(table), len(table[0])
+
+
+def _row_doubled(row):
+    for j in range(len(row)):
+        row[j] *= 2.0
+
+
+def lists_inside(x, n):
+    """A list inside a list is that very list: as a name, in a loop, and in a function."""
+    table = [[i + j * 0.5 for j in range(3)] for i in range(n)]
+    if n == 0:
+        table[0][0] = 1.0
+    first = table[0]
+    first[1] = x[0]
+    for row in table:
+        row[2] += 1.0
+    _row_doubled(table[n - 1])
+    copies = [row[:] for row in table]
+    copies[0][0] = -1.0
+    table[0], table[-1] = table[-1], table[0]
+    table[n // 2] = [x[0], 2.0, 3.0]
+    columns = [[row[j] for row in table] for j in range(3)]
+    return table, sum(sum(row) for row in columns), table[0], table == copies, np.array(table), max(table[0])
+
+
+def table_of_floats(x, n):
+    """Integers until the first float is stored; None until a number is."""
+    table = [[0] * n for _ in range(len(x))]
+    seen = [[False] * n for _ in range(3)]
+    best = [None] * len(x)
+    for i in range(len(x)):
+        for j in range(n):
+            table[i][j] += x[i] * j
+            seen[i % 3][j] = not seen[i % 3][j]
+            if best[i] is None or table[i][j] > best[i]:
+                best[i] = table[i][j]
+    m = [[x[0], 2.0], [3.0, x[-1]]] if len(x) > 0 else [[1.0, 2.0], [3.0, 4.0]]
+    for k in range(n):
+        m[k % 2][1] += m[0][k % 2]
+    return table, seen, best, m, float(sum(sum(row) for row in table))
+
+
+def cube_of_lists(n):
+    cube = [[[0] * 2 for _ in range(n)] for _ in range(3)]
+    for i in range(3):
+        for j in range(n):
+            for k in range(2):
+                cube[i][j][k] = 100 * i + 10 * j + k
+    return cube, cube[n % 3], [len(plane) for plane in cube]
+
+
+def numbers_of_matrix(m):
+    rows = m.tolist()
+    rows[0][0] = 5.0
+    return rows, rows[-1], sum(rows[0])
+
+
+def remembered(n):
+    """What is computed once is found again."""
+    memory = [None] * (n + 1)
+    computed = 0
+    for k in (n, n // 2, n, n // 3):
+        if memory[k] is None:
+            memory[k] = k * k
+            computed += 1
+    return memory, computed
+
+
 def changed_argument(items, a):
     items.append(a)
     items[0] = 2.0 * items[-1]
