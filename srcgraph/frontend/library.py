@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from srcgraph.frontend.arithmetic import first_and_length
+
 
 def extend(xs, more):
     for k in range(len(more)):
@@ -129,6 +131,18 @@ def store_slice(xs, start, stop, new):
         xs.append(new[k])
     for k in range(len(rest)):
         xs.append(rest[k])
+
+
+def store_stepped(xs, start, stop, step, new):
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    first, count = first_and_length(start, stop, step, len(xs))
+    if len(new) != count:
+        if step == 1:
+            raise NotImplementedError("a slice whose step turns out to be 1 cannot change the length of a list")
+        raise ValueError(f"attempt to assign sequence of size {len(new)} to extended slice of size {count}")
+    for k in range(count):
+        xs[first + k * step] = new[k]
 
 
 def sort(xs, reverse):

@@ -481,7 +481,8 @@ def store_slice(low: Lowering, base: Listing, index: SliceOf, entity: Entity) ->
         put_content(low, base, Tup(tuple(changed), list))
         return
     if index.step not in (NONE, Const(1)):
-        raise refuse("storing into a slice of a list with a step is not supported", low.loc, "store item by item")
+        own(low, library.store_stepped, base, index.start, index.stop, index.step, as_list(low, entity))
+        return
     own(low, library.store_slice, base, index.start, index.stop, as_list(low, entity))
 
 

@@ -308,6 +308,20 @@ def arrays_on_a_stack(x, n):
     return [np.sum(v) > 3.0 for v in seen], np.argmax(y)
 
 
+def every_other_stored(n, items):
+    """Slices with a step are stored into item by item; they have to fit."""
+    prime = [True] * (10 * n + 3)
+    prime[0] = prime[1] = False
+    for i in range(2, 4 + n):
+        if prime[i]:
+            prime[i * i :: i] = [False] * len(prime[i * i :: i])
+    back = items[:]
+    back[::-2] = [float(k) for k in range((len(items) + 1) // 2)]
+    if n > 4:
+        back[::2] = [0.0] * n
+    return [k for k, p in enumerate(prime) if p], back
+
+
 def longest_common_part(xi, n):
     """A table of a dynamic program."""
     table = [[0] * (n + 1) for _ in range(len(xi) + 1)]
