@@ -126,6 +126,24 @@ def f(x, m):
         v.append([k])
     return t, row
 """,
+    "lists of lists of different lengths": """
+def f(x):
+    n = len(x)
+    t = [[1] * (k + 1) for k in range(n)]
+    u = [[j * 0.5 for j in range(i, n)] for i in range(n)]
+    return t, u
+""",
+    "an array that may be in a list": """
+def f(x):
+    old, y = [], x.copy()
+    for k in range(len(x)):
+        old.append(y)
+        if x[k] > 2.0:
+            break
+        y = y + 1
+    y[1] = 9
+    return old[0]
+""",
     "iterators used up": """
 import itertools
 def f(x):

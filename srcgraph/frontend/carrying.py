@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +122,7 @@ def _run(low: Lowering, node: Any, plan: Plan | None) -> None:
         if cell.choice is not None:  # its size gets its name before the body is walked
             content(low, cell)
     header = first_guess(low, node)
+    entry_shares = {cell: frozenset(cell.shares) for cell in low.state.store}
     symbols = dict(low.builder._symbols)
     kept = len(low.session.problems)
     strict = False
@@ -140,7 +141,7 @@ def _run(low: Lowering, node: Any, plan: Plan | None) -> None:
         low.builder._symbols = dict(symbols)
         del low.session.problems[kept:]
         raise changes
-    append(low, node, plan, header, walk)
+    append(low, node, plan, header, walk, entry_shares)
 
 
 def _otherwise(low: Lowering, header: Header, walk: Walk, plan: Plan | None) -> Exception | None:
@@ -422,7 +423,10 @@ def _refuse_late_sharing(low: Lowering, walk: Walk, known: dict[Cell, set[Cell]]
 # -- appending the loop ---------------------------------------------------------------------------
 
 
-def append(low: Lowering, node: Any, plan: Plan | None, header: Header, walk: Walk) -> None:
+def append(
+    low: Lowering, node: Any, plan: Plan | None, header: Header, walk: Walk, entry_shares: Mapping[Cell, Set[Cell]]
+) -> None:
+    """Put the loop into the graph; ``entry_shares`` says what shared memory before it."""
     b = low.builder
     broken = [(n, s) for n, s in header.shapes.items() if isinstance(s, Broken)]
     for name, shape in broken:
@@ -440,7 +444,7 @@ def append(low: Lowering, node: Any, plan: Plan | None, header: Header, walk: Wa
     after.store.update(_carried(low, header, leaves))
     after.store.update(header.spoiled)
     after.names.update(entities)
-    share(before, entities, after, before)
+    share(before, entities, after, before, entry_shares)
     share(before, entities, after, walk.end)
     sharing = Sharing(low, before, entities, after)
     live = low.variables(low.scope.header[id(node)])

@@ -118,9 +118,8 @@ def _is_simple(node: Any) -> bool:
         return all(map(_is_simple, node.elts))
     if isinstance(node, gast.ListComp):
         (generator, *more) = node.generators
-        over = generator.iter
-        called = isinstance(over, gast.Call) and getattr(over.func, "id", "") == "range"
-        return called and not more and not generator.ifs and all(map(_is_simple, [node.elt, *over.args]))
+        fine = _is_range(generator.iter) and not more and not generator.ifs
+        return fine and all(map(_is_simple, [node.elt, *generator.iter.args]))
     if isinstance(node, gast.BinOp):
         fine = isinstance(node.op, gast.Add | gast.Sub | gast.Mult)
         return fine and _is_simple(node.left) and _is_simple(node.right)
@@ -133,6 +132,8 @@ def _is_simple(node: Any) -> bool:
 
 def list_of_lists(low: Lowering, node: Any, hint: str) -> Entity:
     """Lists of one length, from all their numbers."""
+    if _is_ragged(node):
+        raise refuse("a list of lists of different lengths is not supported", low.loc, contents.LISTS)
     made = evaluated(low, node, ROWS)
     assert isinstance(made, Tup)
     numbers, rows, columns, even = made.items
@@ -149,6 +150,22 @@ def list_of_lists(low: Lowering, node: Any, hint: str) -> Entity:
     sizes = [OPS["maximum"](as_index(low, low.value(e)), 0) for e in (rows, columns)]
     parts = tuple(b.apply(OPS["reshape"], (p, *sizes), {}, name=hint) for p in flat.parts)
     return contents.new_list(low, Rows(headers.Row(kind), parts), hint)
+
+
+def _is_ragged(node: Any) -> bool:
+    """Whether the text says that each list is longer than the one before: ``[[0] * (k + 1) for k in range(n)]``."""
+    counters = {g.target.id for g in node.generators if isinstance(g.target, gast.Name) and _is_range(g.iter)}
+    lengths: list[Any] = []
+    match node.elt:
+        case gast.BinOp(left=a, op=gast.Mult(), right=b):
+            lengths = [n for n in (a, b) if not isinstance(n, gast.List)]
+        case gast.ListComp(generators=[gast.comprehension(iter=over, ifs=[])]) if _is_range(over):
+            lengths = over.args
+    return all(map(_is_simple, lengths)) and not counters.isdisjoint(frozenset().union(*map(reads, lengths)))
+
+
+def _is_range(node: Any) -> bool:
+    return isinstance(node, gast.Call) and getattr(node.func, "id", "") == "range"
 
 
 def of_dict(low: Lowering, node: Any, hint: str = "") -> Entity:

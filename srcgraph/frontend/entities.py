@@ -483,10 +483,10 @@ def boxes_of(entity: Entity) -> list[Box]:
 def within(entity: Entity, state: State, without: Sequence[Any] = ()) -> list[Entity]:
     """An entity and all it is made of, what its boxes and lists hold in ``state`` included.
 
-    What the boxes ``without`` hold is left out.
+    What the boxes and lists ``without`` hold is left out.
     """
     found: list[Entity] = []
-    seen: set[Box | Cell] = {box for box in without if isinstance(box, Box)}
+    seen: set[Box | Cell] = {slot for slot in without if isinstance(slot, Box | Cell)}
     stack = [entity]
     while stack:
         current = stack.pop()

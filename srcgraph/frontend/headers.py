@@ -218,14 +218,22 @@ class Ends:
     key: Key = ""
 
     def observed(self, cells: Collection[Cell], name: str) -> bool:
-        """Whether the caller, or another name, sees one of these buffers from before the loop."""
+        """Whether the caller, or another name, sees one of these buffers from before the loop.
+
+        A list that they are put into while it grows does not: it will hold them at run time, beside what they share.
+        """
         return any(c.visible for c in cells) or any(
             other not in (name, self.key)
             and other in state.names
-            and not set(cells).isdisjoint(cells_of(state.names[other], state, (self.key,)))
-            for state in (self.before, self.state)
+            and not set(cells).isdisjoint(cells_of(state.names[other], state, (self.key, *apart)))
+            for state, apart in ((self.before, ()), (self.state, self.growing()))
             for other in self.live
         )
+
+    def growing(self) -> list[Cell]:
+        """The lists that are of another length after the iteration."""
+        pairs = ((c, held, self.state.store.get(c)) for c, held in self.before.store.items() if isinstance(held, Tup))
+        return [c for c, held, end in pairs if isinstance(end, Tup) and len(end.items) != len(held.items)]
 
 
 def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> Shape:

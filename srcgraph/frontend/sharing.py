@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from srcgraph.frontend.boxes import held_in
@@ -130,17 +131,24 @@ class Sharing:
 # -- arrays ---------------------------------------------------------------------------------------------
 
 
-def share(before: State, header: dict[Key, Entity], made: State, state: State) -> None:
+def share(
+    before: State,
+    header: dict[Key, Entity],
+    made: State,
+    state: State,
+    shares: Mapping[Cell, Set[Cell]] = MappingProxyType({}),
+) -> None:
     """Carried arrays may be the memory of views made in some cases only, or of each other, as they are in ``state``.
 
-    ``made`` is the state that ``header`` is part of.
+    ``made`` is the state that ``header`` is part of, ``shares`` what shared memory with the cells of ``state`` there,
+    where it became more since.
     """
     grows = True
     while grows:
         grows = False
         for name, entity in header.items():
             origins = set(_arrays_of(state.names.get(name, UNBOUND), state)) - set(_arrays_of(entity, made))
-            found = {other for cell in origins for other in cell.shares}
+            found = {other for cell in origins for other in shares.get(cell, cell.shares)}
             for cell in _new_cells(before, entity, made):
                 grows |= not found <= {cell, *cell.shares}
                 for other in found:

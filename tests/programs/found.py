@@ -40,6 +40,17 @@ def singular_matrices(q):
     return np.linalg.cond(flat, 1), np.linalg.cond(np.zeros((2, 2))), np.linalg.det(-flat), np.linalg.cond(q, "fro")
 
 
+def old_arrays_in_lists(x, n):
+    """The array that ``y`` means after the loop is not among those in the list; the second list has one before."""
+    old, more, y = [], [x * 2.0], x + 1.0
+    for _ in range(n):
+        old.append(y)
+        y = y + 1.0
+        more.append(y * 0.5)
+    y[0] = 9.0
+    return old[0][0], old[-1][0], more[0][0], more[-1][0], y
+
+
 def whole_fractions(xi):
     """Fractions that are integers take elements as they are."""
     return np.quantile(xi, 1), np.quantile(xi, np.float32(0.3)), np.median(xi - xi)
