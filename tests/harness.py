@@ -57,6 +57,7 @@ from srcgraph.ir.types import ArrayType, is_float
 from srcgraph.ir.verify import verify
 from srcgraph.ir.walk import all_nodes, same_graph
 from srcgraph.ir.walk import calls as calls_in
+from srcgraph.opt.ad.forward import pushforward
 from srcgraph.opt.inline import inline
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
@@ -562,6 +563,33 @@ def derived(version: Version, argnums: tuple[int, ...]) -> Version:
     return replace(out, graph=graph)
 
 
+def tangent_graph(version: Version, argnums: tuple[int, ...]) -> Graph:
+    """The tangent of the projected version; after its parameters come the directions of those that move."""
+    graph = Projected(version, differentiable_results(version)).projected()
+    moving = list(dict.fromkeys(k for a in argnums for k, _ in Gradient(argnums).leaves(version, a)[1]))
+    directions = [Value(f"t_{graph.params[k].name}", graph.params[k].type) for k in moving]
+    count = len(graph.params)
+    graph = replace(graph, params=(*graph.params, *directions))
+    out = pushforward(graph, {k: count + j for j, k in enumerate(moving)}, [0])
+    verify(out)
+    check_text(out)
+    return run_passes(out, DERIVED, check=True)
+
+
+def check_tangent(version: Version, argnums: tuple[int, ...], leaves: list[Any], gradients: list[Any]) -> None:
+    """The tangent in a direction is the gradient's product with it."""
+    draw = np.random.default_rng(5)
+    directions = [g.dtype.type(draw.normal(size=np.shape(g))) if np.ndim(g) == 0 else
+                  draw.normal(size=np.shape(g)).astype(g.dtype) for g in map(np.asarray, gradients)]  # fmt: skip
+    graph = tangent_graph(version, argnums)
+    called = {name: inner for name, (inner, _) in version.callees.items()}
+    (got,) = interpret(Program({**called, graph.name: graph}, graph.name), [*leaves, *directions])
+    terms = [np.asarray(g, float) * d for g, d in zip(gradients, directions, strict=True)]
+    size = sum(float(np.sum(np.abs(t))) for t in terms)
+    loose = 2e-4 if uses_single_precision(version.graph) else 1e-12
+    assert abs(got - sum(float(np.sum(t)) for t in terms)) <= loose * (1 + size), "tangent against adjoint"
+
+
 def numeric_gradient(function: Callable, args: tuple[Any, ...], argnum: int, version: Version) -> list[tuple[Any, Any]]:
     """Each float leaf's gradient by differences, with an error estimate per entry."""
     parts = leaves_of((args[argnum],), ())
@@ -802,7 +830,7 @@ def check_gradient_at(versions: Versions, args: tuple[Any, ...], argnums: tuple[
     version, hidden = versions.of(args)
     gradient, made = versions.gradient(args, argnums)
     text = made.text.text
-    first, second, third = (duplicate(args) for _ in range(3))  # generators move on with each run
+    first, second, third, fourth = (duplicate(args) for _ in range(4))  # generators move on with each run
     leaves = leaves_of(first, hidden)
     run = (compiled_text if is_full_size(args) else plain_text)(text, "gradient")
     if made.frame:
@@ -819,6 +847,7 @@ def check_gradient_at(versions: Versions, args: tuple[Any, ...], argnums: tuple[
     again = _as_list(run(*leaves_of(second, hidden)), len(gradient.interface.returned))
     reference = interpret(gradient.program, leaves_of(third, hidden))
     np.testing.assert_equal(tuple(leaves), before, err_msg="the gradient changed its arguments")
+    check_tangent(version, argnums, leaves_of(fourth, hidden), reference)
     want = [pair for k in argnums for pair in numeric_gradient(versions.function, args, k, version)]
     single = uses_single_precision(version.graph)
     for j, (grad, error) in enumerate(want):

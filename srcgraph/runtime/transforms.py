@@ -136,7 +136,7 @@ class Gradient:
         chosen = [self.leaves(version, k) for k in asked]
         output = self.output(version, main)
         inputs = list(dict.fromkeys(k for _, leaves in chosen for k, _ in leaves))
-        kept = _Kept(version)
+        kept = Kept(version)
         value = kept.template(main) if self.order != "gradient" else Fixed(None)
         rest = kept.template(aux) if aux is not None else None
         derived = gradient(version.graph, output, inputs, kept.results)
@@ -237,7 +237,7 @@ def _checked(version: Version, main: MaybeOf) -> tuple[Version, Template]:
     return replace(version, graph=graph), main.inner
 
 
-class _Kept:
+class Kept:
     """The results of the original that are still returned, renumbered."""
 
     def __init__(self, version: Version):

@@ -1,0 +1,230 @@
+"""Forward mode: from a closed graph to the closed graph of its value and the tangents of its results.
+
+Every value that matters gets a tangent beside it, in the same place: loops carry it, branches hand it on, lists have
+one of the same length. What does not depend on the inputs has none, and what has none costs nothing.
+
+References
+----------
+Griewank and Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapter 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from srcgraph.errors import DerivativeError, Problem
+from srcgraph.ir.closure import open_
+from srcgraph.ir.facts import Region
+from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
+from srcgraph.ir.op import OPS, NoDerivative, building
+from srcgraph.ir.ops.shape import zeros_of
+from srcgraph.ir.rebuild import Extra, Rebuild
+from srcgraph.ir.types import ArrayType, ListType, ScalarType, is_float
+from srcgraph.opt.ad.activity import active_values, carries_derivative, loop_params
+from srcgraph.opt.dce import dce
+
+
+def pushforward(graph: Graph, inputs: Mapping[int, int], outputs: Sequence[int], kept: Sequence[int] = ()) -> Graph:
+    """The tangents of some results, given those of some parameters.
+
+    Parameters
+    ----------
+    graph : Graph
+        Closed.
+    inputs : mapping
+        For each parameter that moves, by position, which parameter holds its tangent.
+    outputs : sequence of int
+        The results whose tangents are wanted.
+    kept : sequence of int
+        Results of the primal to return first.
+    """
+    opened = open_(graph)
+    results = [opened.results[k] for k in outputs]
+    active = active_values(opened, [opened.params[k] for k in inputs], results)
+    work = Forward(graph.name, active)
+    with building(work.builder):
+        work.params(opened.params)
+        for k, tangent in inputs.items():
+            work.move(opened.params[k], work.checked(opened.params[k], opened.params[tangent]))
+        work.nodes(opened.nodes)
+        tangents = [work.tangent_or_zero(v) for v in results]
+        return dce(work.builder.finish([*(work.value(opened.results[k]) for k in kept), *tangents]))
+
+
+_SHAPE = "a tangent has the shape of its primal: lengths {x} and {y}"
+
+
+class Forward(Rebuild):
+    """Builds a graph anew with tangents.
+
+    Attributes
+    ----------
+    active : frozenset of Value
+        The old values that have a tangent.
+    tangents : dict
+        Their tangents, by old value; none where it is zero.
+    """
+
+    def __init__(self, name: str, active: frozenset[Value]):
+        super().__init__(name)
+        self.active = active
+        self.tangents: dict[Value, Value] = {}
+
+    # -- tangents -------------------------------------------------------------------------------
+
+    def move(self, old: Value, tangent: Value | None) -> None:
+        """Give an old value its tangent."""
+        if tangent is not None and old in self.active:
+            self.tangents[old] = self.like(tangent, self.value(old))
+            self.builder.suggest(self.tangents[old], d_name(old))
+
+    def checked(self, old: Value, tangent: Value) -> Value:
+        """A parameter's tangent, which raises unless it has the parameter's shape."""
+        value, found = self.value(old), self.value(tangent)
+        if isinstance(value.type, ArrayType):
+            for x, y in zip(value.type.shape, found.type.shape, strict=True):
+                sizes = self.builder.dim_value(y), self.builder.dim_value(x)
+                self.builder.call_named("equal_size", *sizes, error="ValueError", message=_SHAPE)
+        return found
+
+    def like(self, tangent: Value, value: Value) -> Value:
+        """A tangent with the shape and the type of its value."""
+        b = self.builder
+        if isinstance(value.type, ListType):
+            return tangent
+        if isinstance(value.type, ArrayType) and tangent.type.shape != value.type.shape:
+            if tangent.type.ndim == value.type.ndim and all(d != 1 for d in tangent.type.shape):
+                tangent = b.retype(tangent, value.type.shape)
+            else:
+                tangent = b.call_named("broadcast_to", tangent, *map(b.dim_value, value.type.shape))
+        tangent = OPS["real"](tangent) if is_float(value.type) else tangent
+        return b.cast(tangent, value.type.dtype, getattr(value.type, "weak", False))
+
+    def tangent_or_zero(self, old: Value) -> Value:
+        found = self.tangents.get(old)
+        return self.zero(self.value(old)) if found is None else found
+
+    def zero(self, value: Value) -> Value:
+        if not isinstance(value.type, ListType):
+            return zeros_of(value)
+        item = value.type.item
+        assert isinstance(item, ScalarType)
+        number = item.dtype.type(0)
+        zero = self.builder.const(number.item() if item.weak else number)
+        return OPS["list_full"](OPS["list_len"](value), zero)
+
+    # -- nodes ----------------------------------------------------------------------------------
+
+    def nodes(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            with self.builder.at(origin=node.origin):
+                self.refuse(node)
+                moved = self.before(node)
+                for old, new in zip(node.outputs, self.node(node), strict=True):
+                    self.bind(old, new)
+                if isinstance(node, Apply) and not self.active.isdisjoint(node.outputs):
+                    with self.builder.at(by="jvp"):
+                        for old, tangent in zip(node.outputs, self.rule(node, moved), strict=True):
+                            self.move(old, tangent)
+                elif not isinstance(node, Apply):  # with the sizes of its values
+                    for old in node.outputs:
+                        self.move(old, self.tangents.get(old))
+
+    def before(self, node: Node) -> list[Value | None]:
+        """The operands' tangents."""
+        return [self.tangents.get(v) for v in node.inputs] if isinstance(node, Apply) else []
+
+    def refuse(self, node: Node) -> None:
+        """What has no derivative yet must not come out as zero."""
+        if isinstance(node, Call) and not self.active.isdisjoint(node.outputs):
+            problem = Problem(
+                f"the derivative passes through the recursive call of {node.callee}(), which is not supported yet",
+                node.origin.loc,
+                hint="write the recursion as a loop",
+            )
+            raise DerivativeError(problem)
+
+    def rule(self, node: Apply, moved: Sequence[Value | None]) -> Sequence[Value | None]:
+        """The tangents of the results."""
+        if all(t is None for t in moved):
+            return [None] * len(node.outputs)
+        inputs, outs = self.values(node.inputs), self.values(node.outputs)
+        if node.op.kind == "check":
+            return [moved[0]]
+        if node.op.kind == "list" or node.op.name == "list_array":
+            return self.moved_along(node, moved, inputs)
+        rule = node.op.jvp
+        if isinstance(rule, NoDerivative):
+            if rule.why:
+                raise DerivativeError(Problem(f"{node.op.name}: {rule.why}", node.origin.loc))
+            return [None] * len(outs)
+        found = rule(list(moved), outs[0] if len(outs) == 1 else outs, *inputs, **node.attrs)
+        return [found] if len(outs) == 1 else found
+
+    def moved_along(self, node: Apply, moved: Sequence[Value | None], inputs: Sequence[Value]) -> Sequence[Value]:
+        """Lists are linear in what they hold: the same is done with the tangents."""
+        operands = [
+            self.zero(v) if t is None and carries_derivative(v.type) else v if t is None else t
+            for v, t in zip(inputs, moved, strict=True)
+        ]
+        return super().apply(node, tuple(operands))
+
+    # -- branches -------------------------------------------------------------------------------
+
+    def if_(self, node: If) -> Sequence[Value]:
+        moving = [k for k, out in enumerate(node.outputs) if out in self.active]
+        cond = self.value(node.cond)
+        sides = [
+            self.side(graph, node.captures, cond, holds, moving)
+            for graph, holds in ((node.then, True), (node.orelse, False))
+        ]
+        names = [o.name for o in node.outputs] + [d_name(node.outputs[k]) for k in moving]
+        outs = self.builder.if_(cond, sides[0], sides[1], names)
+        for k, tangent in zip(moving, outs[len(node.outputs) :], strict=True):
+            self.tangents[node.outputs[k]] = tangent
+        return outs[: len(node.outputs)]
+
+    def side(
+        self, graph: Graph, captures: Sequence[Value], cond: Value, holds: bool, moving: Sequence[int]
+    ) -> tuple[Region, tuple[Value, ...]]:
+        """A branch, with the tangents of some of its results."""
+        region, results = super().branch(graph, captures, cond, holds)
+        with self.builder.inside(region):
+            return region, (*results, *(self.tangent_or_zero(graph.results[k]) for k in moving))
+
+    # -- loops ----------------------------------------------------------------------------------
+
+    def extra(self, node: For | While) -> Extra:
+        return _Tangents(self, node)
+
+
+class _Tangents(Extra):
+    """The tangents that a loop carries beside its values."""
+
+    def __init__(self, work: Forward, node: For | While):
+        super().__init__()
+        self.work, self.node = work, node
+        self.old = loop_params(node)
+        self.moving = [k for k, param in enumerate(self.old) if param in work.active]
+        self.names = [d_name(node.outputs[k]) for k in self.moving]
+        self.inits = [work.tangent_or_zero(node.carry[k]) for k in self.moving]
+
+    def enter(self) -> None:
+        for k in self.moving:
+            value = self.work.value(self.old[k])
+            tangent = self.work.builder.fresh(d_name(self.old[k]), value.type)
+            self.params.append(tangent)
+            self.work.tangents[self.old[k]] = tangent
+
+    def finish(self, nodes: Sequence[Node], stop: Value | None) -> None:
+        for k, param in zip(self.moving, self.params, strict=True):
+            tangent = self.work.tangent_or_zero(self.node.body.results[k])
+            self.results.append(self.work.fitted(tangent, param))
+
+    def leave(self, outputs: Sequence[Value]) -> None:
+        for k, tangent in zip(self.moving, outputs, strict=True):
+            self.work.tangents[self.node.outputs[k]] = tangent
+
+
+def d_name(value: Value) -> str:
+    return f"d_{value.name}" if value.name else ""

@@ -1,0 +1,123 @@
+"""Forward mode as a transform: from a function of (values, directions) to (value, tangent)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from srcgraph.codegen.storage import Interface
+from srcgraph.errors import ArgumentError, DerivativeError, Problem
+from srcgraph.frontend.template import (
+    ArgumentView,
+    Fixed,
+    Never,
+    NewArray,
+    Out,
+    RecordOf,
+    Template,
+    TupleOf,
+)
+from srcgraph.infer.signature import ArrayArg, ScalarArg, Skeleton, StaticArg, TupleArg
+from srcgraph.ir.types import is_inexact
+from srcgraph.opt.ad.forward import pushforward
+from srcgraph.runtime.transforms import Kept, Version, describe_argument, describe_result, leaf_positions
+
+
+@dataclass(frozen=True, slots=True)
+class Tangent:
+    """The directional derivative of what a function of two tuples returns: the values, and how they move."""
+
+    def __call__(self, version: Version) -> Version:
+        if isinstance(version.template, Never):
+            private = tuple({*version.private, *version.interface.changed})
+            return replace(version, interface=Interface({}, []), private=private)
+        inputs = dict(self.pairs(version))
+        kept, moved = Kept(version), _Moved(version, inputs)
+        value, tangent = kept.template(version.template), moved.template(version.template)
+        graph = pushforward(version.graph, inputs, moved.results, kept.results)
+        template = TupleOf((value, moved.shifted(tangent, len(kept.results))))
+        interface = Interface({}, list(range(len(graph.results))), owned=version.interface.owned)
+        private = tuple({*version.private, *version.interface.changed})
+        name = f"{version.name}_jvp"
+        return Version(name, graph, interface, template, version.arguments, private, version.tape, version.callees)
+
+    def pairs(self, version: Version) -> Iterator[tuple[int, int]]:
+        """For each leaf that moves, its parameter and that of its direction."""
+        primals, tangents = version.arguments.values()
+        count = len(list(leaf_positions(primals, 0)))
+        assert isinstance(primals, TupleArg) and isinstance(tangents, TupleArg)
+        if len(primals.items) != len(tangents.items):
+            raise ArgumentError(f"jvp: {len(primals.items)} primals, but {len(tangents.items)} tangents")
+        first, second = 0, count
+        for k, (x, t) in enumerate(zip(primals.items, tangents.items, strict=True)):
+            yield from _paired(x, t, first, second, f"primals[{k}]")
+            first += len(list(leaf_positions(x, 0)))
+            second += len(list(leaf_positions(t, 0)))
+
+
+def _paired(x: Skeleton, t: Skeleton, first: int, second: int, where: str) -> Iterator[tuple[int, int]]:
+    if isinstance(x, TupleArg) and isinstance(t, TupleArg) and len(x.items) == len(t.items):
+        for k, (inner, moves) in enumerate(zip(x.items, t.items, strict=True)):
+            yield from _paired(inner, moves, first, second, f"{where}[{k}]")
+            first += len(list(leaf_positions(inner, 0)))
+            second += len(list(leaf_positions(moves, 0)))
+    elif isinstance(t, StaticArg) and t.value is None:
+        return
+    elif isinstance(x, ScalarArg | ArrayArg) and x.dtype.kind == "f" and type(x) is type(t) and _same_kind(x, t):
+        yield first, second
+    else:
+        hint = "a tangent has the shape and the dtype of its primal; that of an integer is None"
+        message = f"jvp: the tangent of {where}, {describe_argument(x)}, is {describe_argument(t)}"
+        raise ArgumentError(Problem(message, hint=hint))
+
+
+def _same_kind(x: ScalarArg | ArrayArg, t: Skeleton) -> bool:
+    assert isinstance(t, ScalarArg | ArrayArg)
+    return x.dtype == t.dtype and len(getattr(x, "shape", ())) == len(getattr(t, "shape", ()))
+
+
+class _Moved:
+    """The tangent of what is returned, over the results whose tangents it needs."""
+
+    def __init__(self, version: Version, inputs: dict[int, int]):
+        self.version = version
+        self.inputs = inputs
+        self.results: list[int] = []
+
+    def at(self, index: int) -> int:
+        if index not in self.results:
+            self.results.append(index)
+        return self.results.index(index)
+
+    def template(self, template: Template) -> Template:
+        types = [r.type for r in self.version.graph.results]
+        match template:
+            case Out(index=k):
+                return Out(self.at(k)) if is_inexact(types[k]) else Fixed(None)
+            case NewArray(index=k, view=None):
+                return NewArray(self.at(k)) if is_inexact(types[k]) else Fixed(None)
+            case ArgumentView(param=param, view=None) if param in self.version.interface.changed:
+                return NewArray(self.at(self.version.interface.changed[param]))
+            case ArgumentView(param=param, view=None) if param in self.inputs:
+                return ArgumentView(self.inputs[param], None, ())
+            case TupleOf(items=items, cls=cls):
+                return TupleOf(tuple(map(self.template, items)), cls)
+            case RecordOf(cls=cls, names=names, items=items):
+                return RecordOf(cls, names, tuple(map(self.template, items)))
+            case Fixed():
+                return Fixed(None)
+        what = describe_result(self.version, template)
+        raise DerivativeError(Problem(f"jvp: {self.version.name} returns {what}, whose tangent is not supported"))
+
+    def shifted(self, template: Template, by: int) -> Template:
+        """Over all results, the tangents coming after the kept ones."""
+        match template:
+            case Out(index=k):
+                return Out(k + by)
+            case NewArray(index=k):
+                return NewArray(k + by)
+            case TupleOf(items=items, cls=cls):
+                return TupleOf(tuple(self.shifted(t, by) for t in items), cls)
+            case RecordOf(cls=cls, names=names, items=items):
+                return RecordOf(cls, names, tuple(self.shifted(t, by) for t in items))
+        return template
