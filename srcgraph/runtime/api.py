@@ -1,4 +1,4 @@
-"""What users call: compile a function, differentiate it, look at what it became."""
+"""What users call: compile a function, look at what it became."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
-import numpy as np
-
 from srcgraph.errors import ArgumentError, Problem
 from srcgraph.frontend.session import FunctionCode, prepare
 from srcgraph.infer.objects import why_opaque
@@ -19,7 +17,7 @@ from srcgraph.ir.graph import Graph
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
 from srcgraph.runtime.specialization import Specialization, describe_arguments, quick_key, specialize
-from srcgraph.runtime.transforms import Gradient, Transform
+from srcgraph.runtime.transforms import Transform
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -170,7 +168,7 @@ def _made_of(function: Any, transforms: tuple[Transform, ...], source: str | Non
 ERROR_MODELS = ("python", "numpy")
 
 
-def _error_model(given: str | None, function: Any = None) -> str:
+def error_model_of(given: str | None, function: Any = None) -> str:
     """The error model asked for, or that of a function made before.
 
     Raises
@@ -254,7 +252,7 @@ def compile(function: Callable | None = None, /, *, source: str | None = None, e
     >>> square(3.0)
     9.0
     """
-    model = _error_model(error_model, function)
+    model = error_model_of(error_model, function)
     if function is None:
         return lambda f: compile(f, source=source, error_model=error_model)
     if isinstance(function, Compiled):
@@ -267,78 +265,6 @@ def compile(function: Callable | None = None, /, *, source: str | None = None, e
         made = compile(function.func, source=source, error_model=error_model)
         return functools.partial(made, *function.args, **function.keywords)
     return Compiled(as_function(function), source=source, error_model=model)
-
-
-def grad(
-    function: Callable | None = None,
-    /,
-    argnums: int | Sequence[int] = 0,
-    *,
-    has_aux: bool = False,
-    return_value: bool = False,
-    error_model: str | None = None,
-) -> Any:
-    """The gradient of a function that returns one float.
-
-    Parameters
-    ----------
-    function : function or Compiled
-        Plain Python; loops, branches, early exits and stores are differentiated as they run.
-    argnums : int or sequence of int
-        Which arguments to differentiate with respect to; a sequence gives a tuple of gradients.
-    has_aux : bool
-        The function returns (number, auxiliary data); the gradient function (gradient, data).
-    return_value : bool
-        Return (gradient, value) instead of the gradient alone.
-    error_model : {"python", "numpy"}, optional
-        See `compile`; that of a compiled function is kept.
-
-    Returns
-    -------
-    Compiled
-        Takes the same arguments, positional or by keyword. A gradient has the shape, dtype and
-        structure of its argument and is a new array; the caller's arrays are never changed.
-
-    Raises
-    ------
-    DerivativeError
-        When called: the function does not return one float, or uses something that has no derivative.
-    ArgumentError
-        When called: an argument differentiated with respect to is not a float; the message names it.
-
-    Examples
-    --------
-    >>> def power(x, n):
-    ...     y = 1.0
-    ...     for _ in range(n):
-    ...         y *= x
-    ...     return y
-    >>> grad(power)(2.0, 3)
-    12.0
-    """
-    order = "gradient, value" if return_value else "gradient"
-    more = {"return_value": return_value, "error_model": error_model}
-    return _differentiated(function, argnums, order, has_aux, grad, more)
-
-
-def value_and_grad(
-    function: Callable | None = None,
-    /,
-    argnums: int | Sequence[int] = 0,
-    *,
-    has_aux: bool = False,
-    error_model: str | None = None,
-) -> Any:
-    """The value and the gradient of a function that returns one float, as (value, gradient).
-
-    See `grad` for the parameters; with ``has_aux`` the value is (number, auxiliary data).
-
-    Examples
-    --------
-    >>> value_and_grad(lambda x: x * x)(3.0)
-    (9.0, 6.0)
-    """
-    return _differentiated(function, argnums, "value, gradient", has_aux, value_and_grad, {"error_model": error_model})
 
 
 def inspect(function: Callable, /, *args: Any, **kwargs: Any) -> Inspection:
@@ -370,40 +296,3 @@ def inspect(function: Callable, /, *args: Any, **kwargs: Any) -> Inspection:
     compiled = compile(function)
     version, _ = compiled.version(compiled.bound(args, kwargs))
     return inspection(compiled.code, version)
-
-
-def _differentiated(
-    function: Callable | None, argnums: Any, order: str, has_aux: bool, again: Callable, more: dict[str, Any]
-) -> Any:
-    chosen, model = _argnums(argnums), _error_model(more["error_model"], function)
-    if function is None:
-        return lambda f: again(f, argnums=chosen, has_aux=has_aux, **more)
-    if (method := method_of(function)) is not None:  # the arguments are counted without the object
-        shifted = [k + 1 if k >= 0 else k for k in (chosen if isinstance(chosen, tuple) else (chosen,))]
-        places = tuple(shifted) if isinstance(chosen, tuple) else shifted[0]
-        return types.MethodType(_differentiated(method.__func__, places, order, has_aux, again, more), method.__self__)
-    if isinstance(function, functools.partial):  # they are counted without those that are given
-        places = _free(function, chosen) if isinstance(chosen, tuple) else _free(function, (chosen,))[0]
-        made = _differentiated(function.func, places, order, has_aux, again, more)
-        return functools.partial(made, *function.args, **function.keywords)
-    transform = Gradient(chosen, order, has_aux)
-    if isinstance(function, Compiled):
-        return Compiled(function.py_func, (*function.transforms, transform), function.source, model)
-    return Compiled(as_function(function), (transform,), error_model=model)
-
-
-def _free(function: functools.partial, argnums: tuple[int, ...]) -> tuple[int, ...]:
-    """The places of arguments of a partial among those of its function."""
-    names = list(signature(function.func).parameters)
-    free = [k for k, name in enumerate(names) if k >= len(function.args) and name not in function.keywords]
-    if any(not -len(free) <= k < len(free) for k in argnums):
-        raise ArgumentError(f"argnums {argnums} of a partial that takes {len(free)} arguments")
-    return tuple(free[k] for k in argnums)
-
-
-def _argnums(argnums: Any) -> int | tuple[int, ...]:
-    several = isinstance(argnums, list | tuple)
-    many = tuple(argnums) if several else (argnums,)
-    if not many or not all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in many):
-        raise ArgumentError(f"argnums must be an integer or a sequence of integers, not {argnums!r}")
-    return tuple(map(int, many)) if several else int(argnums)

@@ -25,7 +25,7 @@ from srcgraph.runtime.transforms import Kept, Version, describe_argument, descri
 
 @dataclass(frozen=True, slots=True)
 class Tangent:
-    """The directional derivative of what a function of two tuples returns: the values, and how they move."""
+    """Values and how they move, of a function whose last arguments are the directions of the first ones."""
 
     def __call__(self, version: Version) -> Version:
         if isinstance(version.template, Never):
@@ -43,24 +43,24 @@ class Tangent:
 
     def pairs(self, version: Version) -> Iterator[tuple[int, int]]:
         """For each leaf that moves, its parameter and that of its direction."""
-        primals, tangents = version.arguments.values()
-        count = len(list(leaf_positions(primals, 0)))
-        assert isinstance(primals, TupleArg) and isinstance(tangents, TupleArg)
-        if len(primals.items) != len(tangents.items):
-            raise ArgumentError(f"jvp: {len(primals.items)} primals, but {len(tangents.items)} tangents")
-        first, second = 0, count
-        for k, (x, t) in enumerate(zip(primals.items, tangents.items, strict=True)):
-            yield from _paired(x, t, first, second, f"primals[{k}]")
-            first += len(list(leaf_positions(x, 0)))
-            second += len(list(leaf_positions(t, 0)))
+        names, given = list(version.arguments), list(version.arguments.values())
+        count = len(given) // 2
+        first = 0
+        second = sum(_leaves(x) for x in given[:count])
+        for name, x, t in zip(names, given[:count], given[count:], strict=False):
+            yield from _paired(x, t, first, second, name)
+            first, second = first + _leaves(x), second + _leaves(t)
+
+
+def _leaves(skeleton: Skeleton) -> int:
+    return len(list(leaf_positions(skeleton, 0)))
 
 
 def _paired(x: Skeleton, t: Skeleton, first: int, second: int, where: str) -> Iterator[tuple[int, int]]:
     if isinstance(x, TupleArg) and isinstance(t, TupleArg) and len(x.items) == len(t.items):
         for k, (inner, moves) in enumerate(zip(x.items, t.items, strict=True)):
             yield from _paired(inner, moves, first, second, f"{where}[{k}]")
-            first += len(list(leaf_positions(inner, 0)))
-            second += len(list(leaf_positions(moves, 0)))
+            first, second = first + _leaves(inner), second + _leaves(moves)
     elif isinstance(t, StaticArg) and t.value is None:
         return
     elif isinstance(x, ScalarArg | ArrayArg) and x.dtype.kind == "f" and type(x) is type(t) and _same_kind(x, t):

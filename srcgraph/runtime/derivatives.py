@@ -1,0 +1,204 @@
+"""What users call to differentiate a function: gradients, and derivatives in a direction."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+
+from srcgraph.errors import ArgumentError
+from srcgraph.runtime.api import Compiled, as_function, error_model_of, method_of
+from srcgraph.runtime.tangents import Tangent
+from srcgraph.runtime.transforms import Gradient
+
+
+def grad(
+    function: Callable | None = None,
+    /,
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    return_value: bool = False,
+    error_model: str | None = None,
+) -> Any:
+    """The gradient of a function that returns one float.
+
+    Parameters
+    ----------
+    function : function or Compiled
+        Plain Python; loops, branches, early exits and stores are differentiated as they run.
+    argnums : int or sequence of int
+        Which arguments to differentiate with respect to; a sequence gives a tuple of gradients.
+    has_aux : bool
+        The function returns (number, auxiliary data); the gradient function (gradient, data).
+    return_value : bool
+        Return (gradient, value) instead of the gradient alone.
+    error_model : {"python", "numpy"}, optional
+        See `compile`; that of a compiled function is kept.
+
+    Returns
+    -------
+    Compiled
+        Takes the same arguments, positional or by keyword. A gradient has the shape, dtype and
+        structure of its argument and is a new array; the caller's arrays are never changed.
+
+    Raises
+    ------
+    DerivativeError
+        When called: the function does not return one float, or uses something that has no derivative.
+    ArgumentError
+        When called: an argument differentiated with respect to is not a float; the message names it.
+
+    Examples
+    --------
+    >>> def power(x, n):
+    ...     y = 1.0
+    ...     for _ in range(n):
+    ...         y *= x
+    ...     return y
+    >>> grad(power)(2.0, 3)
+    12.0
+    """
+    order = "gradient, value" if return_value else "gradient"
+    more = {"return_value": return_value, "error_model": error_model}
+    return _differentiated(function, argnums, order, has_aux, grad, more)
+
+
+def value_and_grad(
+    function: Callable | None = None,
+    /,
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    error_model: str | None = None,
+) -> Any:
+    """The value and the gradient of a function that returns one float, as (value, gradient).
+
+    See `grad` for the parameters; with ``has_aux`` the value is (number, auxiliary data).
+
+    Examples
+    --------
+    >>> value_and_grad(lambda x: x * x)(3.0)
+    (9.0, 6.0)
+    """
+    return _differentiated(function, argnums, "value, gradient", has_aux, value_and_grad, {"error_model": error_model})
+
+
+def jvp(
+    function: Callable, /, primals: Sequence[Any], tangents: Sequence[Any], *, error_model: str | None = None
+) -> tuple[Any, Any]:
+    """The value of a function, and how it moves when its arguments do: forward mode.
+
+    Parameters
+    ----------
+    function : function or Compiled
+        Plain Python, as for `grad`; it may return any number of floats and arrays.
+    primals : sequence
+        Its positional arguments.
+    tangents : sequence
+        The direction in which each moves: of the shape and dtype of the argument, or None for one that does not
+        move; an argument that is no float has None.
+    error_model : {"python", "numpy"}, optional
+        See `compile`.
+
+    Returns
+    -------
+    value : any
+        What the function returns.
+    tangent : any
+        In the structure of the value, the derivative of each float of it; None for what is no float.
+
+    Raises
+    ------
+    ArgumentError
+        A tangent does not fit its primal.
+    DerivativeError
+        Something on the way has no derivative.
+
+    Notes
+    -----
+    The cost is that of a few evaluations, whatever the number of results; that of `grad` is, whatever the number of
+    arguments. Griewank and Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapter 3.
+
+    Examples
+    --------
+    >>> jvp(lambda x, y: x * y, (3.0, 2.0), (1.0, 10.0))
+    (6.0, 32.0)
+    """
+    given, moved = tuple(primals), tuple(tangents)
+    if len(given) != len(moved):
+        raise ArgumentError(f"jvp: {len(given)} primals, but {len(moved)} tangents")
+    if (method := method_of(function)) is not None:
+        return jvp(method.__func__, (method.__self__, *given), (None, *moved), error_model=error_model)
+    return _pushed(function, len(given), error_model_of(error_model, function))(*given, *moved)
+
+
+def _pushed(function: Any, count: int, error_model: str) -> Compiled:
+    """A function of ``count`` arguments and as many directions; made once for each function."""
+    known = vars(function).setdefault("_srcgraph_pushed", {}) if hasattr(function, "__dict__") else {}
+    if (count, error_model) not in known:
+        names = _names(function, count)
+        directions = [_unlike(f"d_{name}", names) for name in names]
+        name = getattr(function, "__name__", "function")
+        name = name if name.isidentifier() else "function"
+        primal = _unlike("primal", [*names, *directions, name])
+        text = f"def {name}({', '.join([*names, *directions])}):\n    return {primal}({', '.join(names)})\n"
+        space: dict[str, Any] = {primal: function.py_func if isinstance(function, Compiled) else function}
+        exec(compile(text, f"<jvp of {name}>", "exec"), space)
+        before = function.transforms if isinstance(function, Compiled) else ()
+        known[count, error_model] = Compiled(space[name], (*before, Tangent()), text, error_model)
+    return known[count, error_model]
+
+
+def _names(function: Any, count: int) -> list[str]:
+    """What the function calls its first arguments."""
+    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    found = [p.name for p in signature(function).parameters.values() if p.kind in kinds][:count]
+    return found + [_unlike(f"x_{k}", found) for k in range(len(found), count)]
+
+
+def _unlike(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _differentiated(
+    function: Callable | None, argnums: Any, order: str, has_aux: bool, again: Callable, more: dict[str, Any]
+) -> Any:
+    chosen, model = _argnums(argnums), error_model_of(more["error_model"], function)
+    if function is None:
+        return lambda f: again(f, argnums=chosen, has_aux=has_aux, **more)
+    if (method := method_of(function)) is not None:  # the arguments are counted without the object
+        shifted = [k + 1 if k >= 0 else k for k in (chosen if isinstance(chosen, tuple) else (chosen,))]
+        places = tuple(shifted) if isinstance(chosen, tuple) else shifted[0]
+        return types.MethodType(_differentiated(method.__func__, places, order, has_aux, again, more), method.__self__)
+    if isinstance(function, functools.partial):  # they are counted without those that are given
+        places = _free(function, chosen) if isinstance(chosen, tuple) else _free(function, (chosen,))[0]
+        made = _differentiated(function.func, places, order, has_aux, again, more)
+        return functools.partial(made, *function.args, **function.keywords)
+    transform = Gradient(chosen, order, has_aux)
+    if isinstance(function, Compiled):
+        return Compiled(function.py_func, (*function.transforms, transform), function.source, model)
+    return Compiled(as_function(function), (transform,), error_model=model)
+
+
+def _free(function: functools.partial, argnums: tuple[int, ...]) -> tuple[int, ...]:
+    """The places of arguments of a partial among those of its function."""
+    names = list(signature(function.func).parameters)
+    free = [k for k, name in enumerate(names) if k >= len(function.args) and name not in function.keywords]
+    if any(not -len(free) <= k < len(free) for k in argnums):
+        raise ArgumentError(f"argnums {argnums} of a partial that takes {len(free)} arguments")
+    return tuple(free[k] for k in argnums)
+
+
+def _argnums(argnums: Any) -> int | tuple[int, ...]:
+    several = isinstance(argnums, list | tuple)
+    many = tuple(argnums) if several else (argnums,)
+    if not many or not all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in many):
+        raise ArgumentError(f"argnums must be an integer or a sequence of integers, not {argnums!r}")
+    return tuple(map(int, many)) if several else int(argnums)
