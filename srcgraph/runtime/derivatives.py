@@ -139,19 +139,22 @@ def jvp(
 
 def _pushed(function: Any, count: int, error_model: str) -> Compiled:
     """A function of ``count`` arguments and as many directions; made once for each function."""
-    known = vars(function).setdefault("_srcgraph_pushed", {}) if hasattr(function, "__dict__") else {}
-    if (count, error_model) not in known:
+    inner = function.py_func if isinstance(function, Compiled) else function
+    before = function.transforms if isinstance(function, Compiled) else ()
+    made = vars(inner).setdefault("_srcgraph_pushed", {}) if hasattr(inner, "__dict__") else {}
+    key = count, error_model, before
+    if key not in made:
         names = _names(function, count)
         directions = [_unlike(f"d_{name}", names) for name in names]
         name = getattr(function, "__name__", "function")
         name = name if name.isidentifier() else "function"
         primal = _unlike("primal", [*names, *directions, name])
         text = f"def {name}({', '.join([*names, *directions])}):\n    return {primal}({', '.join(names)})\n"
-        space: dict[str, Any] = {primal: function.py_func if isinstance(function, Compiled) else function}
+        space: dict[str, Any] = {primal: inner}
         exec(compile(text, f"<jvp of {name}>", "exec"), space)
-        before = function.transforms if isinstance(function, Compiled) else ()
-        known[count, error_model] = Compiled(space[name], (*before, Tangent()), text, error_model)
-    return known[count, error_model]
+        first = [t.counted_from_the_front(count) if isinstance(t, Gradient) else t for t in before]
+        made[key] = Compiled(space[name], (*first, Tangent()), text, error_model)
+    return made[key]
 
 
 def _names(function: Any, count: int) -> list[str]:

@@ -150,6 +150,12 @@ class Gradient:
         arguments, callees = version.arguments, version.callees
         return Version(name, derived.graph, interface, template, arguments, private, derived.tape, callees)
 
+    def counted_from_the_front(self, count: int) -> Gradient:
+        """The same for a function whose first ``count`` arguments are those counted from the end."""
+        nums = self.argnums if isinstance(self.argnums, tuple) else (self.argnums,)
+        front = tuple(k + count if k < 0 else k for k in nums)
+        return replace(self, argnums=front if isinstance(self.argnums, tuple) else front[0])
+
     # -- what is differentiated -------------------------------------------------------------------
 
     def parts(self, version: Version) -> tuple[Template, Template | None]:
