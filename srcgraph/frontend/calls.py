@@ -20,6 +20,7 @@ from srcgraph.frontend import (
     attributes,
     branching,
     comprehensions,
+    derived,
     dicts,
     expressions,
     generators,
@@ -213,12 +214,14 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
     ufunc = ufuncs.ufunc_of(function)
     if ufunc is not None:
         return ufuncs.call(low, function, ufunc, args, kwargs)
+    if isinstance(function, derived.Deriving):
+        return derived.call(low, function.transforms, args, kwargs)
     if getattr(function, "transforms", ()):
-        raise refuse(
-            "calling a gradient inside a compiled function is not supported yet",
-            low.loc,
-            "call it outside, or write its formula",
-        )
+        return derived.call(low, function.transforms, [Const(function.py_func), *args], kwargs)
+    if derived.maker_of(function) is not None:
+        return derived.make(low, function, args, kwargs)
+    if (pushes := getattr(function, "pushes", None)) is not None:
+        return derived.push(low, pushes, args)
     home = getattr(function, "__module__", None) or ""
     if home.split(".")[0] == "srcgraph" and not home.startswith("srcgraph.frontend."):
         why = f"srcgraph.{function.__name__} cannot be called inside a compiled function"

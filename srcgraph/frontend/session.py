@@ -163,6 +163,8 @@ class Session:
     entry: FunctionCode | None = None
     raises: bool = True
     """Whether arithmetic of Python's numbers raises as Python's does; else it goes on with inf and NaN."""
+    derive: Callable[..., Any] | None = None
+    """Transforms a lowered function, for calls of derivatives."""
     graphs: dict[str, Graph] = field(default_factory=dict)
     summaries: dict[Any, Any] = field(default_factory=dict)
     active: list[Any] = field(default_factory=list)

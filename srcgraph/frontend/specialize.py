@@ -6,12 +6,12 @@ over the call's outputs; arrays it changes come back as extra outputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from srcgraph.errors import Loc, raise_all
+from srcgraph.errors import Loc, SrcgraphError, raise_all
 from srcgraph.frontend import contents, lists
 from srcgraph.frontend.boxes import held, rebind
 from srcgraph.frontend.entities import (
@@ -60,6 +60,7 @@ from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.op import building
 from srcgraph.ir.rebuild import substitute_type
 from srcgraph.ir.types import ArrayType, ScalarType, Type, without_value
+from srcgraph.ir.walk import calls
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -109,6 +110,7 @@ def lower_entry(
     static: frozenset[Any] = frozenset(),
     private: bool = False,
     raises: bool = True,
+    derive: Callable[..., Any] | None = None,
 ) -> Lowered:
     """Lower a function for a signature.
 
@@ -123,6 +125,8 @@ def lower_entry(
         Whether the arguments' arrays are copies that the caller never sees.
     raises : bool
         Whether arithmetic of Python's numbers raises as Python's does.
+    derive : callable
+        ``derive(lowered, skeletons, transforms)`` transforms a function that this one calls.
 
     Raises
     ------
@@ -131,7 +135,7 @@ def lower_entry(
     NeedStatic
         A number has to be made part of the signature.
     """
-    session = Session(lower_callee, static, code, raises)
+    session = Session(lower_callee, static, code, raises, derive)
     try:
         with deep_calls():
             summary = _entry(session, code, args, Entry.PRIVATE if private else Entry.VISIBLE)
@@ -219,10 +223,12 @@ def lower_callee(
     args: dict[str, Entity],
     captured: dict[str, Box],
     through: frozenset[Cell] = frozenset(),
+    derive: tuple[Any, ...] = (),
 ) -> Entity:
     """Call another function of the program, lowering it the first time for these skeletons.
 
-    Once it is known to store into views it is given, it is given the arrays ``through`` which they go.
+    Once it is known to store into views it is given, it is given the arrays ``through`` which they go. With
+    ``derive``, transforms, what they make of it is called.
     """
     session = low.session
     before = session.passed.get(code, frozenset())
@@ -232,7 +238,7 @@ def lower_callee(
     inner = {k: given.box(b) for k, b in captured.items()}
     place = low.place or (low.loc if code.is_library else None)
     caught = low.catching.caught()
-    key = (code, tuple(skeletons.items()), (tuple(inner.items()), caught), given.not_one(), place)
+    key = (code, tuple(skeletons.items()), (tuple(inner.items()), caught), given.not_one(), place, derive)
     literal_no_more(low, code, skeletons)
     summary = session.summaries.get(key)
     if summary is None and (summary := assumed_summary(low, key)) is not None:
@@ -241,23 +247,45 @@ def lower_callee(
         name = session.graph_name(code.name)
         known = len(session.problems)
         try:
-            lower = partial(_lower, session, code, skeletons, inner, name, place=place, caught=caught)
-            summary = summarised(session, key, name, lower)
+            entry = Entry.PRIVATE if derive else Entry.NONE
+            lower = partial(_lower, session, code, skeletons, inner, name, entry, place, caught=caught)
+            summary = summarised(session, key, name, partial(_derived, low, lower, skeletons, derive))
         except NeedStatic as need:
             raise _at_call(low, need, args) from None
         except Passed as needed:
             if needed.code is not code or any(key[0] is code for key in session.assumed):
                 raise
             session.passed[code] = before | needed.names
-            return lower_callee(low, code, args, captured, through)
+            return lower_callee(low, code, args, captured, through, derive)
         session.graphs[name] = summary.graph
         if len(session.problems) > known:  # found again, and reported, when what is lowered counts
             return _call(low, summary, given)
         session.summaries[key] = summary
     views = stored_views(summary, given)
     if views:
-        return lower_callee(low, code, args, captured, through | views)
+        return lower_callee(low, code, args, captured, through | views, derive)
     return _call(low, summary, given)
+
+
+def _derived(
+    low: Lowering, lower: Callable[[], Summary], skeletons: dict[str, Skeleton], transforms: tuple[Any, ...]
+) -> Summary:
+    """A lowered function, transformed."""
+    summary, session = lower(), low.session
+    if not transforms or session.problems or session.derive is None:
+        return summary
+    needed = {c.callee for c in calls(summary.graph)}
+    if not needed <= set(session.graphs):
+        raise refuse("the derivative of a function inside itself is not supported", low.loc, "write it as a loop")
+    program = Program({**session.graphs, summary.name: summary.graph}, summary.name)
+    callees = {s.name: s for s in (*session.summaries.values(), summary)}
+    try:
+        made = session.derive(Lowered(program, summary, (), callees=callees), skeletons, transforms)
+    except SrcgraphError as error:
+        first = error.problems[0]
+        raise refuse(first.message, first.loc or low.loc, first.hint, kind=type(error)) from None
+    graph = replace(made.graph, name=summary.name)
+    return Summary(summary.name, graph, made.template, (), (), (), summary.hidden, summary.contiguous)
 
 
 def stored_views(summary: Summary, given: Arguments) -> frozenset[Cell]:

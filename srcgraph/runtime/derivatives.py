@@ -137,6 +137,27 @@ def jvp(
     return _pushed(function, len(given), error_model_of(error_model, function))(*given, *moved)
 
 
+def _gradient(
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    return_value: bool = False,
+    error_model: str | None = None,
+) -> Gradient:
+    return Gradient(_argnums(argnums), "gradient, value" if return_value else "gradient", has_aux)
+
+
+def _value_and_gradient(
+    argnums: int | Sequence[int] = 0, *, has_aux: bool = False, error_model: str | None = None
+) -> Gradient:
+    return Gradient(_argnums(argnums), "value, gradient", has_aux)
+
+
+grad.derives = _gradient  # type: ignore[attr-defined]
+value_and_grad.derives = _value_and_gradient  # type: ignore[attr-defined]
+jvp.pushes = Tangent  # type: ignore[attr-defined]
+
+
 def _pushed(function: Any, count: int, error_model: str) -> Compiled:
     """A function of ``count`` arguments and as many directions; made once for each function."""
     inner = function.py_func if isinstance(function, Compiled) else function
@@ -153,7 +174,7 @@ def _pushed(function: Any, count: int, error_model: str) -> Compiled:
         space: dict[str, Any] = {primal: inner}
         exec(compile(text, f"<jvp of {name}>", "exec"), space)
         first = [t.counted_from_the_front(count) if isinstance(t, Gradient) else t for t in before]
-        made[key] = Compiled(space[name], (*first, Tangent()), text, error_model)
+        made[key] = Compiled(space[name], (*first, Tangent(count)), text, error_model)
     return made[key]
 
 

@@ -281,7 +281,7 @@ def lowered(
     for _ in range(MANY):
         skeletons, _ = describe_arguments(names, args, static, distinct)
         try:
-            found = lower_entry(code, skeletons, static_globals, private=distinct, raises=raises)
+            found = lower_entry(code, skeletons, static_globals, private=distinct, raises=raises, derive=derived)
             return found, skeletons, static
         except NeedStatic as need:
             kind, *where = need.origin
@@ -301,13 +301,7 @@ def specialize(
     """Compile a function, transformed, for the types of ``args``."""
     found, skeletons, static = lowered(code, names, args, bool(transforms), raises=error_model == "python")
     report = Report()
-    program = inline(found.program)
-    graphs = {n: run_passes(g, PRIMAL) for n, g in program.graphs.items() if n != program.entry}
-    graph = run_passes(program.main, PRIMAL, report=report)
-    version = as_is(found, graph, skeletons, graphs)
-    for transform in transforms:
-        version = transform(version)
-        version = replace(version, graph=run_passes(version.graph, DERIVED, report=report))
+    version = derived(found, skeletons, transforms, report)
     integers = "Integers" if error_model == "python" else "WrappingIntegers"
     generated = generate(
         version.graph, version.interface, name=version.name, integers=integers, callees=version.callees
@@ -341,6 +335,20 @@ def specialize(
         tape=version.tape,
         report=report,
     )
+
+
+def derived(
+    found: Lowered, skeletons: dict[str, Skeleton], transforms: Sequence[Transform], report: Report | None = None
+) -> Version:
+    """A lowered function, optimised and transformed."""
+    program = inline(found.program)
+    graphs = {n: run_passes(g, PRIMAL) for n, g in program.graphs.items() if n != program.entry}
+    graph = run_passes(program.main, PRIMAL, report=report)
+    version = as_is(found, graph, skeletons, graphs)
+    for transform in transforms:
+        version = transform(version)
+        version = replace(version, graph=run_passes(version.graph, DERIVED, report=report))
+    return version
 
 
 def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton], graphs: Mapping[str, Graph]) -> Version:

@@ -156,6 +156,11 @@ class Gradient:
         front = tuple(k + count if k < 0 else k for k in nums)
         return replace(self, argnums=front if isinstance(self.argnums, tuple) else front[0])
 
+    def behind(self, count: int) -> Gradient:
+        """The same for a function with one more argument, before its ``count`` ones."""
+        front = self.counted_from_the_front(count).argnums
+        return replace(self, argnums=tuple(k + 1 for k in front) if isinstance(front, tuple) else front + 1)
+
     # -- what is differentiated -------------------------------------------------------------------
 
     def parts(self, version: Version) -> tuple[Template, Template | None]:
