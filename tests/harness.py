@@ -579,8 +579,7 @@ def tangent_graph(version: Version, argnums: tuple[int, ...]) -> Graph:
 def check_tangent(version: Version, argnums: tuple[int, ...], leaves: list[Any], gradients: list[Any]) -> None:
     """The tangent in a direction is the gradient's product with it."""
     draw = np.random.default_rng(5)
-    directions = [g.dtype.type(draw.normal(size=np.shape(g))) if np.ndim(g) == 0 else
-                  draw.normal(size=np.shape(g)).astype(g.dtype) for g in map(np.asarray, gradients)]  # fmt: skip
+    directions = [_drawn_like(g, draw) for g in gradients]
     graph = tangent_graph(version, argnums)
     called = {name: inner for name, (inner, _) in version.callees.items()}
     (got,) = interpret(Program({**called, graph.name: graph}, graph.name), [*leaves, *directions])
@@ -588,6 +587,11 @@ def check_tangent(version: Version, argnums: tuple[int, ...], leaves: list[Any],
     size = sum(float(np.sum(np.abs(t))) for t in terms)
     loose = 2e-4 if uses_single_precision(version.graph) else 1e-12
     assert abs(got - sum(float(np.sum(t)) for t in terms)) <= loose * (1 + size), "tangent against adjoint"
+
+
+def _drawn_like(x: Any, draw: np.random.Generator) -> Any:
+    drawn = np.asarray(draw.normal(size=np.shape(x)), np.asarray(x).dtype)
+    return drawn if isinstance(x, np.ndarray) else drawn[()]
 
 
 def numeric_gradient(function: Callable, args: tuple[Any, ...], argnum: int, version: Version) -> list[tuple[Any, Any]]:

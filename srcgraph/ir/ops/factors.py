@@ -314,8 +314,10 @@ def _triangular_jvp(
     ta, tb = tangents
     moved: list[Value] = []
     if ta is not None:
-        part = _triangle(ta, lower, unit)
-        moved.append(neg(matmul(transpose(part) if transposed else part, out)))
+        builder, part = current_builder(), _triangle(ta, lower, unit)
+        own = builder.retype(out, (a.type.shape[0], *out.type.shape[1:]))
+        made = neg(matmul(transpose(part) if transposed else part, own))
+        moved.append(builder.retype(made, b.type.shape))
     right = total(moved + ([] if tb is None else [tb]))
     if right is None:
         return None

@@ -385,12 +385,33 @@ def _lstsq_vjp(cts: Cts, outs: Sequence[Value], a: Value, b: Value, rcond: Value
     return total(by_a), total(by_b), None
 
 
+def _lstsq_jvp(
+    tangents: Sequence[Value | None], outs: Sequence[Value], a: Value, b: Value, rcond: Value
+) -> tuple[Value | None, ...]:
+    """Golub and Pereyra, SIAM J. Numer. Anal. 10 (1973), 413: the pseudo-inverse ``P`` of constant rank."""
+    ta, tb, _ = tangents
+    x, p = outs[0], pinv(a, rcond)[0]
+    left = sub(b, matmul(a, x))
+    moved = total([*([] if tb is None else [tb]), *([] if ta is None else [neg(matmul(ta, x))])])
+    if moved is None:
+        return None, None, None, None, None
+    parts, by_s = [matmul(p, moved)], None
+    if ta is not None:
+        off = matmul(transpose(ta), matmul(transpose(p), x))
+        parts += [product(p, transpose(p), matmul(transpose(ta), left)), sub(off, product(p, a, off))]
+        u, _, vh, _ = svd(a, full=False)
+        by_s = OPS["sum"](mul(u, matmul(ta, transpose(vh))), axes=(0,))
+    squares = OPS["sum"](mul(mul(a.type.dtype.type(2), left), moved), axes=(0,))
+    count = current_builder().dim_value(outs[1].type.shape[0])
+    return total(parts), getitem(squares, 0, count, view=View((1,), (0,))), None, by_s, None
+
+
 lstsq = library(
     "lstsq",
     "The shortest ``x`` that makes ``a @ x - b`` shortest, sums of squares of that, rank, singular values, ``info``.",
     _lstsq_type,
     _lstsq_meaning,
-    jvp=NoDerivative("the forward derivative of lstsq is not supported yet"),
+    jvp=_lstsq_jvp,
     vjp=_lstsq_vjp,
     results=("x", "residuals", "rank", "s", "info"),
     samples=(sample("f64[4, 2]", "f64[4, 2]", np.float64(1e-15)),),

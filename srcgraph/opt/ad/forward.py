@@ -92,6 +92,8 @@ class Forward(Rebuild):
         b = self.builder
         if isinstance(value.type, ListType):
             return tangent
+        if isinstance(value.type, ArrayType) and isinstance(tangent.type, ScalarType) and not value.type.shape:
+            tangent = OPS["full"](tangent)
         if isinstance(value.type, ArrayType) and tangent.type.shape != value.type.shape:
             if tangent.type.ndim == value.type.ndim and all(d != 1 for d in tangent.type.shape):
                 tangent = b.retype(tangent, value.type.shape)
