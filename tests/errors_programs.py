@@ -416,11 +416,19 @@ def square(v):
 def f(x):
     return square(x)
 """,
-    "gradient of a call inside": """
+    "gradient inside, by an integer": """
 df = sg.grad(lambda v: v * v)
 
 def f(a):
-    return df(a)
+    return a * df(3)
+""",
+    "gradient inside, of an array": """
+def f(x):
+    return sg.grad(lambda v: 2.0 * v)(x)
+""",
+    "jvp inside, of an integer": """
+def f(a):
+    return sg.jvp(lambda v, k: v * k, (a, 3), (1.0, 1))
 """,
     "growing list of two kinds": """
 def f(x):

@@ -6,15 +6,16 @@ arguments as if it were called from outside, transforms its graph, and calls the
 
 from __future__ import annotations
 
+import keyword
 import types
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend.entities import Closure, Const, Entity, Partial, Scalar, Tup
+from srcgraph.frontend.entities import Closure, Const, Entity, Partial, Tup
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.session import FunctionCode, prepare
 
@@ -22,12 +23,8 @@ if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
 
-class Transform(Hashable, Protocol):
-    """What is made of a function before it is compiled, see `srcgraph.runtime.transforms`."""
-
-    def behind(self, count: int) -> Transform:
-        """The same for a function with one more argument, before its ``count`` ones."""
-        ...
+Transform: TypeAlias = Hashable
+"""What is made of a function before it is compiled, see `srcgraph.runtime.transforms`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,52 +63,52 @@ def push(low: Lowering, transform: Callable[[int], Transform], args: Sequence[En
         counts = f"{len(primals.items)} primals, but {len(tangents.items)} tangents"
         raise refuse(f"jvp: {counts}", low.loc, kind=InferenceError)
     names = _names(function, len(primals.items))
-    given = [function, *primals.items, *tangents.items]
-    return _called(low, names, [f"d_{n}" for n in names], given, (transform(len(names)),))
+    given = [*primals.items, *tangents.items]
+    return _called(low, function, [*names, *(f"d_{n}" for n in names)], len(names), given, (transform(len(names)),))
 
 
 def call(low: Lowering, transforms: Sequence[Transform], args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:
     """Call a function, the first argument, transformed."""
-    if kwargs:
-        raise refuse("keyword arguments of a derivative are not supported here", low.loc, "pass them by position")
-    names = _names(args[0], len(args) - 1)
-    return _called(low, names, [], args, tuple(t.behind(len(names)) for t in transforms))
+    function, *given = args
+    names = _names(function, len(given) + len(kwargs))
+    for name in names[len(given) :]:
+        if name not in kwargs:
+            raise refuse("these keyword arguments of a derivative", low.loc, "pass arguments by position")
+        given.append(kwargs[name])
+    return _called(low, function, names, len(names), given, tuple(transforms))
 
 
 def _called(
-    low: Lowering, names: Sequence[str], more: Sequence[str], args: Sequence[Entity], transforms: tuple[Transform, ...]
+    low: Lowering, function: Entity, names: list[str], count: int, args: Sequence[Entity], transforms: tuple[Any, ...]
 ) -> Entity:
-    wrapper = _wrapper(tuple(names), tuple(more))
-    code = low.session.codes.setdefault(wrapper, prepared(wrapper, tuple(names), tuple(more)))
-    moving = [args[0], *(_number(low, e) for e in args[1:])]
-    given = dict(zip(["function", *names, *more], moving, strict=True))
+    """Call a function of that name and of these arguments, and the function itself, which calls it."""
+    made = _wrapper(_name(function), tuple(names), count)
+    code = low.session.codes.setdefault(made, _prepared(made))
+    given = dict(zip([*names, "function"], [*args, function], strict=True))
     return low.session.lower_callee(low, code, given, {}, derive=transforms)
 
 
-def _number(low: Lowering, entity: Entity) -> Entity:
-    """A literal float as a number of run time, which can move."""
-    match entity:
-        case Const(value=float(value)):
-            return Scalar(low.builder.const(value))
-        case Tup(items=items, cls=cls):
-            return Tup(tuple(_number(low, e) for e in items), cls)
-    return entity
-
-
 @cache
-def _wrapper(names: tuple[str, ...], more: tuple[str, ...]) -> types.FunctionType:
+def _wrapper(name: str, names: tuple[str, ...], count: int) -> types.FunctionType:
+    text = f"def {name}({', '.join([*names, 'function'])}):\n    return function({', '.join(names[:count])})\n"
     space: dict[str, Any] = {}
-    exec(compile(_text(names, more), "<derivative>", "exec"), space)
-    return space["derivative"]
+    exec(compile(text, f"<derivative of {name}>", "exec"), space)
+    _TEXTS[space[name]] = text
+    return space[name]
+
+
+_TEXTS: dict[types.FunctionType, str] = {}
 
 
 @cache
-def prepared(wrapper: types.FunctionType, names: tuple[str, ...], more: tuple[str, ...]) -> FunctionCode:
-    return prepare(wrapper, _text(names, more))
+def _prepared(function: types.FunctionType) -> FunctionCode:
+    return prepare(function, _TEXTS[function])
 
 
-def _text(names: tuple[str, ...], more: tuple[str, ...]) -> str:
-    return f"def derivative({', '.join(['function', *names, *more])}):\n    return function({', '.join(names)})\n"
+def _name(function: Entity) -> str:
+    name = function.name if isinstance(function, Closure) else ""
+    name = getattr(function.value, "__name__", "") if isinstance(function, Const) else name
+    return name if name.isidentifier() and not keyword.iskeyword(name) else "function"
 
 
 def _names(function: Entity, count: int) -> list[str]:

@@ -82,7 +82,7 @@ from srcgraph.infer.signature import (
 )
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Value
-from srcgraph.ir.types import ScalarType
+from srcgraph.ir.types import FLOAT, ScalarType
 from srcgraph.ir.view import View, split_operands
 
 if TYPE_CHECKING:
@@ -107,8 +107,14 @@ class Arguments:
     cells: dict[Box, int] = field(default_factory=dict)
     """The number of each box met so far."""
 
+    apart: bool = False
+    """Whether arrays and lists passed twice count as two, and literal floats as numbers of run time: all may move."""
+
     def skeleton(self, entity: Entity) -> Skeleton:
         match entity:
+            case Const(value=float(value)) if self.apart:
+                self.add(self.low.builder.const(value), None)
+                return ScalarArg(FLOAT, weak=True)
             case Const(value=value):
                 return StaticArg(value)
             case Scalar(value=value):
@@ -188,11 +194,11 @@ class Arguments:
 
     def whole(self, ref: Array) -> ArrayArg:
         type = ref_type(self.low, ref)
-        if ref not in self.known:
+        if ref not in self.known or self.apart:
             self.known.append(ref)
         self.add(read(self.low, ref), ref)
         shape = tuple(d.const if d.const is not None else self.size(d) for d in type.shape)
-        return ArrayArg(type.dtype, shape, self.known.index(ref))
+        return ArrayArg(type.dtype, shape, len(self.known) - 1 if self.apart else self.known.index(ref))
 
     def list(self, entity: Listing) -> Skeleton:
         if entity not in self.lists:

@@ -233,7 +233,7 @@ def lower_callee(
     session = low.session
     before = session.passed.get(code, frozenset())
     args = with_passed(low, code, args)
-    given = Arguments(low, through)
+    given = Arguments(low, through, apart=bool(derive))
     skeletons = {k: given.skeleton(e) for k, e in args.items()}
     inner = {k: given.box(b) for k, b in captured.items()}
     place = low.place or (low.loc if code.is_library else None)

@@ -25,7 +25,7 @@ from srcgraph.runtime.transforms import Kept, Version, describe_argument, descri
 
 @dataclass(frozen=True, slots=True)
 class Tangent:
-    """Values and how they move, of a function whose last ``count`` arguments are the directions of those before."""
+    """Values and how they move, of a function of ``count`` arguments, then their directions."""
 
     count: int
 
@@ -46,17 +46,10 @@ class Tangent:
     def pairs(self, version: Version) -> Iterator[tuple[int, int]]:
         """For each leaf that moves, its parameter and that of its direction."""
         names, given = list(version.arguments), list(version.arguments.values())
-        start = len(given) - 2 * self.count
-        first = sum(_leaves(x) for x in given[:start])
-        second = first + sum(_leaves(x) for x in given[start : start + self.count])
-        for k in range(start, start + self.count):
-            x, t = given[k], given[k + self.count]
-            yield from _paired(x, t, first, second, names[k])
+        first, second = 0, sum(_leaves(x) for x in given[: self.count])
+        for name, x, t in zip(names[: self.count], given, given[self.count :], strict=False):
+            yield from _paired(x, t, first, second, name)
             first, second = first + _leaves(x), second + _leaves(t)
-
-    def behind(self, count: int) -> Tangent:
-        """The same for a function with one more argument, before its ``count`` ones."""
-        return self
 
 
 def _leaves(skeleton: Skeleton) -> int:

@@ -35,6 +35,7 @@ from srcgraph.frontend.template import (
 from srcgraph.infer.signature import (
     ArrayArg,
     BoxArg,
+    ChoiceArg,
     ItemsArg,
     ObjectArg,
     RecordArg,
@@ -51,7 +52,7 @@ from srcgraph.infer.signature import (
 from srcgraph.ir.graph import Graph, Program
 from srcgraph.ir.op import building
 from srcgraph.ir.rebuild import Rebuild
-from srcgraph.ir.types import is_float
+from srcgraph.ir.types import INT, is_float
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.ad.vjp import gradient
 
@@ -155,11 +156,6 @@ class Gradient:
         nums = self.argnums if isinstance(self.argnums, tuple) else (self.argnums,)
         front = tuple(k + count if k < 0 else k for k in nums)
         return replace(self, argnums=front if isinstance(self.argnums, tuple) else front[0])
-
-    def behind(self, count: int) -> Gradient:
-        """The same for a function with one more argument, before its ``count`` ones."""
-        front = self.counted_from_the_front(count).argnums
-        return replace(self, argnums=tuple(k + 1 for k in front) if isinstance(front, tuple) else front + 1)
 
     # -- what is differentiated -------------------------------------------------------------------
 
@@ -308,6 +304,8 @@ def leaf_positions(skeleton: Skeleton, first: int) -> Iterator[tuple[int, Any]]:
         elif isinstance(s, RowsArg):
             shape = (s.size, *inner_sizes(s.item))
             parts += [ColumnArg(dtype, shape, s.cell) for _, dtype in columns(s.item)]
+        elif isinstance(s, ChoiceArg):  # which one it is
+            parts.append(ScalarArg(INT, weak=True))
     return enumerate(parts, first)
 
 

@@ -116,3 +116,111 @@ def test_what_does_not_fit() -> None:
         sg.jvp(pushed, (np.arange(4),), (V,))
     with pytest.raises(ValueError, match="the shape of its primal: lengths 3 and 4"):
         sg.jvp(pushed, (X,), (V[:3],))
+
+
+# -- inside compiled functions ----------------------------------------------------------------------
+
+
+def cube(x):
+    return x**3
+
+
+slope = sg.grad(cube)
+
+
+def newton(level):
+    x = 1.0
+    while abs(cube(x) - level) > 1e-12:
+        x = x - (cube(x) - level) / slope(x)
+    return x
+
+
+def nested(x):
+    return sg.grad(lambda u: u * sg.grad(lambda v: u * v * v)(2.0))(x)
+
+
+def third(x):
+    return sg.grad(lambda t: sg.grad(sg.grad(cube))(t))(x)
+
+
+def descent(w, rate, steps):
+    loss = lambda v: np.sum((v - np.arange(3.0)) ** 4)  # noqa: E731
+    w = w.copy()
+    for _ in range(steps):
+        w -= rate * sg.grad(loss)(w)
+    return w
+
+
+def curvature(x, v):
+    def energy(u):
+        total = 0.0
+        for k in range(len(u) - 1):
+            total += (u[k + 1] - u[k]) ** 4
+        return total
+
+    return sg.jvp(sg.grad(energy), (x,), (v,))[1]
+
+
+def chosen(x):
+    g = slope if x > 0.0 else sg.grad(lambda t: -2.0 * t)
+    return g(x)
+
+
+def twice_the_same(x):
+    return sg.grad(lambda u, v: np.dot(u, v) * x[0])(x, x)
+
+
+@dataclasses.dataclass
+class Pair:
+    a: float
+    b: float
+
+
+def of_an_object(a):
+    return sg.grad(lambda p: p.a**2 * p.b)(Pair(a, 3.0))
+
+
+def changed_inside(x):
+    def total(u):
+        u[0] = u[1] ** 2
+        return np.sum(u)
+
+    return sg.grad(total)(x), x
+
+
+def test_derivatives_inside() -> None:
+    np.testing.assert_allclose(sg.api.compile(newton)(2.0), 2.0 ** (1 / 3), rtol=1e-15)
+    assert sg.api.compile(nested)(3.0) == 24.0  # by hand: the inner one is 4 u, so it is of 4 u**2
+    assert sg.api.compile(third)(3.0) == 6.0
+    assert [sg.api.compile(chosen)(x) for x in (2.0, -2.0)] == [12.0, -2.0]
+    x = np.array([3.0, 1.0, 2.0])
+    np.testing.assert_array_equal(sg.api.compile(twice_the_same)(x), 3.0 * x)
+    assert sg.api.compile(of_an_object)(2.0) == Pair(12.0, 4.0)
+    gradient, same = sg.api.compile(changed_inside)(x)
+    assert same is x
+    np.testing.assert_array_equal(gradient, [0.0, 3.0, 1.0])
+    np.testing.assert_array_equal(x, [3.0, 1.0, 2.0])
+
+
+def test_differentiated_again() -> None:
+    """The gradient of a function that takes gradients: of an optimiser, by its start."""
+    w = np.array([0.3, 0.1, 1.0])
+    got = sg.grad(lambda w: np.sum(descent(w, 0.01, 5) ** 2))(w)
+    plain = descent_by_hand
+    want = [central(lambda u: np.sum(plain(u, 0.01, 5) ** 2), w, e) for e in np.eye(3)]
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def descent_by_hand(w: np.ndarray, rate: float, steps: int) -> np.ndarray:
+    for _ in range(steps):
+        w = w - rate * 4.0 * (w - np.arange(3.0)) ** 3
+    return w
+
+
+def test_hessian_times_vector_inside() -> None:
+    x, v = np.arange(4.0) ** 2, np.array([1.0, -1.0, 0.5, 2.0])
+    d = np.diff(x)
+    want = np.zeros(4)
+    want[1:] += 12.0 * d**2 * np.diff(v)
+    want[:-1] -= 12.0 * d**2 * np.diff(v)
+    np.testing.assert_allclose(sg.api.compile(curvature)(x, v), want, rtol=1e-14)
