@@ -18,7 +18,11 @@ from srcgraph.runtime import api
 from srcgraph.runtime.api import Compiled, compile, inspect  # noqa: F401
 from srcgraph.runtime.derivatives import grad, jvp, value_and_grad
 from srcgraph.runtime.inspection import Inspection
+from srcgraph.runtime.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, vjp
 
 # without `compile`, which would shadow the builtin
-__all__ = ["Compiled", "Inspection", "api", "errors", "grad", "inspect", "jvp", "value_and_grad"]
+__all__ = [
+    "Compiled", "Inspection", "api", "errors", "grad", "hessian", "hvp", "inspect", "jacfwd", "jacobian", "jacrev",
+    "jvp", "value_and_grad", "vjp",
+]  # fmt: skip
 __version__ = "0.1.0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Sequence
-from inspect import Parameter, signature
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from srcgraph.errors import ArgumentError
 from srcgraph.runtime.api import Compiled, as_function, error_model_of, method_of
 from srcgraph.runtime.tangents import Tangent
 from srcgraph.runtime.transforms import Gradient
+from srcgraph.runtime.written import names_of, remembered, written
 
 
 def grad(
@@ -162,27 +163,15 @@ def _pushed(function: Any, count: int, error_model: str) -> Compiled:
     """A function of ``count`` arguments and as many directions; made once for each function."""
     inner = function.py_func if isinstance(function, Compiled) else function
     before = function.transforms if isinstance(function, Compiled) else ()
-    made = vars(inner).setdefault("_srcgraph_pushed", {}) if hasattr(inner, "__dict__") else {}
-    key = count, error_model, before
-    if key not in made:
-        names = _names(function, count)
+
+    def make() -> Compiled:
+        names = names_of(function, count)
         directions = [_unlike(f"d_{name}", names) for name in names]
-        name = getattr(function, "__name__", "function")
-        name = name if name.isidentifier() else "function"
-        primal = _unlike("primal", [*names, *directions, name])
-        text = f"def {name}({', '.join([*names, *directions])}):\n    return {primal}({', '.join(names)})\n"
-        space: dict[str, Any] = {primal: inner}
-        exec(compile(text, f"<jvp of {name}>", "exec"), space)
         first = [t.counted_from_the_front(count) if isinstance(t, Gradient) else t for t in before]
-        made[key] = Compiled(space[name], (*first, Tangent(count)), text, error_model)
-    return made[key]
+        transforms = (*first, Tangent(count))
+        return written(inner, [*names, *directions], f"primal({', '.join(names)})", {"primal": inner}, transforms)
 
-
-def _names(function: Any, count: int) -> list[str]:
-    """What the function calls its first arguments."""
-    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    found = [p.name for p in signature(function).parameters.values() if p.kind in kinds][:count]
-    return found + [_unlike(f"x_{k}", found) for k in range(len(found), count)]
+    return remembered(inner, ("jvp", count, error_model, before), make)
 
 
 def _unlike(name: str, taken: Sequence[str]) -> str:

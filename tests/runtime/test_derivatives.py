@@ -118,6 +118,88 @@ def test_what_does_not_fit() -> None:
         sg.jvp(pushed, (X,), (V[:3],))
 
 
+# -- Jacobians ----------------------------------------------------------------------------------------
+
+
+def grid(a, m, n):
+    y = np.zeros((3, 2))
+    for i in range(3):
+        for j in range(2):
+            y[i, j] = a * m[(i + j) % len(m)] ** (i + 1) * n
+    return y
+
+
+def bowl(a, b):
+    total = 0.0
+    for k in range(len(b)):
+        total += a**2 * b[k] ** 3 * b[k - 1]
+    return total
+
+
+@pytest.mark.parametrize("jacobian", [sg.jacfwd, sg.jacrev, sg.jacobian])
+def test_jacobian(jacobian: Callable) -> None:
+    by_a, by_m = jacobian(grid, argnums=(0, 1))(2.0, X, 3)
+    np.testing.assert_allclose(by_a, grid(1.0, X, 3), rtol=1e-14)
+    want = np.stack([central(lambda m: grid(2.0, m, 3), X, e) for e in np.eye(4)], axis=-1)
+    np.testing.assert_allclose(by_m, want, atol=1e-8)
+    np.testing.assert_array_equal(jacobian(grid, argnums=-2)(2.0, X, 3), by_m)
+
+
+@pytest.mark.parametrize("jacobian", [sg.jacfwd, sg.jacrev, sg.jacobian])
+def test_jacobian_of_numbers(jacobian: Callable) -> None:
+    np.testing.assert_allclose(jacobian(lambda a: np.array([a, a**2]))(3.0), [1.0, 6.0])
+    np.testing.assert_allclose(jacobian(bowl, argnums=1)(2.0, X), sg.grad(bowl, argnums=1)(2.0, X), rtol=1e-14)
+    assert jacobian(np_sine)(X.astype(np.float32)).dtype == np.float32
+    with pytest.raises(TypeError, match="return one array"):
+        jacobian(lambda x: (x, x))(X)
+
+
+def np_sine(x):
+    return np.sin(x)
+
+
+def test_hessian() -> None:
+    (aa, ab), (ba, bb) = sg.hessian(bowl, argnums=(0, 1))(2.0, X)
+    by_b = sg.grad(bowl, argnums=1)
+    np.testing.assert_allclose(aa, 2.0 * bowl(1.0, X), rtol=1e-14)
+    np.testing.assert_allclose(ab, ba, rtol=1e-13)
+    np.testing.assert_allclose(ab, central(lambda a: by_b(float(a), X), np.float64(2.0), np.float64(1.0)), rtol=1e-8)
+    np.testing.assert_allclose(bb, [central(lambda b: by_b(2.0, b), X, e) for e in np.eye(4)], atol=1e-7)
+    np.testing.assert_array_equal(sg.hessian(bowl, argnums=1)(2.0, X), bb)
+    np.testing.assert_allclose(sg.hvp(bowl, (2.0, X), (None, V))[1], bb @ V, rtol=1e-12)
+    by_a, by_b = sg.hvp(bowl, (2.0, X), (1.0, V))
+    np.testing.assert_allclose(by_a, aa + ab @ V, rtol=1e-12)
+    np.testing.assert_allclose(by_b, ba + bb @ V, rtol=1e-12)
+
+
+def test_pullback() -> None:
+    """Transposed Jacobians, for one function after another of the same value."""
+    value, pullback = sg.vjp(lambda x, a, n: (np.sin(a * x), np.sum(x) * n), X, 2.0, 3)
+    np.testing.assert_array_equal(value[0], np.sin(2.0 * X))
+    by_x, by_a, by_n = pullback((V, 1.0))
+    np.testing.assert_allclose(by_x, 2.0 * np.cos(2.0 * X) * V + 3.0, rtol=1e-14)
+    np.testing.assert_allclose(by_a, np.sum(X * np.cos(2.0 * X) * V), rtol=1e-14)
+    assert by_n is None
+    np.testing.assert_array_equal(pullback((None, 2.0))[0], np.full(4, 6.0))
+    with pytest.raises(sg.errors.ArgumentError, match="is a float"):
+        sg.vjp(lambda n: n, 3)
+
+
+residual_jacobian = sg.jacfwd(lambda x: np.array([x[0] ** 2 + x[1] - 3.0, x[0] * x[1] - 1.0]))
+
+
+def solved(x):
+    for _ in range(20):
+        r = np.array([x[0] ** 2 + x[1] - 3.0, x[0] * x[1] - 1.0])
+        x = x - np.linalg.solve(residual_jacobian(x), r)
+    return x
+
+
+def test_jacobian_inside() -> None:
+    x = sg.api.compile(solved)(np.array([2.0, 0.5]))
+    np.testing.assert_allclose([x[0] ** 2 + x[1], x[0] * x[1]], [3.0, 1.0], rtol=1e-14)
+
+
 # -- inside compiled functions ----------------------------------------------------------------------
 
 
