@@ -14,6 +14,7 @@ runtime   what users call
 
 import srcgraph.ir.ops  # noqa: F401  (fills the table of ops)
 from srcgraph import errors
+from srcgraph.ir.ops.constants import stop_gradient
 from srcgraph.runtime import api
 from srcgraph.runtime.api import Compiled, compile, inspect  # noqa: F401
 from srcgraph.runtime.derivatives import grad, jvp, value_and_grad
@@ -23,6 +24,6 @@ from srcgraph.runtime.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, v
 # without `compile`, which would shadow the builtin
 __all__ = [
     "Compiled", "Inspection", "api", "errors", "grad", "hessian", "hvp", "inspect", "jacfwd", "jacobian", "jacrev",
-    "jvp", "value_and_grad", "vjp",
+    "jvp", "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip
 __version__ = "0.1.0"

@@ -200,6 +200,26 @@ def test_jacobian_inside() -> None:
     np.testing.assert_allclose([x[0] ** 2 + x[1], x[0] * x[1]], [3.0, 1.0], rtol=1e-14)
 
 
+# -- constants ----------------------------------------------------------------------------------------
+
+
+def damped(x, n):
+    """A fixed number of steps whose length is taken for a constant."""
+    for _ in range(n):
+        slope = x - 1.0
+        x = x - sg.stop_gradient(0.1 * slope)
+    return x
+
+
+def test_stop_gradient() -> None:
+    assert damped(3.0, 4) == sg.api.compile(damped)(3.0, 4)
+    assert sg.grad(damped)(3.0, 4) == 1.0
+    assert sg.jvp(damped, (3.0, 4), (2.0, None))[1] == 2.0
+    by_x = sg.grad(lambda x: np.sum(x * sg.stop_gradient(x**2)) + sg.stop_gradient((x[0], 2.0))[0])(X)
+    np.testing.assert_array_equal(by_x, X**2)
+    assert sg.hessian(lambda a: sg.stop_gradient(a) * a**2)(3.0) == 6.0
+
+
 # -- inside compiled functions ----------------------------------------------------------------------
 
 

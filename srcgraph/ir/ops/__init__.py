@@ -3,6 +3,7 @@
 vector       literals, casts, + - * / and negation: what derivative rules are made of
 elementwise  exp, sin, sqrt, ...: one scalar expression per element;  powers;  remainders: floor, mod, maximum, bits
 compare      comparisons, logic, where
+constants    what derivatives take for a constant
 checks       everything that can raise, as nodes of their own
 effects      text written, warnings issued
 random       draws from a random generator;  generators: the methods of np.random.Generator
@@ -46,6 +47,7 @@ from srcgraph.ir.ops import (
     checks,
     compare,
     complex,
+    constants,
     counting,
     creation,
     diagonals,
@@ -87,6 +89,7 @@ __all__ = [
     "checks",
     "compare",
     "complex",
+    "constants",
     "counting",
     "creation",
     "diagonals",
