@@ -40,14 +40,14 @@ def singular_matrices(q):
     return np.linalg.cond(flat, 1), np.linalg.cond(np.zeros((2, 2))), np.linalg.det(-flat), np.linalg.cond(q, "fro")
 
 
-def old_arrays_in_lists(x, n):
+def old_arrays_in_lists(xi, n):
     """The array that ``y`` means after the loop is not among those in the list; the second list has one before."""
-    old, more, y = [], [x * 2.0], x + 1.0
+    old, more, y = [], [xi * 2], xi + 1
     for _ in range(n):
         old.append(y)
-        y = y + 1.0
-        more.append(y * 0.5)
-    y[0] = 9.0
+        y = y + 1
+        more.append(y * 3)
+    y[0] = 9
     return old[0][0], old[-1][0], more[0][0], more[-1][0], y
 
 
