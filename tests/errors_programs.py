@@ -144,6 +144,15 @@ def f(x):
     y[1] = 9
     return old[0]
 """,
+    "several axes in a list": """
+def f(m):
+    t = np.sum(m, axis=[0, 1])
+    u = m.mean(axis=[0])
+    v = np.squeeze(m[:1], [0])
+    w = round(m[0, 0] > 0)
+    z = np.cross(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
+    return t, u, v, w, z, np.median(m, axis=[0, 1])
+""",
     "iterators used up": """
 import itertools
 def f(x):

@@ -10,7 +10,19 @@ import numpy as np
 
 from srcgraph.errors import InferenceError, ShapeError
 from srcgraph.frontend import flat, indexing
-from srcgraph.frontend.entities import NONE, Array, Cell, Const, Entity, Reshaped, Scalar, Tup, cells_of, may_share
+from srcgraph.frontend.entities import (
+    NONE,
+    Array,
+    Cell,
+    Const,
+    Entity,
+    Listing,
+    Reshaped,
+    Scalar,
+    Tup,
+    cells_of,
+    may_share,
+)
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.layout import contiguous
 from srcgraph.frontend.memory import as_index, new_array, read, ref_type, refuse, select, write
@@ -103,6 +115,7 @@ def expand_dims(low: Lowering, a: Entity, axis: Entity) -> Entity:
 @array_function(np.squeeze, method="squeeze")
 def squeeze(low: Lowering, a: Entity, axis: Entity = NONE) -> Entity:
     asked = low.static(axis, "the axis of squeeze")
+    refuse_list(low, axis)
     if isinstance(a, Scalar) and not getattr(a.value.type, "weak", False) and asked in (None, (), 0, -1):
         return a
     ref = as_array(low, a)
@@ -142,6 +155,13 @@ def flip(low: Lowering, m: Entity, axis: Entity = NONE) -> Entity:
             n = low.builder.dim_value(size)
             operands += [OPS["sub"](n, 1), n]
     return select(low, ref, View(tuple(axes), tuple(range(kind.ndim))), operands)
+
+
+def refuse_list(low: Lowering, axis: Entity) -> None:
+    """Most functions take several axes in a tuple only."""
+    if isinstance(axis, Listing) or (isinstance(axis, Tup) and axis.cls is list):
+        message = "'list' object cannot be interpreted as an integer"
+        raise refuse(message, low.loc, "give several axes as a tuple", kind=InferenceError)
 
 
 def _axis(low: Lowering, axis: int, ndim: int) -> int:

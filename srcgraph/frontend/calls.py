@@ -325,6 +325,10 @@ def as_numpy(low: Lowering, values: list[Value]) -> list[Value]:
     return values
 
 
+LISTS_OF_AXES = frozenset({np.average, np.gradient, np.median, np.percentile, np.quantile, np.roll})
+"""The functions whose axes NumPy takes from a list, too."""
+
+
 def _bind_composite(
     low: Lowering, record: Composite, args: Sequence[Entity], kwargs: dict[str, Entity], numpy_flavour: bool
 ) -> inspect.BoundArguments:
@@ -343,6 +347,8 @@ def _bind_composite(
         ):
             low.value(entity, f"an argument of {name_of(record)}")  # says that it is none
         if name in record.static:
+            if name == "axis" and LISTS_OF_AXES.isdisjoint(record.python):
+                arrays.refuse_list(low, entity)
             given.arguments[name] = low.static(entity, f"{name!r} of {name_of(record)}")
         elif isinstance(entity, tuple):  # *args
             given.arguments[name] = tuple(_argument(low, e, name_of(record), numpy_flavour) for e in entity)

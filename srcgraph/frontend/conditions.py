@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arithmetic, arrays, branching, dicts, expressions, lists, objects, presence, text
+from srcgraph.frontend import (
+    arithmetic,
+    arrays,
+    branching,
+    dicts,
+    expressions,
+    lists,
+    objects,
+    operators,
+    presence,
+    text,
+)
 from srcgraph.frontend.entities import (
     NONE,
     UNBOUND,
@@ -195,7 +206,8 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
         return _compare_texts(low, op, x, y)
     if isinstance(op, gast.Eq | gast.NotEq) and (_not_number(x) or _not_number(y)):
         return _compare_structures(low, op, x, y)
-    return low.entity(OPS[_COMPARE[type(op)]](low.value(x, "the left operand"), low.value(y, "the right operand")))
+    a, b = low.value(x, "the left operand"), low.value(y, "the right operand")
+    return low.entity(OPS[_COMPARE[type(op)]](a, operators.beside_complex(low, a, b)))
 
 
 def _with_optional(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:

@@ -11,6 +11,7 @@ from srcgraph.frontend import calls, contents, expressions, flat, indexing, list
 from srcgraph.frontend.entities import (
     Array,
     Cell,
+    Const,
     Entity,
     Iteration,
     Listing,
@@ -142,3 +143,20 @@ def trip_count(low: Lowering, start: Value, stop: Value, step: Value) -> Value:
     if abs(known) > 1:
         span = OPS["floordiv"](OPS["add"](span, abs(known) - 1), abs(known))
     return span if low.builder.proves(span.type.value) else OPS["maximum"](span, 0)
+
+
+def few(over: Entity) -> range | None:
+    """A short range that is known when compiling: a comprehension over it makes a known number of items."""
+    if not (isinstance(over, Iteration) and over.kind == "range"):
+        return None
+    ends = [e.value if isinstance(e, Const) else _known(e) for e in over.parts]
+    known = [k for k in ends if k is not None]
+    found = range(*known) if len(known) == 3 else None
+    return found if found is not None and len(found) <= FEW else None
+
+
+def _known(bound: Entity) -> int | None:
+    return getattr(bound.value.type.value, "const", None) if isinstance(bound, Scalar) else None
+
+
+FEW = 8

@@ -45,7 +45,7 @@ def for_(low: Lowering, node: Any) -> None:
     if items is not None or (isinstance(over, Const) and isinstance(over.value, tuple | str)) or dicts.is_dict(over):
         unrolled(low, node, expressions.items_of(low, over) if items is None else items, over)
         return
-    few = _few(over)
+    few = iteration.few(over)
     if few is not None and getattr(node, "of_comprehension", False):
         unrolled(low, node, [Const(k) for k in few], over)
         return
@@ -116,23 +116,6 @@ def _index_loop(node: Any, k: str, xs: str) -> Any:
     loop.body[0].targets = [node.target]
     loop.body += node.body
     return gast.copy_location(loop, node)
-
-
-def _few(over: Entity) -> range | None:
-    """A short range that is known when compiling: a comprehension over it makes a known number of items."""
-    if not (isinstance(over, Iteration) and over.kind == "range"):
-        return None
-    ends = [e.value if isinstance(e, Const) else _known(e) for e in over.parts]
-    known = [k for k in ends if k is not None]
-    found = range(*known) if len(known) == 3 else None
-    return found if found is not None and len(found) <= FEW else None
-
-
-def _known(bound: Entity) -> int | None:
-    return getattr(bound.value.type.value, "const", None) if isinstance(bound, Scalar) else None
-
-
-FEW = 8
 
 
 def unrolled(low: Lowering, node: Any, items: Sequence[Any], over: Entity, first: int = 0) -> None:

@@ -147,6 +147,8 @@ class Lowering:
         """The literals that numbers at the start of an iteration are before the loop."""
         self.trusted: set[Value] = set()
         """Those of them that were taken to be literals in later iterations too."""
+        self.maybe_one: frozenset[str] = frozenset()
+        """The sizes of its arrays that may turn out to be 1; of arrays from outside, 1 is part of the signature."""
         self.contiguous: set[int] = set()
         """The parameters that must lie in memory in C order without gaps."""
 

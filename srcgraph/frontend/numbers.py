@@ -19,7 +19,7 @@ from srcgraph.frontend.pythonic import MANY, builtin, complex_, int_, real_numbe
 from srcgraph.frontend.resolve import check_range
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, OPS
-from srcgraph.ir.types import FLOAT, INT, ArrayType
+from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -193,6 +193,8 @@ def round_(low: Lowering, number: Entity, ndigits: Entity = NONE) -> Entity:
     if isinstance(number, Array) and isinstance(ref_type(low, number), ArrayType):
         raise refuse("type numpy.ndarray doesn't define __round__ method", low.loc, "use np.round", kind=InferenceError)
     value = real_number(low, number, "round()")
+    if value.type == ScalarType(BOOL):
+        raise refuse("type numpy.bool doesn't define __round__ method", low.loc, kind=InferenceError)
     if ndigits == NONE:
         whole = OPS["rint"](low.builder.cast(value, FLOAT, weak=True)) if value.type.dtype.kind == "f" else value
         return int_(low, Scalar(whole))

@@ -60,8 +60,7 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
     if (made := text.binary(low, op, x, y)) is not None:
         return made
     a, b = low.value(x, "the left operand"), low.value(y, "the right operand")
-    if is_python_number(a) and a.type.dtype == COMPLEX and b.type == ScalarType(FLOAT):
-        b = low.builder.cast(b, FLOAT, weak=True)  # np.float64 is a float to Python's complex numbers
+    b = beside_complex(low, a, b)
     if op == "matmul":
         return low.entity(linalg.product(a, b), hint)
     if op in ("div", "floordiv", "mod"):
@@ -140,6 +139,12 @@ def power(low: Lowering, x: Value, y: Value, hint: str) -> Entity:
     if python and not integers and out.type.dtype.kind == "f" and low.session.raises:
         _check_power_overflow(low, x, y, out)
     return low.entity(out, hint)
+
+
+def beside_complex(low: Lowering, a: Value, b: Value) -> Value:
+    """The right operand: np.float64 is a float to Python's complex numbers."""
+    floats = is_python_number(a) and a.type.dtype == COMPLEX and b.type == ScalarType(FLOAT)
+    return low.builder.cast(b, FLOAT, weak=True) if floats else b
 
 
 def _complex_power(b: Builder, x: Value, y: Value) -> Value:

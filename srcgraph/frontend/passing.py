@@ -226,8 +226,9 @@ class Arguments:
             self.names[dim] = self.sizes.new()
         return self.names[dim]
 
-    def not_one(self) -> frozenset[str]:
-        return frozenset(name for dim, name in self.names.items() if self.low.builder.not_one(dim))
+    def maybe_one(self) -> frozenset[str]:
+        """The sizes that may turn out to be 1, so that axes of that length are stretched."""
+        return frozenset(name for dim, name in self.names.items() if not self.low.builder.not_one(dim))
 
 
 @dataclass(slots=True)

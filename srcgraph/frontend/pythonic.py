@@ -20,6 +20,7 @@ from srcgraph.frontend import (
     dicts,
     expressions,
     flat,
+    iteration,
     library,
     lists,
     objects,
@@ -388,6 +389,9 @@ def divmod_(low: Lowering, x: Entity, y: Entity) -> Entity:
 
 @builtin(tuple, 0, 1)
 def tuple_(low: Lowering, x: Entity = Tup(())) -> Entity:
+    known = iteration.few(x)
+    if known is not None:
+        return Tup(tuple(map(Const, known)))
     x = lists.as_list(low, x) if isinstance(x, Iteration) else x
     if isinstance(x, Listing) and lists.known_items(low, x) is None:
         why = "a tuple of as many items as are known at run time only is not supported"

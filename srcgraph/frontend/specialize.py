@@ -178,8 +178,10 @@ def _lower(
     place: Loc | None = None,
     apart: bool = False,
     caught: Caught | None = None,
+    maybe_one: frozenset[str] = frozenset(),
 ) -> Summary:
     low = Lowering(session, code, name, called=len(session.active) > 1, place=place)
+    low.maybe_one = maybe_one
     low.builder.reserve(sizes_of([*args.values(), *captured.values()]))  # integers come first and must not take them
     with building(low.builder):
         for key, skeleton in args.items():
@@ -238,7 +240,8 @@ def lower_callee(
     inner = {k: given.box(b) for k, b in captured.items()}
     place = low.place or (low.loc if code.is_library else None)
     caught = low.catching.caught()
-    key = (code, tuple(skeletons.items()), (tuple(inner.items()), caught), given.not_one(), place, derive)
+    maybe_one = given.maybe_one()
+    key = (code, tuple(skeletons.items()), (tuple(inner.items()), caught), maybe_one, place, derive)
     literal_no_more(low, code, skeletons)
     summary = session.summaries.get(key)
     if summary is None and (summary := assumed_summary(low, key)) is not None:
@@ -249,6 +252,7 @@ def lower_callee(
         try:
             entry = Entry.PRIVATE if derive else Entry.NONE
             lower = partial(_lower, session, code, skeletons, inner, name, entry, place, caught=caught)
+            lower = partial(lower, maybe_one=maybe_one)
             summary = summarised(session, key, name, partial(_derived, low, lower, skeletons, derive))
         except NeedStatic as need:
             raise _at_call(low, need, args) from None

@@ -5,6 +5,7 @@ Derivatives follow from the text. Errors raised here are shown at the user's cal
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -208,14 +209,21 @@ def polyfit(x, y, deg, rcond=None, w=None):
 @stands_for(np.nanmedian)
 def nanmedian(a, axis=None):
     x = np.asarray(a)
-    if axis is None or x.ndim == 1:
+    axes = _axes(x, axis)
+    if len(axes) == x.ndim:
         return _median_of_numbers(x.ravel())
-    rows = np.moveaxis(x, axis, -1)
-    out = np.empty(rows.shape[:-1], np.median(np.ones(1, x.dtype)).dtype)
-    every, at = rows.reshape(out.size, rows.shape[-1]), out.reshape(-1)
+    rows = np.moveaxis(x, axes, tuple(range(-len(axes), 0)))
+    out = np.empty(rows.shape[: -len(axes)], np.median(np.ones(1, x.dtype)).dtype)
+    every, at = rows.reshape(out.size, math.prod(rows.shape[-len(axes) :])), out.reshape(-1)
     for i in range(out.size):
         at[i] = _median_of_numbers(every[i])
     return out
+
+
+def _axes(x, axis):
+    if axis is None:
+        return tuple(range(x.ndim))
+    return axis if isinstance(axis, (tuple, list)) else (axis,)
 
 
 def _median_of_numbers(x):
@@ -228,11 +236,12 @@ def nanquantile(a, q, axis=None):
     x = np.asarray(a)
     if x.dtype != float and x.dtype != np.float32:
         return np.quantile(x, q, axis)
-    if axis is None or x.ndim == 1:
+    axes = _axes(x, axis)
+    if len(axes) == x.ndim:
         return _quantile_of_numbers(x.ravel(), q)
-    rows = np.moveaxis(x, axis, -1)
-    out = np.empty(rows.shape[:-1], np.quantile(np.ones(1, x.dtype), q).dtype)
-    every, at = rows.reshape(out.size, rows.shape[-1]), out.reshape(-1)
+    rows = np.moveaxis(x, axes, tuple(range(-len(axes), 0)))
+    out = np.empty(rows.shape[: -len(axes)], np.quantile(np.ones(1, x.dtype), q).dtype)
+    every, at = rows.reshape(out.size, math.prod(rows.shape[-len(axes) :])), out.reshape(-1)
     for i in range(out.size):
         at[i] = _quantile_of_numbers(every[i], q)
     return out
@@ -287,6 +296,12 @@ def linalg_tensordot(x1, x2, *, axes=2):
 
 @stands_for(np.linalg.cross)
 def linalg_cross(x1, x2, *, axis=-1):
+    n, m = np.shape(x1)[axis], np.shape(x2)[axis]
+    if n != 3 or m != 3:
+        raise ValueError(
+            "Both input arrays must be (arrays of) 3-dimensional vectors, "
+            f"but they are {n} and {m} dimensional instead."
+        )
     return np.cross(x1, x2, axis=axis)
 
 

@@ -51,6 +51,31 @@ def old_arrays_in_lists(xi, n):
     return old[0][0], old[-1][0], more[0][0], more[-1][0], y
 
 
+def _beside(u, v):
+    return u + v
+
+
+def parts_of_one_element(x, y):
+    """What a function is given may have one element, which is stretched in it, too."""
+    at = np.arange(len(y)) % 2
+    return _beside(x[:1], y), np.choose(at, [x[:1], y]), np.repeat(y, (at + 2)[:1])
+
+
+def several_axes_of_numbers(m):
+    flat = np.nanmedian(m, axis=(0, 1)), np.nanquantile(m, 0.3, axis=(1, 0))
+    return (
+        flat,
+        tuple(range(-2, 0)),
+        np.nanmedian(m.reshape(1, *m.shape), axis=(0, 2)),
+        np.pad(m[:0], ((0, 0), (1, 1)), "maximum"),
+    )
+
+
+def floats_beside_complex(x):
+    """To Python's complex numbers NumPy's double is a float: the answer is Python's, too."""
+    return 1j == x[0], x[0] == 1j, 1j != x[0]
+
+
 def whole_fractions(xi):
     """Fractions that are integers take elements as they are."""
     return np.quantile(xi, 1), np.quantile(xi, np.float32(0.3)), np.median(xi - xi)

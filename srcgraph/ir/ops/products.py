@@ -364,8 +364,9 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
             "logical_or", builder.call_named("equal", size, 2), builder.call_named("equal", size, 3)
         )
         demand(fits, "ValueError", "incompatible dimensions for cross product\n(dimension must be 2 or 3)")
-        fine = builder.call_named("equal", size, 3)
-        demand(fine, "ValueError", "the cross product of vectors of two components is not supported")
+        if size.type.value == 2:
+            raise InferenceError(_OF_TWO)
+        demand(builder.call_named("equal", size, 3), "NotImplementedError", _OF_TWO)
         parts.append([item(v, at, builder.const(j)) for j in range(3)])
     (x0, x1, x2), (y0, y1, y2) = parts
     components = (sub(mul(x1, y2), mul(x2, y1)), sub(mul(x2, y0), mul(x0, y2)), sub(mul(x0, y1), mul(x1, y0)))
@@ -373,6 +374,8 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         return builder.value(components)
     return stack(components, axisc)
 
+
+_OF_TWO = "the cross product of vectors of two components, which NumPy is to leave out, is not supported"
 
 # -- convolution --------------------------------------------------------------------------------------
 

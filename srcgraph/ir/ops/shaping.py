@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index
-from srcgraph.ir.ops.compare import greater, greater_equal, less, less_equal, logical_and, where
+from srcgraph.ir.ops.compare import equal, greater, greater_equal, less, less_equal, logical_and, where
 from srcgraph.ir.ops.index import getitem, setitem
-from srcgraph.ir.ops.reductions import as_operand, cast_to, demand, max_array, min_array, one_axis
+from srcgraph.ir.ops.reductions import as_operand, cast_to, demand, one_axis, reduced
 from srcgraph.ir.ops.remainders import maximum, minimum, mod, rint
 from srcgraph.ir.ops.sequences import concatenate, flat
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, with_new_axes
@@ -95,7 +96,12 @@ _SOURCES: dict[str, Callable[[Value, Value], Value]] = {
     "symmetric": _mirrored,
     "wrap": lambda k, n: mod(k, n),
 }
-_FILLS: dict[str, Callable[..., Value]] = {"maximum": max_array, "minimum": min_array, "mean": mean}
+_FILLS: dict[str, Callable[..., Value]] = {
+    "maximum": partial(reduced, reduce.max_),
+    "minimum": partial(reduced, reduce.min_),
+    "mean": mean,
+}
+"""What is around an array; of empty axes, where nothing is added, any number."""
 
 
 @composite(
@@ -170,7 +176,7 @@ def _padded(x: Value, axis: int, before: Value, after: Value, mode: str, fills: 
     if mode == "constant":
         low, high = (_assigned(v, x.type.dtype) for v in fills)
     else:
-        fill = _FILLS[mode](x, axis, keepdims=True)
+        fill = _FILLS[mode](x, axis=axis, keepdims=True)
         fill = rint(fill) if x.type.dtype.kind in "iu" and mode == "mean" else fill
         low = high = cast_to(fill, x.type.dtype)
     out = setitem(out, low, 0, before, view=view)
@@ -245,11 +251,14 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Value:
     n = dims_of(x)[at]
     times = cast_to(times, INT)
     if times.type.shape[0] != n.type.value:
-        if times.type.shape[0] != 1:
-            message = "operands could not be broadcast together: {x} elements, {y} counts"
-            b.call_named("equal_size", n, dims_of(times)[0], error="ValueError", message=message)
+        (count,) = dims_of(times)
+        message = "operands could not be broadcast together: {x} elements, {y} counts"
+        if b.not_one(times.type.shape[0]):
+            b.call_named("equal_size", n, count, error="ValueError", message=message)
             times = b.retype(times, [n.type.value])
         else:
+            asked = where(equal(count, 1), n, count)
+            b.call_named("equal_size", n, asked, error="ValueError", message=message)
             times = broadcast_to(times, n)
     total = nonnegative(b.cast(reduce.sum_(times, axes=(0,)), INT, weak=True))
     out = resized(x, at, total)
