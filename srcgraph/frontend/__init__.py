@@ -54,6 +54,7 @@ higher       functools.partial and reduce
 recursion    functions that call themselves: what a call means, as a fixpoint
 lists        lists: items, methods, operators;  library: the longer methods, in Python
 contents     what a list's cell holds: its items while they are known, arrays or growing lists else
+nested       lists inside lists;  item_kinds: what all items of a list are
 comprehensions  comprehensions and generator expressions, as the nested functions that they are
 entities     what a name can mean: number, reference to an array, tuple, function, constant
 either       arrays chosen at run time: which of several it is

@@ -23,6 +23,7 @@ from srcgraph.frontend import (
     generators,
     library,
     lists,
+    nested,
     numbers,
     numpy_calls,
     objects,
@@ -191,7 +192,7 @@ def _to_list(low: Lowering, receiver: Entity) -> Entity:
     if not isinstance(value.type, ArrayType):
         return Scalar(low.builder.cast(value, np.dtype(python), weak=True))
     if value.type.ndim > 1:
-        return lists.of_array(low, low.builder.cast(value, np.dtype(python)))
+        return nested.of_array(low, low.builder.cast(value, np.dtype(python)))
     return lists.own(low, library.numbers_of, receiver, Const(python))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from srcgraph.frontend import conditions, contents, statements
+from srcgraph.frontend import conditions, contents, item_kinds, nested, statements
 from srcgraph.frontend.entities import (
     ALREADY,
     STALE,
@@ -291,8 +291,8 @@ def header_state(
             entities[name] = instantiate(low, shape, leaves, str(name))
         for cell, kept in header.cells.items():
             before = low.state.store[cell]
-            if isinstance(kept, contents.Table) and contents.has_lists(kept.item) and isinstance(before, Tup):
-                contents.detach(low, before, state.store)
+            if isinstance(kept, contents.Table) and nested.has_lists(kept.item) and isinstance(before, Tup):
+                nested.detach(low, before, state.store)
         state.store.update(_carried(low, header, leaves))
         state.store.update(header.spoiled)
 
@@ -460,7 +460,7 @@ def leaves_now(low: Lowering, header: Header, names: dict[Key, Entity], state: S
         if shape is not None:
             assert isinstance(held, Tup | Rows)
             out += contents.leaf_values(low, shape, held, cell.name)
-            contents.link_all(cell, held, isinstance(shape, contents.Table) and contents.must_grow(shape.item))
+            contents.link_all(cell, held, isinstance(shape, contents.Table) and item_kinds.must_grow(shape.item))
         else:
             assert isinstance(held, Value)
             out.append(held)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import SrcgraphError
-from srcgraph.frontend import calls, contents, expressions, headers, iteration, lists
+from srcgraph.frontend import calls, contents, expressions, headers, item_kinds, iteration, lists, nested
 from srcgraph.frontend.closures import captured_now
 from srcgraph.frontend.entities import Closure, Entity, Iteration, Listing, Rows, Tup
 from srcgraph.frontend.memory import Dead, Refusal, as_index, refuse
@@ -101,7 +101,7 @@ def repeated_row(low: Lowering, node: Any, hint: str) -> Entity | None:
     if not isinstance(made, Listing) or made.at:
         return None
     held = contents.content(low, made)
-    kind = contents.joint_kind(low, (held, low.state))
+    kind = item_kinds.joint_kind(low, (held, low.state))
     rows = contents.as_rows(low, held, kind, growing=False)
     count, _ = iteration.counted(low, over)
     parts = []
@@ -133,7 +133,7 @@ def _is_simple(node: Any) -> bool:
 def list_of_lists(low: Lowering, node: Any, hint: str) -> Entity:
     """Lists of one length, from all their numbers."""
     if _is_ragged(node):
-        raise refuse("a list of lists of different lengths is not supported", low.loc, contents.LISTS)
+        raise refuse("a list of lists of different lengths is not supported", low.loc, nested.LISTS)
     made = evaluated(low, node, ROWS)
     assert isinstance(made, Tup)
     numbers, rows, columns, even = made.items
@@ -143,9 +143,9 @@ def list_of_lists(low: Lowering, node: Any, hint: str) -> Entity:
     b.call_named("check_that", fine, error="NotImplementedError", message=message)
     assert isinstance(numbers, Listing)
     held = contents.content(low, numbers)
-    kind = contents.joint_kind(low, (held, low.state))
+    kind = item_kinds.joint_kind(low, (held, low.state))
     if not isinstance(kind, headers.Number):
-        raise refuse(contents.GROWS, low.loc, contents.LISTS)
+        raise refuse(nested.GROWS, low.loc, nested.LISTS)
     flat = contents.as_rows(low, held, kind, growing=False)
     sizes = [OPS["maximum"](as_index(low, low.value(e)), 0) for e in (rows, columns)]
     parts = tuple(b.apply(OPS["reshape"], (p, *sizes), {}, name=hint) for p in flat.parts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import calls, contents, expressions, flat, indexing, lists, nests, positions
+from srcgraph.frontend import calls, contents, expressions, flat, indexing, item_kinds, lists, nests, positions
 from srcgraph.frontend.entities import (
     Array,
     Cell,
@@ -111,7 +111,7 @@ def items_by_position(low: Lowering, over: Entity) -> Items:
 def _list_by_position(low: Lowering, over: Listing) -> tuple[Value, Callable[[Value], Entity]]:
     held = contents.content(low, over)
     if isinstance(held, Tup):
-        held = lists.turn_to_rows(low, over, held, contents.joint_kind(low, (held, low.state)))
+        held = lists.turn_to_rows(low, over, held, item_kinds.joint_kind(low, (held, low.state)))
 
     def item(k: Value) -> Entity:
         now = contents.content(low, over)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from inspect import ismodule
 from typing import TYPE_CHECKING, Any
 
-from srcgraph.frontend import choices, contents
+from srcgraph.frontend import choices, contents, item_kinds
 from srcgraph.frontend.boxes import held_in
 from srcgraph.frontend.entities import (
     ALREADY,
@@ -254,7 +254,7 @@ class Joiner:
         if isinstance(x, Tup) and isinstance(y, Tup) and len(x.items) == len(y.items):
             items = [self.join(a, b, f"{name}_{k}") for k, (a, b) in enumerate(zip(x.items, y.items, strict=True))]
             return lambda outs: Tup(tuple(m(outs) for m in items), list)
-        kind = contents.joint_kind(self.low, *((c, s) for c, (_, s) in zip((x, y), self.sides, strict=True)))
+        kind = item_kinds.joint_kind(self.low, *((c, s) for c, (_, s) in zip((x, y), self.sides, strict=True)))
         growing = any(not isinstance(c, Rows) or contents.is_growing(c) for c in (x, y))
         sides = zip((x, y), self.sides, strict=True)
         rows = [self.low.inside(*s, lambda c=c: contents.as_rows(self.low, c, kind, growing, name)) for c, s in sides]

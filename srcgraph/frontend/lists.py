@@ -15,8 +15,10 @@ from srcgraph.frontend import (
     expressions,
     headers,
     indexing,
+    item_kinds,
     iteration,
     library,
+    nested,
     operators,
     shape_values,
 )
@@ -24,7 +26,6 @@ from srcgraph.frontend.contents import content, is_growing, length, new_list, pa
 from srcgraph.frontend.entities import (
     NONE,
     Array,
-    Cell,
     Const,
     Content,
     Entity,
@@ -33,10 +34,7 @@ from srcgraph.frontend.entities import (
     Rows,
     Scalar,
     SliceOf,
-    State,
     Tup,
-    Unusable,
-    within,
 )
 from srcgraph.frontend.memory import Dead, as_index, known_int, new_array, read, refuse
 from srcgraph.ir.graph import Value
@@ -169,7 +167,7 @@ def subscript(low: Lowering, base: Listing, index: Entity, hint: str = "") -> En
             raise Dead
         if all(map(choices.choosable, held.items)):  # functions, strings: there are not numbers for them
             return choices.picked(low, held.items, as_index(low, low.value(index), "the index of a list"), "list")
-        held = turn_to_rows(low, base, held, contents.joint_kind(low, (held, low.state)))
+        held = turn_to_rows(low, base, held, item_kinds.joint_kind(low, (held, low.state)))
     at_value = in_range(low, index, held)
     if isinstance(held.item, headers.Row):
         return Listing(base.cell, (*base.at, at_value))
@@ -182,8 +180,8 @@ def turn_to_rows(low: Lowering, base: Listing, held: Content, kind: headers.Shap
     """Let a list hold its items at run time, each of a kind that theirs fits into."""
     if base.at:
         if growing:
-            raise refuse("a list inside a list that changes its length is not supported", low.loc, contents.LISTS)
-        contents.with_inner_kind(low, base, kind)
+            raise refuse("a list inside a list that changes its length is not supported", low.loc, nested.LISTS)
+        nested.with_inner_kind(low, base, kind)
         inner = content(low, base)
         assert isinstance(inner, Rows)
         return inner
@@ -236,52 +234,11 @@ def store(low: Lowering, base: Listing, index: Entity, entity: Entity) -> None:
     at_value = in_range(low, index, rows, message)
     leaves = shape_values.leaf_values(low, rows.item, entity)
     if base.at or isinstance(rows.item, headers.Row):
-        _store_inside(low, base, at_value, leaves, entity)
+        nested.store_inside(low, base, at_value, leaves, entity)
         return
     parts = [stored(low, p, at_value, v) for p, v in zip(rows.parts, leaves, strict=True)]
     put_content(low, base, Rows(rows.item, tuple(parts)))
     contents.link(low, base.cell, entity)
-
-
-def _store_inside(low: Lowering, base: Listing, at: Value, leaves: Sequence[Value], entity: Entity) -> None:
-    """``base[at] = entity`` where either is a list inside a list."""
-    outer = low.state.store[base.cell]
-    assert isinstance(outer, Rows)
-    places = (*base.at, at)
-    if isinstance(entity, Listing | Tup):
-        if base.cell.visible:
-            raise refuse("replacing a list inside an argument is not supported", low.loc, "store its items one by one")
-        if isinstance(entity, Listing):
-            contents.detach(low, Tup((entity,)), low.state.store)
-        contents.put(low, base.cell, Rows(outer.item, contents.stored_rows(low, outer.parts, places, leaves)))
-        lose_rows(low, base.cell)
-        return
-    view = element(len(places))
-    b, parts = low.builder, []
-    for part, value in zip(outer.parts, leaves, strict=True):
-        number = b.cast(value, part.type.dtype, False)
-        parts.append(b.apply(OPS["setitem"], (part, number, *places), {"view": view}, name=part.name))
-    contents.put(low, base.cell, Rows(outer.item, tuple(parts)))
-
-
-def apart(low: Lowering, entity: Entity) -> Entity:
-    """Lists that are inside others as lists of their own, before they change places."""
-    if isinstance(entity, Tup):
-        return Tup(tuple(apart(low, e) for e in entity.items), entity.cls)
-    return new_list(low, content(low, entity)) if isinstance(entity, Listing) and entity.at else entity
-
-
-def lose_rows(low: Lowering, cell: Cell) -> None:
-    """What means a list inside another, of which one was replaced, cannot be read any more."""
-
-    def inside(entity: Entity) -> bool:
-        return any(isinstance(e, Listing) and e.cell is cell and e.at for e in within(entity, State()))
-
-    why, hint = "this is a list inside a list, and one inside that was replaced since", "index the outer list again"
-    for key in [k for k, entity in low.state.names.items() if inside(entity)]:
-        low.state.names[key] = Unusable(why, hint)
-    for other in [c for c, held in low.state.store.items() if isinstance(held, Tup) and inside(held)]:
-        low.state.store[other] = Unusable(why, hint)
 
 
 def stored(low: Lowering, part: Value, at: Value, value: Value) -> Value:
@@ -295,7 +252,7 @@ def stored(low: Lowering, part: Value, at: Value, value: Value) -> Value:
 def with_room_for(low: Lowering, base: Listing, entity: Entity, growing: bool = False) -> Rows:
     """The content of a list at run time, its kind of item one that ``entity`` fits into."""
     held = content(low, base)
-    kind = contents.joint_kind(low, (held, low.state), (Tup((entity,)), low.state))
+    kind = item_kinds.joint_kind(low, (held, low.state), (Tup((entity,)), low.state))
     if isinstance(held, Rows) and held.item == kind and (is_growing(held) or not growing):
         return held
     return turn_to_rows(low, base, held, kind, growing or (isinstance(held, Rows) and is_growing(held)))
@@ -329,7 +286,7 @@ def pop(low: Lowering, xs: Listing, index: Entity = Const(-1)) -> Entity:
         if at is not None:
             put_content(low, xs, Tup(held.items[:at] + held.items[at + 1 :], list))
             return held.items[at]
-        held = turn_to_rows(low, xs, held, contents.joint_kind(low, (held, low.state)), growing=True)
+        held = turn_to_rows(low, xs, held, item_kinds.joint_kind(low, (held, low.state)), growing=True)
     if index != Const(-1):
         return own(low, library.pop, xs, index)
     if not is_growing(held):
@@ -359,9 +316,9 @@ def copy(low: Lowering, xs: Listing) -> Entity:
 
 def copied(low: Lowering, held: Content) -> Content:
     """The same items for another list: growing ones become arrays."""
-    if isinstance(held, Rows) and contents.has_lists(held.item):
+    if isinstance(held, Rows) and nested.has_lists(held.item):
         raise refuse("a copy of a list of lists has the same lists in it", low.loc, "copy each: [row[:] for row in xs]")
-    if isinstance(held, Tup) or contents.must_grow(held.item):
+    if isinstance(held, Tup) or item_kinds.must_grow(held.item):
         return held
     rows = contents.as_rows(low, held, held.item, growing=False)
     return Rows(rows.item, tuple(low.builder.apply(OPS["copy"], (p,), {}) for p in rows.parts))
@@ -428,7 +385,7 @@ def own(low: Lowering, function: Any, *args: Entity) -> Entity:
         if isinstance(entity, Listing):
             held = content(low, entity)
             if isinstance(held, Tup) and held.items:
-                turn_to_rows(low, entity, held, contents.joint_kind(low, (held, low.state)))
+                turn_to_rows(low, entity, held, item_kinds.joint_kind(low, (held, low.state)))
     code = low.session.code_of(function)
     return calls.call_function(low, code, calls.bound(low, code, function, args, {}))
 
@@ -456,10 +413,10 @@ def sliced(low: Lowering, held: Content, index: SliceOf, hint: str = "") -> Enti
     if isinstance(held, Tup):
         if cut is not None:
             return new_list(low, Tup(held.items[cut], list), hint)
-        held = contents.as_rows(low, held, contents.joint_kind(low, (held, low.state)), growing=False)
-    if contents.has_lists(held.item):
+        held = contents.as_rows(low, held, item_kinds.joint_kind(low, (held, low.state)), growing=False)
+    if nested.has_lists(held.item):
         raise refuse("a slice of a list of lists has the same lists in it", low.loc, "loop over the positions")
-    if contents.must_grow(held.item):
+    if item_kinds.must_grow(held.item):
         raise refuse("slices of a list of arrays are not supported", low.loc, "append what is needed to a new list")
     parts = []
     for part in held.parts:
@@ -484,14 +441,6 @@ def store_slice(low: Lowering, base: Listing, index: SliceOf, entity: Entity) ->
         own(low, library.store_stepped, base, index.start, index.stop, index.step, as_list(low, entity))
         return
     own(low, library.store_slice, base, index.start, index.stop, as_list(low, entity))
-
-
-def of_array(low: Lowering, value: Value) -> Listing:
-    """The numbers of an array of several axes, as Python's in lists of lists."""
-    kind: headers.Shape = headers.Number(ScalarType(value.type.dtype, weak=True))
-    for _ in value.type.shape[1:]:
-        kind = headers.Row(kind)
-    return new_list(low, Rows(kind, (low.builder.apply(OPS["copy"], (value,), {}),)))
 
 
 def as_list(low: Lowering, entity: Entity) -> Listing:
@@ -558,11 +507,11 @@ def repeated(low: Lowering, x: Listing, times: Entity, hint: str = "") -> Entity
     known = known_int(low, count)
     if isinstance(held, Tup) and known is not None and len(held.items) * max(known, 0) <= FEW:
         return new_list(low, Tup(held.items * known, list), hint)
-    kind = contents.joint_kind(low, (held, low.state))
-    if contents.has_lists(kind):
+    kind = item_kinds.joint_kind(low, (held, low.state))
+    if nested.has_lists(kind):
         why = "a list that has one list in it many times is not supported: a change of one would be one of all"
         raise refuse(why, low.loc, "make them apart: [[0] * m for _ in range(n)]")
-    if isinstance(held, Tup) and len(held.items) == 1 and not contents.must_grow(kind):
+    if isinstance(held, Tup) and len(held.items) == 1 and not item_kinds.must_grow(kind):
         b = low.builder
         n = count if b.proves(count.type.value) else b.call_named("maximum", count, 0)
         leaves = zip(shape_values.leaf_values(low, kind, held.items[0]), shape_values.leaf_types(kind), strict=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import contents
+from srcgraph.frontend import contents, item_kinds
 from srcgraph.frontend.entities import (
     UNBOUND,
     Array,
@@ -150,7 +150,7 @@ def list_parameter(low: Lowering, skeleton: ItemsArg | RowsArg, name: str, origi
         items = items_of(low, range(len(skeleton.items)), skeleton.items, list, name, origin, visible)
         held: Content = Tup(items, list)
     else:
-        kind = contents.kind_of_skeleton(skeleton.item)
+        kind = item_kinds.kind_of_skeleton(skeleton.item)
         size = skeleton.size
         dim = UNKNOWN if size == "" else symbol(size) if isinstance(size, str) else as_dim(size)
         types = contents.leaf_types(contents.Table(kind, dim, growing=size == ""))

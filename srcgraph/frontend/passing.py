@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from srcgraph.frontend import contents
+from srcgraph.frontend import contents, item_kinds
 from srcgraph.frontend.boxes import held
 from srcgraph.frontend.closures import function_key
 from srcgraph.frontend.entities import (
@@ -211,7 +211,7 @@ class Arguments:
             self.add(part, None)
         dim = contents.size_of(held)
         size = "" if contents.is_growing(held) else dim.const if dim.const is not None else self.size(dim)
-        item = contents.kind_as_skeleton(held.item)
+        item = item_kinds.kind_as_skeleton(held.item)
         return RowsArg(self.sized(item, held.parts[0].type.shape[1:]) if size != "" else item, size, cell)
 
     def sized(self, item: Skeleton, shape: Sequence[Dim]) -> Skeleton:
@@ -294,7 +294,7 @@ class Made:
     def content(self, template: TupleOf | RowsOf) -> Content:
         """What a list holds."""
         if isinstance(template, RowsOf):
-            return Rows(contents.kind_of_skeleton(template.item), tuple(self.outs[k] for k in template.parts))
+            return Rows(item_kinds.kind_of_skeleton(template.item), tuple(self.outs[k] for k in template.parts))
         return Tup(tuple(map(self.entity, template.items)), list)
 
     def part(self, template: Template | NewBox | ArgumentBox) -> Entity | Box:

@@ -101,7 +101,7 @@ def assumed_summary(low: Lowering, key: Any) -> Summary | None:
     Dead
         It is taken never to return.
     """
-    wanted = key[:3]  # which sizes are known not to be 1 is no reason for a version of its own
+    wanted = key[:3]  # which sizes may be 1 is no reason for a version of its own
     assumed = next((a for known, a in low.session.assumed.items() if known[:3] == wanted), None)
     if assumed is None:
         return None

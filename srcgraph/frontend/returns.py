@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import contents
+from srcgraph.frontend import contents, item_kinds
 from srcgraph.frontend.boxes import held
 from srcgraph.frontend.closures import function_key
 from srcgraph.frontend.entities import (
@@ -169,7 +169,7 @@ class Description:
         if isinstance(held, Tup):
             return TupleOf(tuple(map(self.part, held.items)), list)
         parts = held.parts if self.low.called else tuple(contents.part_array(self.low, p) for p in held.parts)
-        return RowsOf(contents.kind_as_skeleton(held.item), tuple(map(self.output, parts)))
+        return RowsOf(item_kinds.kind_as_skeleton(held.item), tuple(map(self.output, parts)))
 
     def lists(self) -> tuple[tuple[int, TupleOf | RowsOf], ...]:
         """The lists of the arguments' that hold something else at the end, and what."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from srcgraph.errors import Loc, SrcgraphError, raise_all
-from srcgraph.frontend import contents, lists
+from srcgraph.frontend import contents, nested
 from srcgraph.frontend.boxes import held, rebind
 from srcgraph.frontend.entities import (
     Box,
@@ -153,7 +153,7 @@ def lower_entry(
 
 def _entry(session: Session, code: FunctionCode, args: dict[str, Skeleton], entry: Entry) -> Summary:
     """The summary of the function called from outside."""
-    key = (code, tuple(args.items()), ((), None), sizes_of(args.values()))
+    key = (code, tuple(args.items()), ((), None), frozenset())
 
     def lower() -> Summary:
         return _lower(session, code, args, {}, code.name, entry, apart=is_recursive(session, key))
@@ -329,7 +329,7 @@ def _call(low: Lowering, summary: Summary, given: Arguments) -> Entity:
         contents.put_content(low, given.lists[k], made.content(template))
         made.link(given.lists[k])
         if not given.lists[k].at:
-            lists.lose_rows(low, given.lists[k].cell)
+            nested.lose_rows(low, given.lists[k].cell)
     result = made.entity(summary.template)
     boxes = [(given.boxes[r.position], made.changed(r)) for r in summary.rebound]
     _refuse_twins(low, summary, given)

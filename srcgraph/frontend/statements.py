@@ -22,6 +22,7 @@ from srcgraph.frontend import (
     library,
     lists,
     loops,
+    nested,
     numbers,
     objects,
     operators,
@@ -87,7 +88,7 @@ def statement(low: Lowering, node: Any) -> None:
     match node:
         case gast.Assign(targets=targets, value=value):
             entity = expressions.lower_named(low, value, targets[0])
-            entity = lists.apart(low, entity) if _exchanges(targets[0], value) else entity
+            entity = nested.apart(low, entity) if _exchanges(targets[0], value) else entity
             for target in targets:
                 assign(low, target, entity)
         case gast.AnnAssign(target=target, value=value):
