@@ -56,6 +56,8 @@ class Assumption:
     """What calls of a function being lowered are taken to mean; None: they never return."""
 
     summary: Summary | None = None
+    maybe_one: frozenset[str] = frozenset()
+    """The sizes of its arguments that may be 1 in some call."""
     used: bool = False
     recursive: bool = False
     """Whether it was ever used."""
@@ -72,16 +74,17 @@ class Passed(Exception):
 
 def summarised(session: Session, key: Any, name: str, lower: Callable[[], Summary]) -> Summary:
     """The summary of a function lowered for the first time, found as a fixpoint if it is recursive."""
-    assumed = session.assumed[key] = Assumption()
+    assumed = session.assumed[key] = Assumption(maybe_one=key[3])
     problems, graphs, summaries = len(session.problems), dict(session.graphs), dict(session.summaries)
     session.active.append((key[0], name))
     try:
         for _ in range(ATTEMPTS):
-            assumed.used = False
+            assumed.used, stretched = False, assumed.maybe_one
             summary = lower()
             if len(session.problems) > problems:  # what is refused on some paths is refused with more of them
                 return summary
-            if not assumed.used or (assumed.summary and _meaning(summary) == _meaning(assumed.summary)):
+            same = assumed.summary and _meaning(summary) == _meaning(assumed.summary)
+            if not assumed.used or (same and stretched == assumed.maybe_one):
                 return summary
             assumed.summary = summary
             del session.problems[problems:]
@@ -101,11 +104,12 @@ def assumed_summary(low: Lowering, key: Any) -> Summary | None:
     Dead
         It is taken never to return.
     """
-    wanted = key[:3]  # which sizes may be 1 is no reason for a version of its own
+    wanted = key[:3]  # which sizes may be 1 is no reason for a version of its own: they may in all calls
     assumed = next((a for known, a in low.session.assumed.items() if known[:3] == wanted), None)
     if assumed is None:
         return None
     assumed.used = assumed.recursive = True
+    assumed.maybe_one |= key[3]
     if assumed.summary is None:
         low.builder.call_named("check_that", False, error="RecursionError", message="maximum recursion depth exceeded")
         low.returns_later = True

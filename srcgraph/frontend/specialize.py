@@ -156,7 +156,16 @@ def _entry(session: Session, code: FunctionCode, args: dict[str, Skeleton], entr
     key = (code, tuple(args.items()), ((), None), frozenset())
 
     def lower() -> Summary:
-        return _lower(session, code, args, {}, code.name, entry, apart=is_recursive(session, key))
+        return _lower(
+            session,
+            code,
+            args,
+            {},
+            code.name,
+            entry,
+            apart=is_recursive(session, key),
+            maybe_one=session.assumed[key].maybe_one,
+        )
 
     while True:
         try:
@@ -240,8 +249,7 @@ def lower_callee(
     inner = {k: given.box(b) for k, b in captured.items()}
     place = low.place or (low.loc if code.is_library else None)
     caught = low.catching.caught()
-    maybe_one = given.maybe_one()
-    key = (code, tuple(skeletons.items()), (tuple(inner.items()), caught), maybe_one, place, derive)
+    key = (code, tuple(skeletons.items()), (tuple(inner.items()), caught), given.maybe_one(), place, derive)
     literal_no_more(low, code, skeletons)
     summary = session.summaries.get(key)
     if summary is None and (summary := assumed_summary(low, key)) is not None:
@@ -251,8 +259,11 @@ def lower_callee(
         known = len(session.problems)
         try:
             entry = Entry.PRIVATE if derive else Entry.NONE
-            lower = partial(_lower, session, code, skeletons, inner, name, entry, place, caught=caught)
-            lower = partial(lower, maybe_one=maybe_one)
+            lowered = partial(_lower, session, code, skeletons, inner, name, entry, place, caught=caught)
+
+            def lower() -> Summary:
+                return lowered(maybe_one=session.assumed[key].maybe_one)
+
             summary = summarised(session, key, name, partial(_derived, low, lower, skeletons, derive))
         except NeedStatic as need:
             raise _at_call(low, need, args) from None

@@ -61,6 +61,13 @@ def parts_of_one_element(x, y):
     return _beside(x[:1], y), np.choose(at, [x[:1], y]), np.repeat(y, (at + 2)[:1])
 
 
+def shorter_until_one(x, y):
+    """In calls of itself an argument may have one element, which is stretched."""
+    if len(x) > 1:
+        return shorter_until_one(x[1:], y)
+    return len(x + y)
+
+
 def several_axes_of_numbers(m):
     flat = np.nanmedian(m, axis=(0, 1)), np.nanquantile(m, 0.3, axis=(1, 0))
     return (
