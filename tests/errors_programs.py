@@ -646,11 +646,6 @@ def f(x):
     x[0] = 1j
     return x
 """,
-    "unpack too many": """
-def f(a):
-    b, c = a, a, a
-    return b
-""",
     "unpack a number": """
 def f(a):
     b, c = a

@@ -458,6 +458,19 @@ def test_one_version_per_signature() -> None:
 TEXT = "def h(x):\n    s = 0.0\n    for v in x:\n        s += v * v\n    return s\n"
 
 
+KNOWN_AXIS = "def f(x, k):\n    return x * k if isinstance(x, float) else np.sum(x, axis=k)\n"
+
+
+def test_arguments_known_in_some_versions() -> None:
+    """Which arguments are compiled in may differ from version to version; one is made for each of their values."""
+    f = define(KNOWN_AXIS)
+    compiled = sg.compile(f)
+    m = np.arange(6.0).reshape(2, 3)
+    for args in [(2.0, 3), (m, 1), (2.0, 3), (2.0, 4), (m, 0), (m, 1), (m, 0)]:
+        same(compiled(*args), f(*args))
+    assert len(compiled.versions) == 3
+
+
 def test_no_source() -> None:
     """Without a source there is nothing to compile; the error says what to do."""
     with pytest.raises(SourceError, match=r"(?s)no source for 'h'.*source=text"):

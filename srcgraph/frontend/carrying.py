@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -104,14 +105,21 @@ class LengthChanges(Exception):
 # -- the search for the header --------------------------------------------------------------------
 
 
-def run(low: Lowering, node: Any, plan: Plan | None) -> None:
-    """Lower a loop inside others, whose own flag to stop waits meanwhile."""
-    outer_stop = low.state.names.pop("<stop>", None)
+@contextmanager
+def own_stop(low: Lowering) -> Iterator[None]:
+    """A loop inside others: their flag to stop waits meanwhile."""
+    outer = low.state.names.pop("<stop>", None)
     try:
-        _run(low, node, plan)
+        yield
     finally:
-        if outer_stop is not None:
-            low.state.names["<stop>"] = outer_stop
+        if outer is not None:
+            low.state.names["<stop>"] = outer
+
+
+def run(low: Lowering, node: Any, plan: Plan | None) -> None:
+    """Lower a loop."""
+    with own_stop(low):
+        _run(low, node, plan)
 
 
 def _run(low: Lowering, node: Any, plan: Plan | None) -> None:

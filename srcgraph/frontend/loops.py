@@ -120,6 +120,11 @@ def _index_loop(node: Any, k: str, xs: str) -> Any:
 
 def unrolled(low: Lowering, node: Any, items: Sequence[Any], over: Entity, first: int = 0) -> None:
     """A loop over a tuple: the body once per item, since items may differ in type."""
+    with carrying.own_stop(low):
+        _unrolled(low, node, items, over, first)
+
+
+def _unrolled(low: Lowering, node: Any, items: Sequence[Any], over: Entity, first: int = 0) -> None:
     low.assign("<stop>", Const(False))
     k = first
     while k < len(items):
@@ -156,7 +161,7 @@ MOST = 1000
 def _rest_unless(low: Lowering, node: Any, stop: Value, items: Sequence[Any], over: Entity, k: int) -> None:
     before = low.state
     sides = [(low.builder.new_region(), before.copy()) for _ in range(2)]
-    low.inside(*sides[1], lambda: low.catching.inside(lambda: unrolled(low, node, items, over, k)))
+    low.inside(*sides[1], lambda: low.catching.inside(lambda: _unrolled(low, node, items, over, k)))
     for _, state in sides:
         state.names.pop("<stop>", None)
     before.names.pop("<stop>", None)

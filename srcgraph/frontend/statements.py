@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import gast
 
-from srcgraph.errors import InferenceError, ShapeError
+from srcgraph.errors import InferenceError
 from srcgraph.frontend import (
     arrays,
     attributes,
@@ -193,13 +193,15 @@ def unpack(low: Lowering, targets: Sequence[Any], entity: Entity) -> None:
     if len(items) != len(targets):
         few = len(items) < len(targets)
         counts = f"(expected {len(targets)}, got {len(items)})" if few else f"(expected {len(targets)})"
-        why = f"{'not enough' if few else 'too many'} values to unpack {counts}"
-        if isinstance(entity, Listing | Array):
-            low.builder.call_named("check_that", False, error="ValueError", message=why)
-            raise Dead
-        raise refuse(why, low.loc, kind=ShapeError)
+        _cannot_unpack(low, f"{'not enough' if few else 'too many'} values to unpack {counts}")
     for target, item in zip(targets, items, strict=True):
         assign(low, target, item)
+
+
+def _cannot_unpack(low: Lowering, why: str) -> NoReturn:
+    """What Python raises where the number of items is another one than that of the names."""
+    low.builder.call_named("check_that", False, error="ValueError", message=why)
+    raise Dead
 
 
 def _starred(low: Lowering, entity: Entity, before: int, after: int) -> list[Entity]:
@@ -211,7 +213,7 @@ def _starred(low: Lowering, entity: Entity, before: int, after: int) -> list[Ent
         return [*items[:before], rest, *items[before:]]
     items = expressions.items_of(low, entity)
     if len(items) < before + after:
-        raise refuse(f"not enough values to unpack: {len(items)}", low.loc, kind=InferenceError)
+        _cannot_unpack(low, f"not enough values to unpack (expected at least {before + after}, got {len(items)})")
     rest = contents.new_list(low, Tup(tuple(items[before : len(items) - after]), list))
     return [*items[:before], rest, *items[len(items) - after :]]
 

@@ -69,7 +69,8 @@ class Compiled:
         self.quick: dict[Any, Specialization] = {}
         """Versions by what `quick_key` sees."""
         self.newest: Specialization | None = None
-        self.static: frozenset[str] = frozenset()
+        self.statics: list[frozenset[str]] = [frozenset()]
+        """Sets of arguments whose numbers are part of the signature: which ones may differ from version to version."""
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -78,12 +79,12 @@ class Compiled:
         if kwargs or not self.positional or len(args) != len(self.names):
             args = self.bound(args, kwargs)
         leaves: list[Any] = []
-        key = None if self.static else quick_key(args, leaves)
+        key = quick_key(args, leaves)
         known = self.quick.get(key)
         if known is not None and known.ready(leaves):
             return known.run_on(leaves)
         version, given = self.version(args)
-        if key is not None and not version.shared:
+        if key is not None and not version.shared and not version.static:
             self.quick[key] = version
         return version.call(given)
 
@@ -101,21 +102,24 @@ class Compiled:
 
     def version(self, args: Sequence[Any]) -> tuple[Specialization, Leaves]:
         """The compiled version for these arguments, and the numbers, arrays and objects to call it with."""
-        skeletons, leaves = self.described(args)
-        key = tuple(skeletons.values())
-        version = next((v for v in self.versions.get(key, ()) if v.valid()), None)
-        if version is None:
-            version = specialize(self.code, self.names, args, self.transforms, self.error_model)
-            if not version.static <= self.static:
-                self.static |= version.static
-                skeletons, leaves = self.described(args)
-                key = tuple(skeletons.values())
-            self.versions.setdefault(key, []).append(version)
-            self.newest = version
+        for static in self.statics:
+            key, leaves = self.described(args, static)
+            for version in self.versions.get(key, ()):
+                if version.valid():
+                    return version, leaves
+        version = specialize(self.code, self.names, args, self.transforms, self.error_model)
+        if version.static not in self.statics:
+            self.statics.append(version.static)
+        key, leaves = self.described(args, version.static)
+        self.versions.setdefault(key, []).append(version)
+        self.newest = version
         return version, leaves
 
-    def described(self, args: Sequence[Any]) -> Any:
-        return describe_arguments(self.names, args, self.static, distinct=bool(self.transforms))
+    def described(self, args: Sequence[Any], static: frozenset[str]) -> tuple[Any, Leaves]:
+        """The signature of a call, and its leaves."""
+        distinct = bool(self.transforms)
+        skeletons, leaves = describe_arguments(self.names, args, static, distinct)
+        return (static, *skeletons.values()), leaves
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """The optimised, typed graph for these arguments."""

@@ -205,6 +205,47 @@ def resized_in_a_while(x, y, n):
     return np.sum(x) + np.sum(y)
 
 
+def few_items_in_a_loop_that_stops(x, a, n):
+    """The inner loop, one of known items, has an end of its own."""
+    s = 0.0
+    for i in range(n):
+        if s > a:
+            break
+        if i == 1:
+            continue
+        for di, dj in ((0, 1), (1, 0), (-1, 2)):
+            if di < 0 and s > 2.0 * a:
+                break
+            s += di * x[i] + dj * a
+        for f in (np.sin, np.cos):
+            s += f(x[i])
+            if s > 90.0:
+                return s, i
+    return s, n
+
+
+def unpacked_into_more(x, a):
+    """Python raises when the tuple is unpacked, after the store."""
+    pair = a, 2.0 * a
+    x[0] = a
+    if a > 1.0:
+        b, c, d = pair
+        return b + c + d
+    b, c = pair
+    return b + c
+
+
+def unpacked_around_a_star(x, a):
+    if a > 1.0:
+        b, *_, c = (a,)
+        return b + c
+    try:
+        b, c = a, a, a
+    except ValueError:
+        return x[0]
+    return b + c
+
+
 def second_of_one(x, a):
     if a > 0.0:
         a = a * x[-2]
