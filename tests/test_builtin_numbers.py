@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 
+import numpy as np
 import pytest
 
 import srcgraph as sg
@@ -72,6 +73,17 @@ def _horner(n, k):
     return h
 
 
+def _digits(n, k):
+    value = 0
+    for digit in np.full(k, n, np.uint8):
+        value = value * 10 + int(digit)
+    return value
+
+
+def _far_apart(n, k):
+    return (n % 10 + 2**62) * k + [(i + 10**10) * 10**8 for i in range(3)][2]
+
+
 def _bit(n, k):
     return n | 1 << k
 
@@ -92,6 +104,12 @@ def _bit(n, k):
         (_product, (1, 20), (1, 21)),
         (_horner, (31, 12), (31, 20)),
         (_bit, (5, 62), (5, 63)),
+        (_digits, (9, 18), (9, 19)),
+        (lambda n, k: int(np.uint32(n)) * int(np.uint32(n)) + k, (2**31, 0), (2**32 - 1, 0)),
+        (_far_apart, (3, 1), (3, 2)),
+        (lambda n, k: -n + k, (-(2**63) + 1, 0), (-(2**63), 0)),
+        (lambda n, k: abs(n) % k, (-(2**63) + 1, 100), (-(2**63), 100)),
+        (lambda n, k: n // k, (-(2**63) + 1, -1), (-(2**63), -1)),
     ],
 )
 def test_arithmetic_of_integers_is_exact_or_raises(function, fits, too_large) -> None:

@@ -251,6 +251,8 @@ class Expressions:
     def cast(self, x: ast.expr, have: TensorType, to: TensorType) -> ast.expr:
         if INT == have.dtype == to.dtype and is_weak(to) != is_weak(have):
             return call("int" if is_weak(to) else "np.int64", x)
+        if to.dtype == INT and have.dtype.kind in "iu" and is_weak(to):  # one of Python's, of 64 bits
+            return call("np.intp", x)
         return self.with_dtype(x, have.dtype, to.dtype)
 
     def with_dtype(self, x: ast.expr, have: np.dtype, want: np.dtype) -> ast.expr:

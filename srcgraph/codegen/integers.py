@@ -13,12 +13,14 @@ from dataclasses import replace
 from srcgraph.codegen.uses import Use, Uses
 from srcgraph.ir.graph import Apply, For, Graph, Value, While, node_graphs
 from srcgraph.ir.op import Op
+from srcgraph.ir.promote import is_weak
 from srcgraph.ir.types import INT, ArrayType, ScalarType, Type
 from srcgraph.ir.walk import all_nodes
 
 LARGE = 2**31
 """What is smaller does not make what is counted large."""
 _ROUTES = ("add", "sub", "mul")
+_SMALLEST = ("neg", "absolute", "floordiv")
 _ORDERS = ("less", "less_equal", "greater", "greater_equal")
 
 
@@ -72,9 +74,20 @@ def _may_grow(node: Apply, uses: Uses, params: frozenset[Value]) -> bool:
     out = node.outputs[0]
     if out.type.dtype != INT:
         return False
+    if node.op.name in _SMALLEST:
+        return is_weak(out.type) and _may_be_smallest(node, uses, params)
     if isinstance(out.type, ArrayType) or is_numpy_integer(out.type) or node.op.name not in _ROUTES:
         return True
     return not (_counts(out, uses, params) or _addresses(out, uses, set()))
+
+
+def _may_be_smallest(node: Apply, uses: Uses, params: frozenset[Value]) -> bool:
+    """Whether the operand may be the smallest integer, which has no positive counterpart."""
+    if node.op.name == "floordiv":
+        divisor = uses.definition.get(node.inputs[1])
+        if divisor is not None and divisor.op.name == "const" and divisor.attrs["value"] > 0:
+            return False
+    return not (_counts(node.inputs[0], uses, params) or _addresses(node.outputs[0], uses, set()))
 
 
 def _counts(value: Value, uses: Uses, params: frozenset[Value]) -> bool:

@@ -91,6 +91,10 @@ class Dim:
                 return monomial[0]
         return None
 
+    def fits(self) -> bool:
+        """Whether its numbers have 64 bits each, so that it can be written as it is."""
+        return all(-(2**63) <= n < 2**63 for _, n in self.terms)
+
     def __add__(self, other: Dim | int) -> Dim:
         return Dim(_added(self, as_dim(other), 1))
 

@@ -97,7 +97,10 @@ def exact(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> int:
     OverflowError
         It needs more than 64 bits.
     """
-    out = int(op.numpy(*(np.array(int(a), object) for a in args), **attrs))
+    if op.name == "floordiv":
+        out = int(args[0]) // int(args[1]) if args[1] else 0
+    else:
+        out = int(op.numpy(*(np.array(int(a), object) for a in args), **attrs))
     if not -(2**63) <= out < 2**63:
         raise OverflowError(TOO_LARGE)
     return out

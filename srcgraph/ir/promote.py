@@ -49,8 +49,8 @@ class Elementwise:
         values = [t.value for t in types if isinstance(t, ScalarType)]
         known = self.exact is not None and out == INT and all(v is not None for v in values)
         value = self.exact(*values) if known and self.exact else None
-        fits = value is not None and (weak if value.const is None else -(2**63) <= value.const < 2**63)
-        return ScalarType(out, weak, value if fits else None)  # NumPy's integers wrap, Python's raise
+        known = value is not None and (weak or value.const is not None) and value.fits()  # NumPy's wrap
+        return ScalarType(out, weak, value if known else None)
 
 
 def ufunc(function: np.ufunc) -> Elementwise:

@@ -23,7 +23,7 @@ from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
 
 from srcgraph.ir.exceptions import TOO_LARGE
-from srcgraph.runtime.magnitudes import Magnitudes, function_of
+from srcgraph.runtime.magnitudes import WORD, Magnitudes, function_of
 
 _NAMES = {operator.add: "add", operator.sub: "sub", operator.mul: "mul"}
 _WATCHED = {*_NAMES, operator.pow, operator.lshift}
@@ -38,8 +38,17 @@ class _Lower(Lower):
         self.magnitudes = Magnitudes(self.func_ir, fndesc.typemap)
         super().lower_normal_function(fndesc)
 
+    def lower_expr(self, resty: Any, expr: ir.Expr) -> Any:
+        if expr.op == "unary" and expr.fn is operator.neg:
+            self._refuse_smallest(expr.value)
+        elif expr.op == "call" and len(expr.args) == 1 and self.magnitudes.called(expr) is abs:
+            self._refuse_smallest(expr.args[0])
+        return super().lower_expr(resty, expr)
+
     def lower_binop(self, resty: Any, expr: ir.Expr, op: Any) -> Any:
         fn = function_of(expr)
+        if fn is operator.floordiv and (self.magnitudes.literal(expr.rhs.name) or -1) < 0:
+            self._refuse_smallest(expr.lhs, expr.rhs)
         if fn not in _WATCHED or self.fndesc.calltypes[expr].return_type != types.int64:
             return super().lower_binop(resty, expr, op)
         size = self.magnitudes.needs(expr)
@@ -90,6 +99,20 @@ class _Lower(Lower):
             lost = b.icmp_signed("!=", b.ashr(out, by), x)
             self._raise_if(b.select(inside, lost, b.icmp_signed("!=", x, zero)))
         return b.select(inside, out, zero)
+
+    def _refuse_smallest(self, variable: ir.Var, divisor: ir.Var | None = None) -> None:
+        """One of Python's integers may be the smallest of a word, which has no positive counterpart."""
+        size = self.magnitudes.sizes.get(variable.name)
+        types_ = [self.typeof(v.name) for v in (variable, divisor) if v is not None]
+        if any(t != types.int64 for t in types_) or size is None or size.numpy or size.bits < WORD or not self.raises:
+            return
+        test = self._equal(variable, -(2**63))
+        if divisor is not None:
+            test = self.builder.and_(test, self._equal(divisor, -1))
+        self._raise_if(test)
+
+    def _equal(self, variable: ir.Var, number: int) -> Any:
+        return self.builder.icmp_signed("==", self._word(variable), self.context.get_constant(types.int64, number))
 
     def _raise_if(self, test: Any) -> None:
         with cgutils.if_unlikely(self.builder, test):

@@ -28,6 +28,8 @@ WORD = 63
 """Bits of an integer of which nothing is known."""
 ENDLESS = 10**6
 """Bits of what grows from trip to trip."""
+_STEP = 20
+"""Bits of what is a small step."""
 _PATIENCE = 5
 """How often a variable may turn out larger before it is taken to grow."""
 
@@ -102,6 +104,11 @@ class Magnitudes:
         value = getattr(made[0], "value", None) if isinstance(made[0], (ir.Const, ir.Global, ir.FreeVar)) else None
         return int(value) if isinstance(value, (int, np.integer)) else None
 
+    def called(self, e: ir.Expr) -> Any:
+        """The function that is called, where it is a global."""
+        made = self.made[e.func.name]
+        return getattr(made[0], "value", None) if len(made) == 1 else None
+
     # -- sizes ------------------------------------------------------------------------------------
 
     def _settle(self) -> None:
@@ -159,8 +166,7 @@ class Magnitudes:
 
     def _called(self, e: ir.Expr) -> Size | None:
         sizes = [self.sizes.get(a.name) for a in e.args]
-        made = self.made[e.func.name]
-        function = getattr(made[0], "value", None) if len(made) == 1 else None
+        function = self.called(e)
         if function is len:
             return Size(COUNTER)
         if function in (min, max, abs):
@@ -170,7 +176,8 @@ class Magnitudes:
             return Size(sizes[0].bits) if sizes[0] else None
         dtype = self.made[e.func.name][0]
         if isinstance(dtype, ir.Expr) and dtype.op == "getattr" and dtype.attr.startswith(("int", "uint")):
-            return Size(sizes[0].bits if sizes[0] else 0, numpy=True)
+            width = _width(self.types[e.args[0].name])
+            return Size(min(sizes[0].bits, width) if sizes[0] else width, numpy=dtype.attr != "intp")
         return UNKNOWN
 
     def _operation(self, e: ir.Expr) -> Size | None:
@@ -237,11 +244,13 @@ class Magnitudes:
 
 
 def _sum(x: int, y: int, left: int | None, right: int | None) -> int:
-    """Steps of a literal size are counted; they do not add up to more than there are trips."""
-    step, other = (right, x) if right is not None else (left, y)
-    if step is None or other >= WORD or abs(step) >= 2 ** (WORD - COUNTER - 1):
-        return max(x, y) + 1
-    return max(other, COUNTER + max(abs(step) - 1, 0).bit_length())
+    """What is added in small steps is counted; they do not add up to more than there are trips."""
+    if left is not None or right is not None:
+        step, other = (right, x) if right is not None else (left, y)
+        step = max(abs(step or 0) - 1, 0).bit_length()
+    else:
+        step, other = min(x, y), max(x, y)
+    return max(x, y) + 1 if other >= WORD or step > _STEP else max(other, COUNTER + step)
 
 
 def _width(type: Any) -> int:

@@ -73,7 +73,8 @@ def _ipow_text(dtype: np.dtype, *, n: int) -> str:
 
 def _ipow_type(x: TensorType, *, n: int) -> TensorType:
     if isinstance(x, ScalarType) and x.value is not None:
-        return ScalarType(x.dtype, x.weak, dims.product([x.value] * n))
+        value = dims.product([x.value] * n)
+        return ScalarType(x.dtype, x.weak, value if x.weak and value.fits() else None)
     return x
 
 

@@ -59,6 +59,7 @@ absolute = unary(
     doc="Absolute value; derivative 0 at 0.",
     python=(np.absolute, abs, operator.abs),
     infer=arithmetic(np.absolute),
+    grows=True,
     through_complex=True,
     samples=(*_ANY, sample("int")),
 )
@@ -121,6 +122,7 @@ floordiv = binary(
     name="floordiv",
     infer=arithmetic(np.floor_divide, lambda x, y: dims.floordiv(x, y) if y != 0 else dims.as_dim(0)),
     simplify=_wrapping,
+    grows=True,
     python=(np.floor_divide, operator.floordiv),
     samples=(sample("f64[3]", "f64[3]", domain=(0.5, 3.0)), sample("int", "int", domain=(1, 9))),
 )

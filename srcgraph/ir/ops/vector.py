@@ -211,6 +211,7 @@ neg = unary(
     doc="``-x``.",
     name="neg",
     infer=arithmetic(np.negative, lambda x: -x),
+    grows=True,
     python=(np.negative, operator.neg),
     simplify=lambda builder, inputs, attrs: _negated(builder, inputs[0]),
     linear=True,
