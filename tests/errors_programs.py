@@ -44,7 +44,7 @@ def f(x):
 """,
     "list shuffled": """
 def f(rng):
-    cards = [1, 2, 3]
+    cards = [[1, 2], [3, 4]]
     rng.shuffle(cards)
     return cards
 """,

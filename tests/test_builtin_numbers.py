@@ -58,6 +58,17 @@ def test_too_large_for_64_bits(function, args) -> None:
     assert compiled(*small) == function(*small)
 
 
+def test_nan_is_not_sorted() -> None:
+    """What Python makes of items without an order is refused, not guessed."""
+    plain = sg.api.compile(lambda xs: sorted(xs))
+    by_key = sg.api.compile(lambda xs: sorted(range(len(xs)), key=lambda k: -xs[k]))
+    for compiled in plain, by_key:
+        with pytest.raises(NotImplementedError, match="sorting items that are NaN is not supported"):
+            compiled([1.0, math.nan, 0.0])
+    assert plain([1.0, math.inf, 0.0]) == [0.0, 1.0, math.inf]
+    assert math.isnan(plain([math.nan])[0])
+
+
 def _product(n, k):
     out = 1
     for i in range(k):

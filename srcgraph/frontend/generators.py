@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from srcgraph.frontend import arrays, calls, drawing, lists, numpy_calls
-from srcgraph.frontend.entities import NONE, Array, Const, Entity, Rng, Scalar, Tup
+from srcgraph.frontend import arrays, calls, drawing, library, lists, numpy_calls
+from srcgraph.frontend.entities import NONE, Array, Const, Entity, Listing, Rng, Scalar, Tup
 from srcgraph.frontend.layout import contiguous
-from srcgraph.frontend.memory import read, ref_type, refuse, write
+from srcgraph.frontend.memory import as_index, new_array, read, ref_type, refuse, write
 from srcgraph.frontend.resolve import record_of
 from srcgraph.frontend.written import WRITTEN
 from srcgraph.ir import bitgen
+from srcgraph.ir.ops import random
 from srcgraph.ir.ops.generators import rng_shuffle
 from srcgraph.ir.ops.reductions import one_axis
 
@@ -27,9 +28,9 @@ def call(
     """``rng.name(*args)``."""
     if not bitgen.pointer("random_standard_normal"):
         raise refuse("this build of NumPy does not export the functions that draw", low.loc)
-    args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}
     if name in METHODS:
         return arrays.call(low, METHODS[name], [rng, *args], kwargs)
+    args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}
     function = getattr(np.random.Generator, name)
     if name == "choice":
         given = dict(zip(("a", "size", "replace", "p", "axis", "shuffle"), args, strict=False)) | kwargs
@@ -66,7 +67,11 @@ def instead_of(function: Any) -> str:
 
 
 def _shuffle(low: Lowering, self: Rng, x: Entity, axis: Entity = Const(0)) -> Entity:
-    """Elements of an array, or its rows, change places in memory."""
+    """Elements of an array, its rows, or the items of a list, change places in memory."""
+    if isinstance(x, Listing) and axis == Const(0):
+        size = as_index(low, low.value(lists.len_(low, x)))
+        order = new_array(low, random.draw_order(self.value, size, True))
+        return lists.own(low, library.put_in_order, x, order)
     if not isinstance(x, Array):
         hint = "shuffle an array, or a permutation of the indices: rng.permutation(n)"
         raise refuse(f"Generator.shuffle of {low.shown(x)} is not supported", low.loc, hint)

@@ -145,6 +145,20 @@ def store_stepped(xs, start, stop, step, new):
         xs[first + k * step] = new[k]
 
 
+def put_in_order(xs, order):
+    old = xs[:]
+    for k in range(len(xs)):
+        xs[k] = old[order[k]]
+
+
+def check_ordered(xs):
+    """What Python's sort makes of items that have no order depends on which ones it compares."""
+    if len(xs) > 1:
+        for item in xs:
+            if item != item:
+                raise NotImplementedError("sorting items that are NaN is not supported")
+
+
 def sort(xs, reverse):
     """Merge runs of twice the length each time; equal items keep their order."""
     n = len(xs)
@@ -176,6 +190,7 @@ def sort(xs, reverse):
 
 def sort_by(xs, key, reverse):
     pairs = [(key(item), k) for k, item in enumerate(xs)]
+    check_ordered(pairs)
     order = [k for k in range(len(xs))]
     n = len(xs)
     width = 1

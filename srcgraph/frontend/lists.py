@@ -375,6 +375,7 @@ def count(low: Lowering, xs: Listing, value: Entity) -> Entity:
 @method
 def sort(low: Lowering, xs: Listing, *, key: Entity = NONE, reverse: Entity = Const(False)) -> Entity:
     if key == NONE:
+        own(low, library.check_ordered, xs)
         return own(low, library.sort, xs, reverse)
     return own(low, library.sort_by, xs, key, reverse)
 

@@ -137,8 +137,10 @@ def to_integer(b: Builder, x: Value) -> Value:
     if x.type.dtype.kind == "f":
         number = OPS["logical_not"](OPS["isnan"](x))
         b.call_named("check_that", number, error="ValueError", message="cannot convert float NaN to integer")
-        fits = OPS["less"](OPS["absolute"](b.cast(x, FLOAT, weak=True)), 2.0**63)
-        message = "cannot convert float infinity, or a number of more than 64 bits, to integer"
+        size = OPS["absolute"](b.cast(x, FLOAT, weak=True))
+        finite, fits = OPS["less"](size, np.inf), OPS["less"](size, 2.0**63)
+        b.call_named("check_that", finite, error="OverflowError", message="cannot convert float infinity to integer")
+        message = "cannot convert a number of more than 64 bits to integer"
         b.call_named("check_that", fits, error="OverflowError", message=message)
     if x.type.dtype == np.uint64:
         fits = OPS["less_equal"](x, np.uint64(2**63 - 1))

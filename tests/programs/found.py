@@ -1,5 +1,7 @@
 """Programs that random generation found to go wrong, each the smallest that did."""
 
+import math
+
 import numpy as np
 
 
@@ -38,6 +40,18 @@ def singular_matrices(q):
     """Their condition is infinite by any norm, and their determinant 0 without a sign."""
     flat = np.array([[1.0, 2.0], [2.0, 4.0]])
     return np.linalg.cond(flat, 1), np.linalg.cond(np.zeros((2, 2))), np.linalg.det(-flat), np.linalg.cond(q, "fro")
+
+
+def infinity_is_no_integer(x):
+    found = []
+    for v in (x[0], math.inf, math.nan):
+        try:
+            found.append(int(v) + math.floor(v) + round(v))
+        except OverflowError:
+            found.append(-1)
+        except ValueError:
+            found.append(-2)
+    return found
 
 
 def old_arrays_in_lists(xi, n):

@@ -136,6 +136,15 @@ def orders(rng, x, m, k):
     return order, rng.permutation(x), rng.permutation(m), rng.permutation(m, axis=1)
 
 
+def lists_shuffled(rng, n):
+    order, cards = list(range(n)), [(k, 0.5 * k) for k in range(n)]
+    halves = [1.5, 2.5, 3.5]
+    for items in order[:0], order[:1], order, halves:
+        rng.shuffle(items)
+    rng.shuffle(cards)
+    return order, cards, halves, rng.random()
+
+
 def shuffled_in_place(rng, x, m):
     rng.shuffle(x)
     rng.shuffle(m)
