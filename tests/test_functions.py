@@ -471,6 +471,36 @@ def test_arguments_known_in_some_versions() -> None:
     assert len(compiled.versions) == 3
 
 
+POWER = """
+def first_row_times(p, q):
+    return [p[0][0] * q[0][0] + p[0][1] * q[1][0], p[0][0] * q[0][1] + p[0][1] * q[1][1]]
+
+def times(p, q):
+    return [first_row_times(p, q), first_row_times([p[1]], q)]
+
+def power(table, n):
+    out = [[1, 0], [0, 1]]
+    while n > 0:
+        if n % 2 == 1:
+            out = times(out, table)
+        table = times(table, table)
+        n //= 2
+    return out
+
+def f(table, n):
+    return power(table, n)[0]
+"""
+
+
+@pytest.mark.parametrize("name", ["power", "f"])
+def test_list_known_item_by_item(name: str) -> None:
+    """A list of lists that is an argument has to be known item by item where one in the text takes its name."""
+    f = define(POWER, name)
+    table = [[1, 1], [1, 0]]
+    assert sg.compile(f)(table, 9) == f(table, 9)
+    assert table == [[1, 1], [1, 0]]
+
+
 def test_no_source() -> None:
     """Without a source there is nothing to compile; the error says what to do."""
     with pytest.raises(SourceError, match=r"(?s)no source for 'h'.*source=text"):

@@ -33,6 +33,7 @@ from srcgraph.frontend.entities import (
     Listing,
     Maybe,
     Record,
+    Rows,
     Scalar,
     State,
     Tup,
@@ -46,7 +47,7 @@ from srcgraph.frontend.entities import (
 from srcgraph.frontend.exchange import Exchanged
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.kinds import SAME_WIDTH, join_type, loses
-from srcgraph.frontend.memory import chosen, ref_type
+from srcgraph.frontend.memory import chosen, ref_type, refuse
 from srcgraph.frontend.presence import layer, parted
 from srcgraph.ir.dims import UNKNOWN, as_dim
 from srcgraph.ir.facts import Region
@@ -261,8 +262,7 @@ def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> S
             return Broken(f"{name!r} is a list inside of different lists", INSIDE)
         return RowAt(entry.cell, len(entry.at))
     if isinstance(entry, Listing) and isinstance(end, Listing):
-        before, after = contents.content_in(low.state, entry.cell), contents.content_in(ends.state, end.cell)
-        return _fresh(contents.widen_content(low, before, after, ends, name))
+        return _widen_lists(low, entry, end, ends, name)
     if isinstance(entry, Tup) and isinstance(end, Tup) and len(entry.items) == len(end.items):
         pairs = zip(entry.items, end.items, strict=True)
         return _several([widen(low, a, b, ends, name) for a, b in pairs], entry.cls)
@@ -274,6 +274,16 @@ def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> S
     if choosable(entry) and choosable(end):
         return _widen_options(low, entry, end, name)
     return Broken(_differs(name, entry, end), "give it one kind of value before and inside the loop")
+
+
+def _widen_lists(low: Lowering, entry: Listing, end: Listing, ends: Ends, name: str) -> Shape:
+    before, after = contents.content_in(low.state, entry.cell), contents.content_in(ends.state, end.cell)
+    shape = contents.widen_content(low, before, after, ends, name)
+    if isinstance(shape, Broken) and isinstance(before, Rows) and isinstance(after, Tup):
+        unknown = refuse(shape.why, low.loc, shape.hint)
+        if (demand := low.needs_items(entry, unknown)) is not unknown:
+            raise demand
+    return _fresh(shape)
 
 
 def _widen_later(low: Lowering, entry: Entity, end: Entity, absent: Unbound | Const, ends: Ends, name: str) -> Shape:

@@ -19,6 +19,7 @@ from srcgraph.frontend.entities import (
     Cell,
     Entity,
     Instance,
+    Listing,
     Record,
     Scalar,
     Tup,
@@ -350,13 +351,13 @@ def _call(low: Lowering, summary: Summary, given: Arguments) -> Entity:
 
 
 def _at_call(low: Lowering, need: NeedStatic, args: dict[str, Entity]) -> Exception:
-    """A number a callee must know when compiling, as a demand on where the caller has it from."""
+    """What a callee must know, a number or the items of a list, as a demand on where the caller has it from."""
     if need.origin is None or need.origin[0] == "global":
         return need if need.origin else need.refusal
     entity = _at_path(low, args, need.origin[1])
     if isinstance(entity, Scalar) and entity.value in low.static_origin:
         return NeedStatic(low.static_origin[entity.value], need.refusal)
-    return need.refusal
+    return low.needs_items(entity, need.refusal) if isinstance(entity, Listing) else need.refusal
 
 
 def _bind_symbols(graph: Graph, values: Sequence[Value], symbols: dict[str, Dim]) -> None:
