@@ -646,6 +646,31 @@ def f(x):
     x[0] = 1j
     return x
 """,
+    "change of what is chosen": """
+def f(a):
+    t, u = [0.0], [1.0]
+    (t if a > 1.0 else u).append(a)
+    return t, u
+""",
+    "returned, or something else": """
+def f(x, a):
+    out = []
+    for v in x:
+        if v > 5.0:
+            return out
+        if v > 2.0:
+            return [a]
+        out.append(v)
+    return out
+""",
+    "integer of 64 bits": """
+def f(x):
+    mask = 0xFFFFFFFFFFFFFFFF
+    h = 0
+    for k in range(len(x)):
+        h = (31 * h + k) & mask
+    return h
+""",
     "unpack a number": """
 def f(a):
     b, c = a

@@ -15,6 +15,8 @@ from typing import Any
 
 import gast
 
+from srcgraph.frontend.scope import assigned
+
 Block = list[Any]
 _EXITS = (gast.Return, gast.Break, gast.Continue)
 _SCOPES = (gast.FunctionDef, gast.Lambda)
@@ -260,14 +262,16 @@ class _Exits:
         never_ends = isinstance(node, gast.While) and _is_true(node.test) and not breaks
         broke = self.new_name("broke") if node.orelse and (breaks or returns) else ""
         returned = self.new_name("returned") if returns and not never_ends else ""
-        value = self.new_name("result") if returns else ""
+        kept = _name_returned(node, body) if returns else ""
+        value = kept or (self.new_name("result") if returns else "")
 
         def leave(exit_: Any) -> Block:
             if isinstance(exit_, gast.Continue):
                 return [exit_]
             marks = [_assign(broke, _constant(True, exit_), exit_)] if broke else []
             if isinstance(exit_, gast.Return):
-                marks.append(_assign(value, exit_.value or _constant(None, exit_), exit_))
+                if not kept:
+                    marks.append(_assign(value, exit_.value or _constant(None, exit_), exit_))
                 if returned:
                     marks.append(_assign(returned, _constant(True, exit_), exit_))
             return [*marks, gast.copy_location(gast.Break(), exit_)]
@@ -341,6 +345,18 @@ def replace_exits(block: Block, make: Any) -> Block:
         else:
             out.append(node)
     return out
+
+
+def _name_returned(loop: Any, body: Block) -> str:
+    """The variable that every return in a loop's tail-form body returns, if the loop does not bind it; else ''.
+
+    It means after the loop what it meant at the return, so that nothing has to be kept.
+    """
+    found: list[Any] = []
+    replace_exits(body, lambda leave: [found.append(leave), leave][1:])
+    values = [leave.value for leave in found if isinstance(leave, gast.Return)]
+    names = {v.id if isinstance(v, gast.Name) else "" for v in values}
+    return names.pop() if len(names) == 1 and not names <= assigned([loop]) else ""
 
 
 def _is_true(test: Any) -> bool:

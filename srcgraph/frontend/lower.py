@@ -222,7 +222,7 @@ class Lowering:
                 return value
             case Const(value=number) if entity.is_number:
                 if isinstance(number, int) and not -(2**63) <= number < 2**63:
-                    raise refuse(f"the integer {number} does not fit in 64 bits", self.loc, "write it as a float")
+                    raise self.too_large(number)
                 return self.builder.const(number)
             case Array():
                 return read(self, entity)
@@ -234,6 +234,15 @@ class Lowering:
             what = repr(name) if (name := self.name_of(entity)) else what
         subject = f"{what} is" if what else "this is"
         raise refuse(f"{subject} {describe(entity)}; a number or an array is needed", self.loc, kind=InferenceError)
+
+    def too_large(self, number: int) -> Exception:
+        """An integer that Python's cannot be here: where it is written, if it is."""
+        literals = (n for n in gast.walk(self.code.node) if isinstance(n, gast.Constant) and type(n.value) is int)
+        written = next((n for n in literals if n.value == number), None)
+        loc = self.loc if written is None else node_loc(written, self.code.file)
+        unsigned = f"for hashes and masks use numbers without a sign: np.uint64({number})"
+        hint = unsigned if 0 < number < 2**64 else "write it as a float"
+        return refuse(f"the integer {number} does not fit in 64 bits", loc, hint)
 
     def name_of(self, entity: Entity) -> str:
         """The name of a variable that is this very entity, or ''."""

@@ -204,7 +204,7 @@ def _spoil(low: Lowering, cell: Cell) -> None:
                 subject, hint = "an array", "store into the array itself"
             raise refuse(f"this changes {subject}, whose memory may or may not be {whose}", low.loc, hint)
         line = low.loc.line if low.loc else "?"
-        subject = repr(other.name) if other.name else "this"
+        returned, subject = other.name in low.internal, repr(other.name) if other.name else "this"
         if isinstance(low.state.store.get(other), Rows) and isinstance(low.state.store[cell], Value):
             low.state.store[other] = Unusable(
                 f"{subject} is a list of arrays, and {beside(other, cell)}, which may be one of them, was changed at "
@@ -212,10 +212,13 @@ def _spoil(low: Lowering, cell: Cell) -> None:
                 "put a copy into the list, xs.append(x.copy()), or use an array with the arrays as rows",
             )
             continue
-        low.state.store[other] = Unusable(
-            f"{subject} may share memory with {beside(other, cell)}, which was changed at line {line}",
-            f"take a copy before the change: {other.name or 'x'}.copy()",
-        )
+        hint = f"take a copy before the change: {other.name or 'x'}.copy()"
+        if returned:
+            subject, hint = "the result", f"return a copy of it: {cell.name}.copy()"
+        elif cell.name == "<value>":
+            hint = "change each in a branch of its own"
+        why = f"{subject} may share memory with {beside(other, cell)}, which was changed at line {line}"
+        low.state.store[other] = Unusable(why, hint)
         _outdate(low, other)
 
 
@@ -243,6 +246,8 @@ def beside(cell: Cell | Box, other: Cell | Box) -> str:
         return f"argument {other.name!r}"
     if not other.name:
         return "another array"
+    if other.name == "<value>":
+        return "what is chosen at run time"
     return "an earlier one of this name" if other.name == cell.name else repr(other.name)
 
 

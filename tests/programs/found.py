@@ -238,6 +238,29 @@ def few_items_in_a_loop_that_stops(x, a, n):
     return s, n
 
 
+def list_returned_early(x, a, n):
+    """Nothing changes it after the return, in whichever loop that is."""
+    out = [a]
+    for i in range(n):
+        for v in x:
+            if v > 1.4 and i > 1:
+                return out
+            out.append(v)
+        if len(out) > 9:
+            return out
+    return out
+
+
+def changed_list_returned_early(items, n):
+    for _ in range(n):
+        items[0] += 0.5
+        if items[0] > 2.0:
+            return items
+    else:
+        items[-1] = 9.0
+    return items
+
+
 def unpacked_into_more(x, a):
     """Python raises when the tuple is unpacked, after the store."""
     pair = a, 2.0 * a
