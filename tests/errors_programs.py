@@ -502,6 +502,10 @@ def f(a):
 }
 
 TYPES: dict[str, str] = {
+    "a truth of NumPy's as the index of a list": """
+def f(x):
+    return [1.0, 2.0][x[0] > 0.5]
+""",
     "range of unknown length unpacked": """
 def f(x):
     print(*range(len(x)))
@@ -1058,6 +1062,10 @@ def f(m):
 }
 
 RUN_TIME: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "an index of 64 bits": ("""
+def f(x, k):
+    return x[k]
+""", (np.arange(3.0), np.uint64(2**64 - 1))),
     "recursion without end": ("""
 def down(v):
     return down(v - 1.0) if v < 1e9 else v
@@ -1219,6 +1227,31 @@ class Array(np.ndarray):
 class Thing:
     """An object."""
 
+
+LIMITS: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "a length of -1": (
+        """
+def f(x, n):
+    return x.reshape(n, 3)
+""",
+        (np.arange(6.0), -1),
+    ),
+    "a table without rows": (
+        """
+def f(n):
+    return np.array([[i + j for j in range(n)] for i in range(n)])
+""",
+        (0,),
+    ),
+    "not a number among the sorted": (
+        """
+def f(xs):
+    return sorted(xs)
+""",
+        ([1.0, np.nan, 0.0],),
+    ),
+}
+"""What Python does, and a compiled function refuses when it sees the numbers."""
 
 ARGUMENTS: dict[str, Callable[[], Any]] = {
     "legacy generator": lambda: np.random.RandomState(0),

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from errors_programs import ARGUMENTS, GRADIENTS, INPUTS, REFUSED, RUN_TIME, SHAPES, TYPES
+from errors_programs import ARGUMENTS, GRADIENTS, INPUTS, LIMITS, REFUSED, RUN_TIME, SHAPES, TYPES
 from harness import duplicate
 
 import srcgraph as sg
@@ -166,6 +166,14 @@ def test_run_time(title: str, load: Callable, same_as_golden: Callable) -> None:
         assert "at model.py:" in shown(error) and "^" in shown(error)
 
 
+@pytest.mark.parametrize("title", LIMITS)
+def test_refused_at_run_time(title: str, load: Callable, same_as_golden: Callable) -> None:
+    text, args = LIMITS[title]
+    error = failure(sg.api.compile(load(text).f), *duplicate(args))
+    same_as_golden(f"refused at run time: {title}", error)
+    assert isinstance(error, NotImplementedError) and "at model.py:" in shown(error)
+
+
 def test_arguments_of_a_raise_are_python_s(load: Callable) -> None:
     """What `except ValueError as e` reads is the same."""
     function = load(RUN_TIME["raise"][0]).f
@@ -294,7 +302,14 @@ def test_has_aux_needs_a_pair(load: Callable, same_as_golden: Callable) -> None:
 
 def test_golden_has_nothing_else() -> None:
     """No section is left over from a program that is gone."""
-    named = {"refused": REFUSED, "types": TYPES, "shapes": SHAPES, "run time": RUN_TIME, "gradient": GRADIENTS}
+    named = {
+        "refused": REFUSED,
+        "types": TYPES,
+        "shapes": SHAPES,
+        "run time": RUN_TIME,
+        "refused at run time": LIMITS,
+        "gradient": GRADIENTS,
+    }
     for title in sections():
         group, _, name = title.partition(": ")
         assert group not in named or name in named[group] or title == "gradient: has_aux", title

@@ -149,6 +149,14 @@ def test_repeated_by_broadcasting() -> None:
     assert sg.compile(fill)(repeated()) == fill(repeated())
 
 
+@pytest.mark.parametrize("step", [1, 2, -1])
+def test_ravel_is_a_copy_of_gaps(step: int) -> None:
+    """A reshape of one axis is a view, whatever its stride; a ravel only of an array without gaps."""
+    x = np.arange(6.0)
+    for made in lambda x: x[::step].ravel(), lambda x: np.ravel(x[::step])[1:], lambda x: x[::step].reshape(-1):
+        assert np.shares_memory(sg.compile(made)(x), x) == np.shares_memory(made(x), x)
+
+
 def test_memory_mapped(tmp_path: Any) -> None:
     """A file mapped to memory is an array like any other."""
     np.save(tmp_path / "x.npy", np.arange(5.0))

@@ -127,6 +127,8 @@ def squeeze(low: Lowering, a: Entity, axis: Entity = NONE) -> Entity:
             if d != 1 and not low.builder.not_one(d):
                 other = OPS["not_equal"](low.builder.dim_value(d), 1)
                 low.builder.call_named("check_that", other, error="NotImplementedError", message=message)
+        if not gone:
+            return ref
     else:
         gone = set(_axes(low, asked, kind.ndim))
     for k in gone:
@@ -197,7 +199,7 @@ def of_shape(low: Lowering, ref: Array, name: str, shape: Entity) -> Array:
 @array_function(np.ravel, method="ravel")
 def ravel(low: Lowering, a: Entity) -> Entity:
     ref = as_array(low, a)
-    return _reshaped(low, ref, [low.builder.dim_value(product(ref_type(low, ref).shape))])
+    return _reshaped(low, ref, [low.builder.dim_value(product(ref_type(low, ref).shape))], ravel=True)
 
 
 @array_function(method="flatten")
@@ -214,13 +216,13 @@ def view(low: Lowering, a: Entity) -> Entity:
     return select(low, ref, whole(ref_type(low, ref).ndim), ())
 
 
-def _reshaped(low: Lowering, ref: Array, dims: Sequence[Value]) -> Array:
+def _reshaped(low: Lowering, ref: Array, dims: Sequence[Value], ravel: bool = False) -> Array:
     """An array that may be the memory of ``ref``, as NumPy's reshape is where it can be."""
     seen = _seen(low, ref.cell)
     op = OPS["reshape" if seen or ref.view is not None else "reshape_view"]
     made = new_array(low, op(read(low, ref), *dims))
     if seen:
-        made.cell.choose(Reshaped(ref, tuple(dims)))
+        made.cell.choose(Reshaped(ref, tuple(dims), ravel))
     may_share(made.cell, ref.cell)
     for other in ref.cell.shares - {made.cell}:
         may_share(made.cell, other)
@@ -244,6 +246,13 @@ def _full_shape(low: Lowering, total: Dim, parts: Sequence[Entity]) -> list[Valu
         length = b.call_named("floordiv", b.dim_value(total), b.dim_value(known))
         dims[unknown[0]] = length
         known = known * length.type.value
+    elif known != total:
+        for length in dims:
+            if not b.proves(length.type.value):
+                fine = OPS["greater_equal"](length, 0)
+                message = "a length of -1 that is not known when compiling is not supported: write -1 itself"
+                b.call_named("check_that", fine, error="NotImplementedError", message=message)
+                b.learn_condition(fine, True)
     if known != total:
         message = "cannot reshape an array of size {x} into one of size {y}"
         b.call_named("equal_size", b.dim_value(total), b.dim_value(known), error="ValueError", message=message)

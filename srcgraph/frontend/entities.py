@@ -140,10 +140,11 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Reshaped:
-    """The memory of ``array`` with axes of other lengths, where NumPy's reshape is no copy."""
+    """The memory of ``array`` with axes of other lengths, where NumPy's reshape, or ``ravel``, is no copy."""
 
     array: Array
     dims: tuple[Value, ...]
+    ravel: bool = False
 
 
 def arrays_of(choice: Array | Either | Reshaped) -> list[Array]:

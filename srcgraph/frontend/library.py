@@ -454,6 +454,6 @@ def of_rows(numbers, rows, columns, even):
     if not even:
         message = "setting an array element with a sequence. The requested array has an inhomogeneous shape after"
         raise ValueError(f"{message} 1 dimensions. The detected shape was ({rows},) + inhomogeneous part.")
-    if rows == 0 or columns == 0:
-        raise ValueError("an array of a list without numbers in it is not supported")
+    if rows == 0 or (columns == 0 and numbers.dtype != np.float64):
+        raise NotImplementedError("an array of lists without a number in them is not supported: make it by np.empty")
     return numbers.reshape(rows, columns)

@@ -24,6 +24,7 @@ from srcgraph.frontend.entities import (
     memory_of,
 )
 from srcgraph.frontend.layout import contiguous
+from srcgraph.frontend.resolve import to_integer
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
@@ -333,7 +334,7 @@ def checked_index(low: Lowering, index: Value, size: Dim, axis: int) -> Value:
     """An index counted from the front, checked at run time unless proved in range."""
     b = low.builder
     if index.type.dtype != INT or not index.type.weak:
-        index = b.cast(index, INT, weak=True)
+        index = to_integer(b, index)
     found = b.call_named("check_index", index, b.dim_value(size), axis=axis)
     known = index.type.value.const if index.type.value is not None else None
     if known is not None and size.const is not None and not -size.const <= known < size.const:
@@ -389,10 +390,11 @@ def _clamped_below(b: Any, x: Value, bottom: Value) -> Value:
 
 
 def as_index(low: Lowering, value: Value, what: str = "an index") -> Value:
-    """An integer as a Python integer value."""
-    if not isinstance(value.type, ScalarType) or value.type.dtype.kind not in "iub":
-        raise refuse(f"{what} must be an integer, not {value.type}", low.loc, kind=InferenceError)
-    return low.builder.cast(value, INT, weak=True)
+    """An integer as a Python integer value; truths of Python's are integers, and those of NumPy's are not."""
+    kind = value.type
+    if not isinstance(kind, ScalarType) or kind.dtype.kind not in ("iub" if kind.weak else "iu"):
+        raise refuse(f"{what} must be an integer, not {kind}", low.loc, kind=InferenceError)
+    return to_integer(low.builder, value)
 
 
 def known_int(low: Lowering, value: Value) -> int | None:

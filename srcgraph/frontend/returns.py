@@ -230,7 +230,7 @@ class Description:
         """A reshape of an array that is seen in its own shape too."""
         content(self.low, ref.cell)  # where that was changed since, it has to be a view
         dims = tuple(map(self.output, whole.dims))
-        return ReshapeOf(self.part(whole.array), dims, ref.view, tuple(map(self.output, ref.operands)))
+        return ReshapeOf(self.part(whole.array), dims, whole.ravel, ref.view, tuple(map(self.output, ref.operands)))
 
     def box(self, box: Box) -> NewBox | ArgumentBox:
         """A box of the arguments', or a new one and what it holds."""

@@ -60,10 +60,11 @@ class EitherOf:
 
 @dataclass(frozen=True, slots=True)
 class ReshapeOf:
-    """NumPy's reshape of an array to lengths that are outputs, or a view of that."""
+    """NumPy's reshape of an array to lengths that are outputs, or its ``ravel``, or a view of that."""
 
     array: Template
     dims: tuple[int, ...]
+    ravel: bool = False
     view: View | None = None
     operands: tuple[int, ...] = ()
 

@@ -109,12 +109,16 @@ def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -
             at = place[test]
             then, orelse = (maker(t, results, place) for t in (template.then, template.orelse))
             return lambda outs, leaves, objects: (then if outs[at] else orelse)(outs, leaves, objects)
-        case ReshapeOf(array=array, dims=dims, view=view, operands=operands):
+        case ReshapeOf(array=array, dims=dims, ravel=ravel, view=view, operands=operands):
             whole, sizes = maker(array, results, place), [place[d] for d in dims]
             ints = [place[o] for o in operands]
-            return lambda outs, leaves, objects: _viewed(
-                whole(outs, leaves, objects).reshape([outs[k] for k in sizes]), view, [outs[o] for o in ints]
-            )
+
+            def reshaped(outs: Sequence[Any], leaves: Sequence[Any], objects: Any) -> np.ndarray:
+                base = whole(outs, leaves, objects)
+                made = base.ravel() if ravel else base.reshape([outs[k] for k in sizes])
+                return _viewed(made, view, [outs[o] for o in ints])
+
+            return reshaped
         case TupleOf(items=items, cls=cls):
             makes = [maker(t, results, place) for t in items]
             return lambda outs, leaves, objects: build_tuple(cls, [m(outs, leaves, objects) for m in makes])

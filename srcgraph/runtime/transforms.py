@@ -268,8 +268,9 @@ class Kept:
                 if param in changed:  # only a copy is changed, so only that copy can be returned
                     return NewArray(self.at(changed[param]), view, ints)
                 return ArgumentView(param, view, ints)
-            case ReshapeOf(array=array, dims=dims, view=view, operands=operands):
-                return ReshapeOf(self.template(array), tuple(map(self.at, dims)), view, tuple(map(self.at, operands)))
+            case ReshapeOf(array=array, dims=dims, ravel=ravel, view=view, operands=operands):
+                ints = tuple(map(self.at, operands))
+                return ReshapeOf(self.template(array), tuple(map(self.at, dims)), ravel, view, ints)
             case EitherOf(test=test, then=then, orelse=orelse):
                 return EitherOf(self.at(test), self.template(then), self.template(orelse))
             case TupleOf(items=items, cls=cls):

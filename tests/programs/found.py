@@ -54,6 +54,16 @@ def infinity_is_no_integer(x):
     return found
 
 
+def sum_and_maximum_of_nothing(n):
+    """The sum is never read: the maximum raises."""
+    items = [0.5 * k for k in range(0)]
+    return np.sum(items), np.max(items)
+
+
+def table_without_columns(n):
+    return np.array([[0.5 * i for _ in range(n - n)] for i in range(n + 1)]).shape
+
+
 def old_arrays_in_lists(xi, n):
     """The array that ``y`` means after the loop is not among those in the list; the second list has one before."""
     old, more, y = [], [xi * 2], xi + 1
