@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import gast
+import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import arrays, conditions, dicts, expressions, lists, objects, text
@@ -59,6 +60,7 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
         return Tup(x.items * times, list if x.cls is list else tuple)
     if (made := text.binary(low, op, x, y)) is not None:
         return made
+    x, y = beside_unsigned(low, x, y), beside_unsigned(low, y, x)
     a, b = low.value(x, "the left operand"), low.value(y, "the right operand")
     b = beside_complex(low, a, b)
     if op == "matmul":
@@ -75,6 +77,15 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
         low.builder.call_named("check_that", fine, error="ValueError", message="negative shift count")
         op = "shift_left" if op == "left_shift" and low.session.raises else op
     return low.entity(low.builder.call(OPS[op], (a, b), {}, name=hint), hint)
+
+
+def beside_unsigned(low: Lowering, x: Entity, other: Entity) -> Entity:
+    """An integer literal of 64 bits without a sign is a number of NumPy's beside such numbers and arrays."""
+    if not isinstance(x, Const) or not isinstance(x.value, int) or not 2**63 <= x.value < 2**64:
+        return x
+    if isinstance(other, Scalar | Array) and low.value(other).type.dtype == np.uint64:
+        return Scalar(low.builder.const(np.uint64(x.value)))
+    return x
 
 
 def _folded(op: str, x: Entity, y: Entity) -> Const | None:

@@ -356,7 +356,7 @@ def _check_matmul(low: Lowering, op: str, ndim: int, operand: Entity) -> None:
 def in_place(low: Lowering, ref: Array, op: str, operand: Entity) -> None:
     """Change what ``ref`` stands for; the result is cast back to its dtype as NumPy does."""
     kind = ref_type(low, ref)
-    operand = lists.operand(low, operand)
+    operand = operators.beside_unsigned(low, lists.operand(low, operand), ref)
     _check_matmul(low, op, kind.ndim, operand)
     if op in ("add", "sub"):
         value = low.value(operand)

@@ -271,6 +271,20 @@ def changed_list_returned_early(items, n):
     return items
 
 
+def hash_without_a_sign(xi, n):
+    """A literal of 64 bits is NumPy's beside numbers and arrays without a sign."""
+    h = np.uint64(n + 7)
+    for k in range(len(xi)):
+        h ^= h >> np.uint64(33)
+        h *= 0xFF51AFD7ED558CCD
+        h = (h + np.uint64(k)) & 0xFFFFFFFFFFFFFFFF
+    many = np.arange(3).astype(np.uint64)
+    many[0] ^= np.iinfo(np.uint64).max
+    many += 2**63
+    many *= 0xC4CEB9FE1A85EC53
+    return h, many, 2**63 - np.uint64(n), many % (2**63 + 1)
+
+
 def unpacked_into_more(x, a):
     """Python raises when the tuple is unpacked, after the store."""
     pair = a, 2.0 * a
