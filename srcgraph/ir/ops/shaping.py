@@ -10,19 +10,19 @@ import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import OPS, composite, current_builder, sample
+from srcgraph.ir.op import OPS, Op, composite, current_builder, sample
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index
 from srcgraph.ir.ops.compare import equal, greater, greater_equal, less, less_equal, logical_and, where
 from srcgraph.ir.ops.index import getitem, setitem
-from srcgraph.ir.ops.reductions import as_operand, cast_to, demand, one_axis, reduced
+from srcgraph.ir.ops.reductions import as_operand, cast_to, demand, max_array, min_array, one_axis, reduced
 from srcgraph.ir.ops.remainders import maximum, minimum, mod, rint
 from srcgraph.ir.ops.sequences import concatenate, flat
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, with_new_axes
 from srcgraph.ir.ops.statistics import mean
 from srcgraph.ir.ops.vector import add, mul, sub
-from srcgraph.ir.types import BOOL, INT, ArrayType
+from srcgraph.ir.types import BOOL, INT, ArrayType, is_complex
 from srcgraph.ir.view import View, transposed
 
 
@@ -96,9 +96,15 @@ _SOURCES: dict[str, Callable[[Value, Value], Value]] = {
     "symmetric": _mirrored,
     "wrap": lambda k, n: mod(k, n),
 }
+
+
+def _extreme(of_any: Callable[..., Value], of_ordered: Op, x: Value, **options: Any) -> Value:
+    return of_any(x, **options) if is_complex(x.type) else reduced(of_ordered, x, **options)
+
+
 _FILLS: dict[str, Callable[..., Value]] = {
-    "maximum": partial(reduced, reduce.max_),
-    "minimum": partial(reduced, reduce.min_),
+    "maximum": partial(_extreme, max_array, reduce.max_),
+    "minimum": partial(_extreme, min_array, reduce.min_),
     "mean": mean,
 }
 """What is around an array; of empty axes, where nothing is added, any number."""
