@@ -6,7 +6,7 @@ import builtins
 
 import numpy as np
 
-TOO_LARGE = "an integer that needs more than 64 bits (one of NumPy's, np.int64(...), would wrap)"
+TOO_LARGE = "an integer needs more than 64 bits; as np.int64(...) it would wrap"
 """What is said of results that Python has and a machine word has not."""
 
 _NUMPY = {"np.linalg.LinAlgError": np.linalg.LinAlgError}

@@ -76,18 +76,12 @@ def _same_kind(x: ScalarArg | ArrayArg, t: Skeleton) -> bool:
     return x.dtype == t.dtype and len(getattr(x, "shape", ())) == len(getattr(t, "shape", ()))
 
 
-class _Moved:
+class _Moved(Kept):
     """The tangent of what is returned, over the results whose tangents it needs."""
 
     def __init__(self, version: Version, inputs: dict[int, int]):
-        self.version = version
+        super().__init__(version)
         self.inputs = inputs
-        self.results: list[int] = []
-
-    def at(self, index: int) -> int:
-        if index not in self.results:
-            self.results.append(index)
-        return self.results.index(index)
 
     def template(self, template: Template) -> Template:
         types = [r.type for r in self.version.graph.results]
