@@ -216,6 +216,8 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
         return ufuncs.call(low, function, ufunc, args, kwargs)
     if isinstance(function, derived.Deriving):
         return derived.call(low, function.transforms, args, kwargs)
+    if isinstance(function, derived.Written):
+        return derived.write(low, function, args, kwargs)
     if getattr(function, "transforms", ()):
         return derived.call(low, function.transforms, [Const(function.py_func), *args], kwargs)
     if derived.maker_of(function) is not None:

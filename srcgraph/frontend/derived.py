@@ -37,8 +37,27 @@ class Deriving:
         raise NotImplementedError("only compiled functions call it")
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Calls what is written in Python around its first argument, with the others.
+
+    Attributes
+    ----------
+    body : function
+        The text of what is returned, by the names of the other arguments; it calls the first ``primal``.
+    space : tuple of (name, value)
+        What other names in the text mean.
+    """
+
+    body: Callable[[list[str]], str]
+    space: tuple[tuple[str, Any], ...]
+
+    def __call__(self, function: Any, *args: Any) -> Any:
+        raise NotImplementedError("only compiled functions call it")
+
+
 def maker_of(function: Any) -> Callable[..., Any] | None:
-    """How a function such as `grad` makes a transform of its arguments after the first."""
+    """How a function such as `grad` makes a transform, or a `Written`, of its arguments after the first."""
     return getattr(function, "derives", None) if isinstance(function, types.FunctionType) else None
 
 
@@ -47,8 +66,8 @@ def make(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str,
     if not args:
         raise refuse(f"{function.__name__}() needs a function", low.loc, kind=InferenceError)
     options = [low.static(e, "an option") for e in args[1:]]
-    transform = maker_of(function)(*options, **{k: low.static(e, f"{k}=") for k, e in kwargs.items()})  # type: ignore[misc]
-    return Partial(Const(Deriving((transform,))), (args[0],), ())
+    made = maker_of(function)(*options, **{k: low.static(e, f"{k}=") for k, e in kwargs.items()})  # type: ignore[misc]
+    return Partial(Const(made if isinstance(made, Written) else Deriving((made,))), (args[0],), ())
 
 
 def push(low: Lowering, transform: Callable[[int], Transform], args: Sequence[Entity]) -> Entity:
@@ -69,13 +88,28 @@ def push(low: Lowering, transform: Callable[[int], Transform], args: Sequence[En
 
 def call(low: Lowering, transforms: Sequence[Transform], args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:
     """Call a function, the first argument, transformed."""
+    names, given = _given(low, args, kwargs)
+    return _called(low, args[0], names, len(names), given, tuple(transforms))
+
+
+def write(low: Lowering, made: Written, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:
+    """Call what is written around a function, the first argument."""
+    names, given = _given(low, args, kwargs)
+    inner = [f"x{k}_" for k in range(len(names))]  # no name in the text is one of these
+    wrapper = _function(_name(args[0]), f"{', '.join([*inner, 'primal'])}", made.body(inner), made.space)
+    code = low.session.codes.setdefault(wrapper, _prepared(wrapper))
+    return low.session.lower_callee(low, code, dict(zip([*inner, "primal"], [*given, args[0]], strict=True)), {})
+
+
+def _given(low: Lowering, args: Sequence[Entity], kwargs: dict[str, Entity]) -> tuple[list[str], list[Entity]]:
+    """Names and values of the arguments behind the first one, a function."""
     function, *given = args
     names = _names(function, len(given) + len(kwargs))
     for name in names[len(given) :]:
         if name not in kwargs:
             raise refuse("these keyword arguments of a derivative", low.loc, "pass arguments by position")
         given.append(kwargs[name])
-    return _called(low, function, names, len(names), given, tuple(transforms))
+    return names, given
 
 
 def _called(
@@ -90,8 +124,13 @@ def _called(
 
 @cache
 def _wrapper(name: str, names: tuple[str, ...], count: int) -> types.FunctionType:
-    text = f"def {name}({', '.join([*names, 'function'])}):\n    return function({', '.join(names[:count])})\n"
-    space: dict[str, Any] = {}
+    return _function(name, ", ".join([*names, "function"]), f"function({', '.join(names[:count])})", ())
+
+
+@cache
+def _function(name: str, parameters: str, body: str, space_: tuple[tuple[str, Any], ...]) -> types.FunctionType:
+    text = f"def {name}({parameters}):\n    return {body}\n"
+    space = {"__name__": __name__, **dict(space_)}
     exec(compile(text, f"<derivative of {name}>", "exec"), space)
     _TEXTS[space[name]] = text
     return space[name]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from srcgraph.errors import ArgumentError
+from srcgraph.frontend.derived import Written
 from srcgraph.frontend.jacobians import by_columns, by_rows, by_the_shorter, weighed
 from srcgraph.infer.signature import Leaves, skeleton_of
 from srcgraph.runtime.api import Compiled, error_model_of
@@ -19,6 +21,9 @@ _SPACE = {
     "by_columns": by_columns, "by_rows": by_rows, "by_the_shorter": by_the_shorter, "weighed": weighed, "grad": grad,
     "jvp": jvp,
 }  # fmt: skip
+_FORWARD = "by_columns({at}, {x}, jvp)"
+_REVERSE = "by_rows({at}, {x}, grad)"
+_SHORTER = "by_the_shorter({at}, {x}, jvp, grad)"
 
 
 def jacfwd(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_model: str | None = None) -> Compiled:
@@ -45,7 +50,7 @@ def jacfwd(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_mod
     array([[4., 0.],
            [3., 2.]])
     """
-    return _jacobian(function, argnums, "by_columns({at}, {x}, jvp)", error_model)
+    return _jacobian(function, argnums, _FORWARD, error_model)
 
 
 def jacrev(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_model: str | None = None) -> Compiled:
@@ -59,7 +64,7 @@ def jacrev(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_mod
     array([[4., 0.],
            [3., 2.]])
     """
-    return _jacobian(function, argnums, "by_rows({at}, {x}, grad)", error_model)
+    return _jacobian(function, argnums, _REVERSE, error_model)
 
 
 def jacobian(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_model: str | None = None) -> Compiled:
@@ -70,7 +75,7 @@ def jacobian(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_m
     >>> jacobian(lambda x: np.sum(x**2))(np.array([2.0, 3.0]))
     array([4., 6.])
     """
-    return _jacobian(function, argnums, "by_the_shorter({at}, {x}, jvp, grad)", error_model)
+    return _jacobian(function, argnums, _SHORTER, error_model)
 
 
 def hessian(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_model: str | None = None) -> Compiled:
@@ -96,16 +101,8 @@ def hessian(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_mo
     array([[6., 4.],
            [4., 0.]])
     """
-    names, chosen = names_of(function), _positions(function, argnums)
-
-    def block(i: int, j: int) -> str:
-        slope = f"grad(lambda w_: primal({_with(names, {j: 'v_', i: 'w_'})}))({'v_' if i == j else names[i]})"
-        return f"by_columns(lambda v_: {slope}, {names[j]}, jvp)"
-
-    if not isinstance(chosen, tuple):
-        return _around(function, names, block(chosen, chosen), error_model)
-    rows = ["(" + "".join(f"{block(i, j)}, " for j in chosen) + ")" for i in chosen]
-    return _around(function, names, f"({', '.join(rows)},)", error_model)
+    names = names_of(function)
+    return _around(function, names, _hessian(argnums, getattr(function, "__name__", "function"), names), error_model)
 
 
 def hvp(function: Callable, /, primals: Any, tangents: Any, *, error_model: str | None = None) -> Any:
@@ -188,13 +185,47 @@ def _has_floats(x: Any) -> bool:
 
 
 def _jacobian(function: Callable, argnums: Any, template: str, error_model: str | None) -> Compiled:
-    names, chosen = names_of(function), _positions(function, argnums)
+    names = names_of(function)
+    body = _blocks(template, argnums, getattr(function, "__name__", "function"), names)
+    return _around(function, names, body, error_model)
+
+
+def _blocks(template: str, argnums: Any, name: str, names: Sequence[str]) -> str:
+    """The text of a Jacobian of a function of these arguments."""
+    chosen = _positions(name, len(names), argnums)
 
     def one(k: int) -> str:
         return template.format(at=f"lambda v_: primal({_with(names, {k: 'v_'})})", x=names[k])
 
-    body = f"({''.join(f'{one(k)}, ' for k in chosen)})" if isinstance(chosen, tuple) else one(chosen)
-    return _around(function, names, body, error_model)
+    return f"({''.join(f'{one(k)}, ' for k in chosen)})" if isinstance(chosen, tuple) else one(chosen)
+
+
+def _hessian(argnums: Any, name: str, names: Sequence[str]) -> str:
+    """The text of a Hessian of a function of these arguments."""
+    chosen = _positions(name, len(names), argnums)
+
+    def block(i: int, j: int) -> str:
+        slope = f"grad(lambda w_: primal({_with(names, {j: 'v_', i: 'w_'})}))({'v_' if i == j else names[i]})"
+        return f"by_columns(lambda v_: {slope}, {names[j]}, jvp)"
+
+    if not isinstance(chosen, tuple):
+        return block(chosen, chosen)
+    rows = ["(" + "".join(f"{block(i, j)}, " for j in chosen) + ")" for i in chosen]
+    return f"({', '.join(rows)},)"
+
+
+def _inside(body: Callable[..., str]) -> Callable[..., Written]:
+    """What it is inside compiled functions, by the text that it writes for ``argnums``."""
+
+    def make(argnums: int | Sequence[int] = 0, *, error_model: str | None = None) -> Written:
+        return Written(lambda names: body(argnums, "the function", names), tuple(_SPACE.items()))
+
+    return make
+
+
+for _made, _template in ((jacfwd, _FORWARD), (jacrev, _REVERSE), (jacobian, _SHORTER)):
+    _made.derives = _inside(partial(_blocks, _template))  # type: ignore[attr-defined]
+hessian.derives = _inside(_hessian)  # type: ignore[attr-defined]
 
 
 def _with(names: Sequence[str], others: dict[int, str]) -> str:
@@ -202,13 +233,12 @@ def _with(names: Sequence[str], others: dict[int, str]) -> str:
     return ", ".join(others.get(k, name) for k, name in enumerate(names))
 
 
-def _positions(function: Any, argnums: Any) -> int | tuple[int, ...]:
+def _positions(name: str, count: int, argnums: Any) -> int | tuple[int, ...]:
     """Arguments by their numbers, counted from the front."""
-    count = len(names_of(function))
     several = isinstance(argnums, list | tuple)
     for k in argnums if several else (argnums,):
         if not isinstance(k, int | np.integer) or isinstance(k, bool) or not -count <= k < count:
-            raise ArgumentError(f"argnums={argnums!r}, but {function.__name__} takes {count} arguments")
+            raise ArgumentError(f"argnums={argnums!r}, but {name} takes {count} arguments")
     return tuple(int(k) % count for k in argnums) if several else int(argnums) % count
 
 

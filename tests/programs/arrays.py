@@ -464,6 +464,10 @@ def reshape_sum(m):
     return np.sum(y[1:] * y[:-1]) + np.sum(np.ravel(m) ** 2)
 
 
+def raveled_number(a):
+    return np.sum(np.ravel(a) ** 3)
+
+
 def stencil_2d(q, n):
     for _ in range(n):
         inner = q[1:-1, 1:-1]

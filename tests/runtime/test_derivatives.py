@@ -304,6 +304,41 @@ def test_derivatives_inside() -> None:
     np.testing.assert_array_equal(x, [3.0, 1.0, 2.0])
 
 
+@pytest.mark.parametrize("jacobian", [sg.jacfwd, sg.jacrev, sg.jacobian])
+def test_jacobians_made_inside(jacobian: Callable) -> None:
+    """Of functions defined there, in loops, by several arguments, by keyword, and differentiated again."""
+
+    def solve(x, scale):
+        def residual(v, n):
+            return np.array([scale * v[0] ** 2 + v[1] - n, v[0] * v[1] - 1.0])
+
+        for _ in range(20):
+            r = residual(x, n=3)
+            if r @ r < 1e-24:
+                break
+            x = x - np.linalg.solve(jacobian(residual)(x, n=3), r)
+        return x
+
+    x = sg.api.compile(solve)(np.array([2.0, 0.5]), 1.0)
+    np.testing.assert_allclose([x[0] ** 2 + x[1], x[0] * x[1]], [3.0, 1.0], rtol=1e-14)
+    np.testing.assert_allclose(sg.api.compile(lambda a, m: jacobian(grid, argnums=[-2])(a, m, 3)[0])(2.0, X),
+                               jacobian(grid, argnums=1)(2.0, X, 3), rtol=1e-14)  # fmt: skip
+    by_scale = sg.grad(lambda scale: np.sum(solve(np.array([2.0, 0.5]), scale)))(1.0)
+    want = central(lambda scale: np.sum(solve(np.array([2.0, 0.5]), scale)), np.float64(1.0), np.float64(1.0))
+    np.testing.assert_allclose(by_scale, want, rtol=1e-7)
+    with pytest.raises(sg.errors.ArgumentError, match=r"argnums=3, but the function takes 2 arguments\n.*jacobian"):
+        sg.api.compile(lambda a, b: jacobian(bowl, argnums=3)(a, b))(2.0, X)
+
+
+def test_hessian_made_inside() -> None:
+    def blocks(a, b):
+        return sg.hessian(bowl, (0, 1))(a, b)
+
+    for got, want in zip(sg.api.compile(blocks)(2.0, X), sg.hessian(bowl, argnums=(0, 1))(2.0, X), strict=True):
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-13)
+
+
 def test_differentiated_again() -> None:
     """The gradient of a function that takes gradients: of an optimiser, by its start."""
     w = np.array([0.3, 0.1, 1.0])

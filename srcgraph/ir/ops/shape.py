@@ -216,6 +216,8 @@ def sum_to(ct: Value, x: Value) -> Value:
 
 
 def _summed(ct: Value, axes: tuple[int, ...]) -> Value:
+    if not axes:
+        return ct
     return current_builder().call_named("sum", ct, axes=axes)
 
 
