@@ -17,13 +17,14 @@ from srcgraph import errors
 from srcgraph.ir.ops.constants import stop_gradient
 from srcgraph.runtime import api
 from srcgraph.runtime.api import Compiled, compile, inspect  # noqa: F401
+from srcgraph.runtime.custom import custom_jvp, custom_vjp
 from srcgraph.runtime.derivatives import grad, jvp, value_and_grad
 from srcgraph.runtime.inspection import Inspection
 from srcgraph.runtime.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, vjp
 
 # without `compile`, which would shadow the builtin
 __all__ = [
-    "Compiled", "Inspection", "api", "errors", "grad", "hessian", "hvp", "inspect", "jacfwd", "jacobian", "jacrev",
+    "Compiled", "Inspection", "api", "custom_jvp", "custom_vjp", "errors", "grad", "hessian", "hvp", "inspect", "jacfwd", "jacobian", "jacrev",
     "jvp", "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip
 __version__ = "0.1.0"

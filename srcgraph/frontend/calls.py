@@ -34,6 +34,7 @@ from srcgraph.frontend import (
     ufuncs,
     views,
 )
+from srcgraph.frontend.custom import Custom
 from srcgraph.frontend.entities import (
     Box,
     Choice,
@@ -214,6 +215,8 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
     ufunc = ufuncs.ufunc_of(function)
     if ufunc is not None:
         return ufuncs.call(low, function, ufunc, args, kwargs)
+    if isinstance(made := getattr(function, "custom", None), Custom) and low.session.call_custom is not None:
+        return low.session.call_custom(low, made, args, kwargs)
     if isinstance(function, derived.Deriving):
         return derived.call(low, function.transforms, args, kwargs)
     if isinstance(function, derived.Written):

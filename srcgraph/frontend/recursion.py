@@ -29,7 +29,7 @@ from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type, type_symbol
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
     from srcgraph.frontend.session import FunctionCode, Session
-    from srcgraph.frontend.specialize import Summary
+    from srcgraph.frontend.callees import Summary
 
 ROOM = 10_000
 """Python's limit of recursion while functions are lowered."""

@@ -165,6 +165,12 @@ class Session:
     """Whether arithmetic of Python's numbers raises as Python's does; else it goes on with inf and NaN."""
     derive: Callable[..., Any] | None = None
     """Transforms a lowered function, for calls of derivatives."""
+    call_custom: Callable[..., Entity] | None = None
+    """Calls a function with a derivative rule of its own."""
+    deriving: bool = False
+    """Whether a derivative may be taken of what is being lowered."""
+    ruled: dict[Any, Any] = field(default_factory=dict)
+    """By function with a rule and skeletons: what a call returns, and its rule."""
     graphs: dict[str, Graph] = field(default_factory=dict)
     summaries: dict[Any, Any] = field(default_factory=dict)
     active: list[Any] = field(default_factory=list)
@@ -193,6 +199,15 @@ class Session:
         finally:
             self.dry -= 1
             del self.problems[kept:]
+
+    @contextmanager
+    def derivative(self, taken: bool):
+        """Lower what a derivative may be ``taken`` of, if it is not the case already."""
+        before, self.deriving = self.deriving, self.deriving or taken
+        try:
+            yield
+        finally:
+            self.deriving = before
 
     def in_order(self, options: Sequence[Entity], same: Callable[[Entity, Entity], bool]) -> list[Entity]:
         """Different options in the order in which they were first met, so that equal choices have equal tags."""

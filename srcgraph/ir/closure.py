@@ -7,7 +7,7 @@ graph keep their identity; only capture parameters appear or vanish.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While, node_graphs, node_inputs
@@ -74,7 +74,7 @@ def renamed(graph: Graph, env: Env) -> Graph:
     """Return ``graph`` reading ``env[v]`` wherever it read ``v``."""
     if not env:
         return graph
-    nodes = tuple(_rename_node(n, env) for n in graph.nodes)
+    nodes = tuple(rename_node(n, env) for n in graph.nodes)
     return replace(graph, nodes=nodes, results=_map(graph.results, env))
 
 
@@ -82,7 +82,8 @@ def _map(values: tuple[Value, ...], env: Env) -> tuple[Value, ...]:
     return tuple(env.get(v, v) for v in values)
 
 
-def _rename_node(node: Node, env: Env) -> Node:
+def rename_node(node: Node, env: Env) -> Node:
+    """Return ``node`` reading ``env[v]`` wherever it, or a graph of its own, read ``v``."""
     match node:
         case Apply() | Call():
             return replace(node, inputs=_map(node.inputs, env))
@@ -112,6 +113,18 @@ def _rename_node(node: Node, env: Env) -> Node:
                 captures=_map(node.captures, env),
                 body=_rename_free(node.body, env),
             )
+
+
+def with_graphs(node: Node, graphs: Sequence[Graph]) -> Node:
+    """A node with other graphs in place of its own, in the order of `node_graphs`."""
+    match node:
+        case If():
+            return replace(node, then=graphs[0], orelse=graphs[1])
+        case While():
+            return replace(node, cond=graphs[0], body=graphs[1])
+        case For():
+            return replace(node, body=graphs[0])
+    return node
 
 
 def _rename_free(graph: Graph, env: Env) -> Graph:

@@ -161,18 +161,46 @@ class For:
     origin: Origin = NOWHERE
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a derivative passes through a call, by graphs of the program that the user wrote.
+
+    Attributes
+    ----------
+    function : str
+        What the user calls the function.
+    forward : str
+        The graph that runs instead. With a ``backward`` one it takes what the callee takes, and returns what that
+        returns and then residuals; else it takes a tangent more for each of ``moving``, and returns the tangents of
+        the inexact outputs last.
+    backward : str
+        The graph from residuals and the cotangents of the inexact outputs to those of ``moving``; or ''.
+    moving : tuple of int
+        The inputs it is a rule for.
+    frozen : tuple of int
+        Other inexact inputs, on which no derivative may depend.
+    """
+
+    function: str
+    forward: str
+    backward: str
+    moving: tuple[int, ...]
+    frozen: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Call:
     """Call another graph of the program by name.
 
     ``changes`` are pairs of an input and the output that is this array afterwards: the callee may
-    change it in its own memory.
+    change it in its own memory. ``rule`` says how it is differentiated, if not as its graph is.
     """
 
     callee: str
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     changes: tuple[tuple[int, int], ...] = ()
+    rule: Rule | None = None
     origin: Origin = NOWHERE
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from srcgraph.errors import InternalError
-from srcgraph.ir.graph import NOWHERE, Apply, Call, For, Graph, If, Node, Program, Value, While
+from srcgraph.ir.graph import NOWHERE, Apply, Call, For, Graph, If, Node, Program, Rule, Value, While
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import DTYPE_OF, Type, parse_type
 from srcgraph.ir.view import parse_view
@@ -88,7 +88,8 @@ class _Scope:
     def call_graph(self, head: str, args: list[ast.expr], attrs: Any, outputs: Callable) -> Node:
         callee = ast.literal_eval(args[0])
         changes = ast.literal_eval(attrs["changes"]) if "changes" in attrs else ()
-        return Call(callee, tuple(map(self.operand, args[1:])), outputs(), changes)
+        rule = Rule(*ast.literal_eval(attrs["rule"])) if "rule" in attrs else None
+        return Call(callee, tuple(map(self.operand, args[1:])), outputs(), changes, rule)
 
     def if_(self, head: str, args: list[ast.expr], attrs: dict[str, ast.expr], outputs: Callable) -> Node:
         captures = self.operands(attrs["captures"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import keyword
 import math
+from dataclasses import astuple
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -147,7 +148,8 @@ class _Printer:
     def node(self, node: Node) -> list[str]:
         if isinstance(node, Call):
             changes = [f"changes={node.changes}"] if node.changes else []
-            args = ", ".join([repr(node.callee), *map(self.operand, node.inputs), *changes])
+            rule = [f"rule={astuple(node.rule)}"] if node.rule is not None else []
+            args = ", ".join([repr(node.callee), *map(self.operand, node.inputs), *changes, *rule])
             return self.declared(node, f"call({args})")
         assert isinstance(node, Apply)
         if node.op.name == "const":

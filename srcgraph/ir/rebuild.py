@@ -134,7 +134,18 @@ class Rebuild:
             self.symbols.update({s: new(s) for s in sorted(type_symbols(out.type)) if s not in self.symbols})
         types = [substitute_type(o.type, self.symbols) for o in node.outputs]
         names = [o.name for o in node.outputs]
-        return self.builder.call_graph(node.callee, self.values(node.inputs), types, names, node.changes)
+        return self.builder.call_graph(node.callee, self.values(node.inputs), types, names, node.changes, node.rule)
+
+    def put(self, graph: Graph, inputs: Sequence[Value]) -> Sequence[Value]:
+        """The results of another graph whose nodes are put here."""
+        outer = self.env, self.symbols
+        self.env, self.symbols = {}, {}
+        for param, value in zip(graph.params, inputs, strict=True):
+            self.bind(param, value)
+        self.nodes(graph.nodes)
+        results = self.values(graph.results)
+        self.env, self.symbols = outer
+        return results
 
     def if_(self, node: If) -> Sequence[Value]:
         cond = self.value(node.cond)

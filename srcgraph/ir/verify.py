@@ -13,6 +13,7 @@ from srcgraph.ir.dims import UNKNOWN, Dim
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Program, Value, While, node_graphs, node_inputs
 from srcgraph.ir.printer import format_graph
 from srcgraph.ir.types import PY_BOOL, ArrayType, ListType, ScalarType, Type, same_kind
+from srcgraph.ir.walk import rule_graphs
 
 
 def verify(graph: Graph | Program) -> None:
@@ -141,6 +142,8 @@ class _Verify:
                 raise _Fault(f"there is no graph named {node.callee!r}")
             self.kinds(node.inputs, callee.params, "the arguments")
             self.kinds(callee.results, node.outputs, "the results")
+            for name in rule_graphs(node):
+                expect(name in self.program.graphs, f"there is no graph named {name!r}")
         for i, k in node.changes:
             self.kinds([node.inputs[i]], [node.outputs[k]], "an array changed by the call")
 

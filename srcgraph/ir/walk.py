@@ -46,6 +46,11 @@ def calls(graph: Graph) -> Iterator[Call]:
     return (n for n in all_nodes(graph) if isinstance(n, Call))
 
 
+def rule_graphs(call: Call) -> tuple[str, ...]:
+    """The names of the graphs that a derivative of a call may run instead."""
+    return () if call.rule is None else tuple(filter(None, (call.rule.forward, call.rule.backward)))
+
+
 def definitions(graph: Graph) -> dict[Value, Node]:
     """The node that defines each value, at every depth; parameters are absent."""
     return {out: node for node in all_nodes(graph) for out in node.outputs}

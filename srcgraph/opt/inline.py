@@ -1,4 +1,4 @@
-"""Put the graphs of called functions in place of the calls; recursive ones stay.
+"""Put the graphs of called functions in place of the calls; recursive ones stay, and those with a rule of their own.
 
 Of functions that call each other in a circle, those stay that have a way to return without another
 call within the circle, since the machine-code compiler finds the types of their results there. Calls
@@ -8,16 +8,19 @@ that lead to one with a way to return are put in place of the others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from types import MappingProxyType
 
 from srcgraph.ir.graph import Call, Graph, If, Node, Program, Value
 from srcgraph.ir.rebuild import Rebuild
-from srcgraph.ir.walk import calls
+from srcgraph.ir.walk import calls, rule_graphs
 
 
-def inline(program: Program) -> Program:
-    """Return the entry, and the recursive graphs it needs, with every other call replaced by nodes.
+def inline(program: Program, rules: bool = True) -> Program:
+    """Return the entry, and the graphs it needs, with every other call replaced by nodes.
 
-    Sizes are worked out anew.
+    Calls of recursive functions stay, and with ``rules`` those that have a rule for derivatives. Sizes are worked out
+    anew.
     """
     reached = {name: _reached(program.graphs, graph) for name, graph in program.graphs.items()}
     circles = {n: frozenset(m for m in reached[n] if n in reached[m]) for n in program.graphs if n in reached[n]}
@@ -27,10 +30,15 @@ def inline(program: Program) -> Program:
     while todo:
         name = todo.pop()
         if name not in graphs:
-            graphs[name] = _Inline(name, program.graphs, circles, ranks).run(program.graphs[name])
-            todo += [c.callee for c in calls(graphs[name])]
+            graphs[name] = _Inline(name, program.graphs, circles, ranks, rules).run(program.graphs[name])
+            todo += [n for c in calls(graphs[name]) for n in (c.callee, *rule_graphs(c))]
     entry = graphs.pop(program.entry)
     return Program({**dict(sorted(graphs.items())), program.entry: entry}, program.entry)
+
+
+def put_in(graph: Graph, graphs: Mapping[str, Graph]) -> Graph:
+    """Return a graph with calls of these graphs replaced by nodes."""
+    return _Inline(graph.name, graphs).run(graph)
 
 
 def _reached(graphs: Mapping[str, Graph], start: Graph) -> set[str]:
@@ -69,33 +77,32 @@ class _Inline(Rebuild):
         self,
         name: str,
         graphs: Mapping[str, Graph],
-        circles: Mapping[str, frozenset[str]],
-        ranks: Mapping[str, int],
+        circles: Mapping[str, frozenset[str]] = MappingProxyType({}),
+        ranks: Mapping[str, int] = MappingProxyType({}),
+        rules: bool = True,
     ):
         super().__init__(name)
         self.graphs = graphs
         self.circles = circles
         self.ranks = ranks
+        self.rules = rules
         self.inside = name
         """The graph whose nodes are being put here."""
 
-    def stays(self, callee: str) -> bool:
+    def stays(self, call: Call) -> bool:
         """Whether a call remains one: of a recursive graph, unless it has a shorter way to return than its caller."""
+        callee = call.callee
+        if callee not in self.graphs or (self.rules and call.rule is not None):
+            return True
         if callee not in self.circles:
             return False
         together = self.inside in self.circles[callee]
         return not together or self.ranks.get(callee, 0) >= self.ranks.get(self.inside, 0)
 
     def call(self, node: Call) -> Sequence[Value]:
-        if self.stays(node.callee):
-            return super().call(node)
-        callee = self.graphs[node.callee]
-        outer = self.env, self.symbols, self.inside
-        inputs = self.values(node.inputs)
-        self.env, self.symbols, self.inside = {}, {}, node.callee
-        for param, value in zip(callee.params, inputs, strict=True):
-            self.bind(param, value)
-        self.nodes(callee.nodes)
-        results = self.values(callee.results)
-        self.env, self.symbols, self.inside = outer
+        if self.stays(node):
+            return super().call(node if self.rules else replace(node, rule=None))
+        outer, self.inside = self.inside, node.callee
+        results = self.put(self.graphs[node.callee], self.values(node.inputs))
+        self.inside = outer
         return results

@@ -14,6 +14,7 @@ from srcgraph.frontend.session import FunctionCode, prepare
 from srcgraph.infer.objects import why_opaque
 from srcgraph.infer.signature import Leaves
 from srcgraph.ir.graph import Graph
+from srcgraph.runtime.custom import CustomFunction
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
 from srcgraph.runtime.specialization import Specialization, describe_arguments, quick_key, specialize
@@ -197,6 +198,8 @@ def as_function(function: Any) -> types.FunctionType:
     """
     if isinstance(function, _CACHED):  # what it would remember is computed again
         function = function.__wrapped__
+    if isinstance(function, CustomFunction):
+        return function.caller
     inner = function if isinstance(function, types.FunctionType) else getattr(function, "py_func", None)
     if not isinstance(inner, types.FunctionType):
         raise ArgumentError(Problem(f"{function!r} is not a Python function", hint=_instead(function)))

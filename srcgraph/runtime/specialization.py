@@ -14,7 +14,8 @@ from srcgraph.codegen.storage import Interface
 from srcgraph.errors import ArgumentError, InternalError, Loc, OverlapError, Problem, excerpt
 from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden
-from srcgraph.frontend.specialize import Lowered, Summary, lower_entry
+from srcgraph.frontend.callees import Summary
+from srcgraph.frontend.specialize import Lowered, lower_entry
 from srcgraph.infer.signature import Column, Leaves, Skeleton, TupleArg, passed_twice, skeleton_of
 from srcgraph.ir.bitgen import address
 from srcgraph.ir.graph import Graph
@@ -301,7 +302,7 @@ def specialize(
     """Compile a function, transformed, for the types of ``args``."""
     found, skeletons, static = lowered(code, names, args, bool(transforms), raises=error_model == "python")
     report = Report()
-    version = derived(found, skeletons, transforms, report)
+    version = without_rules(derived(found, skeletons, transforms, report), report)
     integers = "Integers" if error_model == "python" else "WrappingIntegers"
     generated = generate(
         version.graph, version.interface, name=version.name, integers=integers, callees=version.callees
@@ -354,7 +355,8 @@ def derived(
 def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton], graphs: Mapping[str, Graph]) -> Version:
     """The function itself; ``graphs`` are the recursive functions it calls."""
     summary = found.summary
-    callees = {n: (g, _interface(found.callees[n])) for n, g in graphs.items()}
+    callees = {n: (g, _interface(found.callees[n])) for n, g in graphs.items() if n in found.callees}
+    rules = {n: g for n, g in graphs.items() if n not in found.callees}
     arguments = dict(_separately(skeletons, found.spread))
     return Version(
         summary.name,
@@ -365,7 +367,18 @@ def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton], graphs: 
         callees=callees,
         rebound=summary.rebound,
         lists=summary.lists,
+        rules=rules,
     )
+
+
+def without_rules(version: Version, report: Report | None = None) -> Version:
+    """A version to be run: functions with rules of their own are as all others."""
+    if not version.rules:
+        return version
+    program = inline(replace(version.program, graphs={**version.program.graphs, **version.rules}), rules=False)
+    graph = run_passes(program.main, DERIVED, report=report)
+    callees = {n: (g, version.callees[n][1]) for n, g in program.graphs.items() if n != program.entry}
+    return replace(version, graph=graph, callees=callees, rules={})
 
 
 def _interface(summary: Summary) -> Interface:

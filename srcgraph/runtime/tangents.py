@@ -36,12 +36,13 @@ class Tangent:
         inputs = dict(self.pairs(version))
         kept, moved = Kept(version), _Moved(version, inputs)
         value, tangent = kept.template(version.template), moved.template(version.template)
-        graph = pushforward(version.graph, inputs, moved.results, kept.results)
+        graph = pushforward(version.graph, inputs, moved.results, kept.results, version.rules)
         template = TupleOf((value, moved.shifted(tangent, len(kept.results))))
         interface = Interface({}, list(range(len(graph.results))), owned=version.interface.owned)
         private = tuple({*version.private, *version.interface.changed})
         name = f"{version.name}_jvp"
-        return Version(name, graph, interface, template, version.arguments, private, version.tape, version.callees)
+        arguments, tape, callees, rules = version.arguments, version.tape, version.callees, version.rules
+        return Version(name, graph, interface, template, arguments, private, tape, callees, rules=rules)
 
     def pairs(self, version: Version) -> Iterator[tuple[int, int]]:
         """For each leaf that moves, its parameter and that of its direction."""

@@ -91,6 +91,8 @@ class Version:
 
     rebound: tuple[Rebound, ...] = ()
     """What it does to the arguments' objects."""
+    rules: Mapping[str, Graph] = field(default_factory=dict)
+    """The functions with derivative rules of their own that it calls, and the graphs of these rules."""
 
     @property
     def program(self) -> Program:
@@ -140,7 +142,7 @@ class Gradient:
         kept = Kept(version)
         value = kept.template(main) if self.order != "gradient" else Fixed(None)
         rest = kept.template(aux) if aux is not None else None
-        derived = gradient(version.graph, output, inputs, kept.results)
+        derived = gradient(version.graph, output, inputs, kept.results, version.rules)
         at = {k: len(kept.results) + j for j, k in enumerate(inputs)}
         grads = [self.structured(skeleton, iter(leaves), at) for skeleton, leaves in chosen]
         grad = TupleOf(tuple(grads)) if isinstance(self.argnums, tuple) else grads[0]
@@ -149,7 +151,8 @@ class Gradient:
         private = tuple({*version.private, *version.interface.changed})
         name = f"{version.name}_grad"
         arguments, callees = version.arguments, version.callees
-        return Version(name, derived.graph, interface, template, arguments, private, derived.tape, callees)
+        tape, rules = derived.tape, version.rules
+        return Version(name, derived.graph, interface, template, arguments, private, tape, callees, rules=rules)
 
     def counted_from_the_front(self, count: int) -> Gradient:
         """The same for a function whose first ``count`` arguments are those counted from the end."""

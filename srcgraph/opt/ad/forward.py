@@ -11,9 +11,10 @@ Griewank and Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapter 3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from srcgraph.errors import DerivativeError, Problem
-from srcgraph.ir.closure import open_
+from srcgraph.ir.closure import close, open_
 from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import OPS, NoDerivative, building
@@ -21,10 +22,17 @@ from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.rebuild import Extra, Rebuild
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, is_float
 from srcgraph.opt.ad.activity import active_values, carries_derivative, loop_params
+from srcgraph.opt.ad.custom import expand, released
 from srcgraph.opt.dce import dce
 
 
-def pushforward(graph: Graph, inputs: Mapping[int, int], outputs: Sequence[int], kept: Sequence[int] = ()) -> Graph:
+def pushforward(
+    graph: Graph,
+    inputs: Mapping[int, int],
+    outputs: Sequence[int],
+    kept: Sequence[int] = (),
+    rules: Mapping[str, Graph] = MappingProxyType({}),
+) -> Graph:
     """The tangents of some results, given those of some parameters.
 
     Parameters
@@ -37,8 +45,11 @@ def pushforward(graph: Graph, inputs: Mapping[int, int], outputs: Sequence[int],
         The results whose tangents are wanted.
     kept : sequence of int
         Results of the primal to return first.
+    rules : mapping
+        The graphs of functions with rules of their own, and of these rules, by name.
     """
-    opened = open_(graph)
+    expanded = expand(graph, rules, list(inputs), outputs, reverse=False)
+    opened = open_(expanded.graph)
     results = [opened.results[k] for k in outputs]
     active = active_values(opened, [opened.params[k] for k in inputs], results)
     work = Forward(graph.name, active)
@@ -48,7 +59,8 @@ def pushforward(graph: Graph, inputs: Mapping[int, int], outputs: Sequence[int],
             work.move(opened.params[k], work.checked(opened.params[k], opened.params[tangent]))
         work.nodes(opened.nodes)
         tangents = [work.tangent_or_zero(v) for v in results]
-        return dce(work.builder.finish([*(work.value(opened.results[k]) for k in kept), *tangents]))
+        made = work.builder.open_graph([*(work.value(opened.results[k]) for k in kept), *tangents])
+        return close(released(made) if expanded.graph is not graph else dce(made))
 
 
 _SHAPE = "a tangent has the shape of its primal: lengths {x} and {y}"

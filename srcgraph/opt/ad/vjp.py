@@ -6,8 +6,9 @@ sweep (`reverse`), drop its dead code, choose what to save (`residuals`), put bo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.builder import Builder
@@ -17,6 +18,7 @@ from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, type_symbols
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.activity import active_values, through_complex
+from srcgraph.opt.ad.custom import expand, released
 from srcgraph.opt.ad.explain import explain
 from srcgraph.opt.ad.prepare import Prepared, prepare
 from srcgraph.opt.ad.residuals import Choice, choose
@@ -24,6 +26,7 @@ from srcgraph.opt.ad.reverse import Reverse
 from srcgraph.opt.ad.tape import assemble
 from srcgraph.opt.ad.unused import Unused
 from srcgraph.opt.dce import dce
+from srcgraph.opt.inline import put_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,13 @@ class Derived:
     tape: tuple[Choice, ...]
 
 
-def gradient(graph: Graph, output: int, inputs: Sequence[int], kept: Sequence[int] = ()) -> Derived:
+def gradient(
+    graph: Graph,
+    output: int,
+    inputs: Sequence[int],
+    kept: Sequence[int] = (),
+    rules: Mapping[str, Graph] = MappingProxyType({}),
+) -> Derived:
     """Differentiate one scalar result with respect to parameters.
 
     Parameters
@@ -53,13 +62,17 @@ def gradient(graph: Graph, output: int, inputs: Sequence[int], kept: Sequence[in
         Which parameters.
     kept : sequence of int
         Results of the primal to return first.
+    rules : mapping
+        The graphs of functions with rules of their own, and of these rules, by name.
     """
-    prepared = prepare(graph)
+    expanded = expand(graph, rules, inputs, [output], reverse=True)
+    prepared = prepare(expanded.graph)
     both = _both_sweeps(prepared, output, inputs, kept)
-    both = dce(both)
+    both = released(both) if expanded.graph is not graph else dce(both)
     residuals = choose(both)
     joined, tapes = assemble(both, residuals, prepared.loops)
-    return Derived(plain_names(joined), explain(residuals, tapes))
+    named = plain_names(joined)
+    return Derived(put_in(named, expanded.backward) if expanded.backward else named, explain(residuals, tapes))
 
 
 def _both_sweeps(prepared: Prepared, output: int, inputs: Sequence[int], kept: Sequence[int]) -> Graph:

@@ -1,0 +1,279 @@
+"""What functions with derivative rules of their own, and these rules, return: checked and taken apart.
+
+A rule is checked where it is lowered, so that what does not fit is shown at its own line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import gast
+
+from srcgraph.errors import InferenceError, Loc
+from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Tup, Unusable, cells_of
+from srcgraph.frontend.join import describe
+from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.source import node_loc
+from srcgraph.frontend.template import Fixed, NewArray, Out, Template, TupleOf
+from srcgraph.infer.signature import ArrayArg, ScalarArg, Skeleton, StaticArg, TupleArg
+from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.types import ScalarType
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
+    from srcgraph.frontend.session import Session
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Custom:
+    """A function with a derivative rule of its own.
+
+    Attributes
+    ----------
+    functions : dict
+        ``function`` itself and its rule, once there is one: ``fwd`` and ``bwd``, or ``jvp``.
+    reverse : bool
+        Whether the rule is one for reverse mode.
+    nondiff : tuple of int
+        The arguments that have no derivative, which rules get first.
+    """
+
+    name: str
+    functions: dict[str, Any]
+    reverse: bool
+    nondiff: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A user's function that is lowered as part of a rule, where it is, and what it is called."""
+
+    name: str
+    loc: Loc | None
+
+    def refuse(self, why: str, hint: str = "") -> Exception:
+        return refuse(why, self.loc, hint, kind=InferenceError)
+
+
+def returned_by(session: Session, function: Any, default: Loc | None) -> Rules:
+    """A function and the place where it returns last."""
+    inner = getattr(function, "py_func", function)
+    name = getattr(inner, "__name__", "the rule")
+    if not isinstance(inner, FunctionType):
+        return Rules(name, default)
+    code = session.code_of(inner)
+    found = [n for n in gast.walk(code.node) if isinstance(n, gast.Return)]
+    place = max(found, key=lambda n: (n.lineno, n.col_offset)) if found else code.node
+    return Rules("the rule" if name == "<lambda>" else name, node_loc(place, code.file))
+
+
+class Unknown(Exception):
+    """What a function returns is not known: a problem was reported."""
+
+
+def plain(low: Lowering, entity: Entity, by: Rules) -> Entity:
+    """What a function returns, as numbers that the graph computes, arrays, and tuples of these."""
+    match entity:
+        case Const() if entity.is_number:
+            return Scalar(low.value(entity))
+        case Scalar() | Array() | Const(value=None):
+            return entity
+        case Tup(items=items, cls=cls) if issubclass(cls, tuple):
+            return Tup(tuple(plain(low, e, by) for e in items), cls)
+        case Unusable():
+            low.report(low.unusable(entity).problem)
+            raise Unknown
+    hint = "a function with a derivative rule, and its rule, return numbers, arrays and tuples of these"
+    raise by.refuse(f"{by.name} returns {describe(entity)}", hint)
+
+
+def pair(low: Lowering, entity: Entity, by: Rules, second: str) -> tuple[Entity, Entity]:
+    """The two things that the forward part of a rule returns."""
+    if isinstance(entity, Unusable):
+        low.report(low.unusable(entity).problem)
+        raise Unknown
+    if isinstance(entity, Tup) and len(entity.items) == 2:
+        return entity.items
+    raise by.refuse(f"{by.name} returns {describe(entity)}", f"it must return a pair: (result, {second})")
+
+
+def template_of(low: Lowering, entity: Entity, count: Iterator[int]) -> Template:
+    """What a call returns, over its outputs; an array may be one of the arguments'."""
+    match entity:
+        case Tup(items=items, cls=cls):
+            return TupleOf(tuple(template_of(low, e, count) for e in items), cls)
+        case Array():
+            mine = {s for c in cells_of(entity, low.state) for s in (c, *c.shares)}
+            maybe = tuple(k for k, (_, cell) in enumerate(low.params) if cell in mine)
+            return NewArray(next(count), maybe=maybe)
+        case Scalar():
+            return Out(next(count))
+    return Fixed(None)
+
+
+def refuse_changes(low: Lowering, by: Rules) -> None:
+    """A function with a rule leaves its arguments as they are."""
+    before = {cell: value for value, cell in reversed(low.params) if cell is not None}
+    changed = [c for c, value in before.items() if low.state.store.get(c) is not value]
+    changed += [c for c, held in low.param_lists.values() if low.state.store.get(c) is not held]
+    boxes = [b for b, held in low.boxes if low.state.names.get(b) != held]
+    if changed or boxes:
+        why = (
+            f"{by.name} changes its argument {[*changed, *boxes][0].name!r}, which its derivative rule does not know of"
+        )
+        raise by.refuse(why, "work on a copy, and return it")
+
+
+def floats_of(low: Lowering, entity: Entity) -> Iterator[Value]:
+    """The parameters that are the floats of an argument."""
+    cells = {cell: value for value, cell in reversed(low.params)}
+    match entity:
+        case Scalar(value=value) if value.type.dtype.kind == "f":
+            yield value
+        case Array(cell=cell) if cells[cell].type.dtype.kind == "f":
+            yield cells[cell]
+        case Tup(items=items):
+            for item in items:
+                yield from floats_of(low, item)
+
+
+def moved(skeleton: Skeleton, cell: int) -> Skeleton:
+    """What a tangent or a cotangent is: the floats of something, None for all else."""
+    match skeleton:
+        case ScalarArg(dtype=dtype) if dtype.kind == "f":
+            return skeleton
+        case ArrayArg(dtype=dtype) if dtype.kind == "f":
+            return replace(skeleton, cell=skeleton.cell + cell)
+        case TupleArg(items=items, cls=cls):
+            return TupleArg(tuple(moved(s, cell) for s in items), cls)
+    return StaticArg(None)
+
+
+# -- what fits --------------------------------------------------------------------------------------
+
+
+def same_kinds(x: Skeleton, y: Skeleton) -> bool:
+    """Whether two results are alike in structure, dtypes and numbers of axes."""
+    match x, y:
+        case TupleArg(), TupleArg():
+            return x.cls is y.cls and len(x.items) == len(y.items) and all(map(same_kinds, x.items, y.items))
+        case ScalarArg(), ScalarArg():
+            return x.dtype == y.dtype
+        case ArrayArg(), ArrayArg():
+            return x.dtype == y.dtype and len(x.shape) == len(y.shape) and not any(map(_differ, x.shape, y.shape))
+        case StaticArg(), StaticArg():
+            return x == y
+    return False
+
+
+def as_numbers(x: Skeleton, y: Skeleton) -> Skeleton:
+    """``x`` with numbers that are Python's, or NumPy's, as in ``y``."""
+    if isinstance(x, TupleArg) and isinstance(y, TupleArg):
+        return TupleArg(tuple(map(as_numbers, x.items, y.items)), x.cls)
+    return y if isinstance(x, ScalarArg) else x
+
+
+def _differ(x: int | str, y: int | str) -> bool:
+    return isinstance(x, int) and isinstance(y, int) and x != y
+
+
+def in_words(skeleton: Skeleton) -> str:
+    """A number, an array or a tuple, with what tells it from others."""
+    match skeleton:
+        case ScalarArg(dtype=dtype, weak=weak):
+            names = {"f": "a float", "i": "an integer", "u": "an integer", "b": "a bool", "c": "a complex number"}
+            return names[dtype.kind] if weak else f"an np.{dtype}"
+        case ArrayArg(dtype=dtype, shape=shape):
+            lengths = [str(d) if isinstance(d, int) else "n" for d in shape]
+            return f"an array of {dtype} with shape ({', '.join(lengths)}{',' * (len(shape) == 1)})"
+        case TupleArg(items=items, cls=cls):
+            return f"a {cls.__name__} of {', '.join(map(in_words, items)) or 'nothing'}"
+        case StaticArg(value=value):
+            return repr(value)
+    return "something without floats"
+
+
+class Fitting:
+    """Takes tangents or cotangents apart, which must be like what they belong to.
+
+    Parameters
+    ----------
+    what : str
+        ``cotangent`` or ``tangent``.
+    likes : iterator of (type, lengths)
+        Of each float that there must be one for, in order, its type and its lengths as values.
+    """
+
+    def __init__(self, low: Lowering, by: Rules, what: str, likes: Iterator[tuple[Any, Sequence[Value]]]):
+        self.low, self.by, self.what, self.likes = low, by, what, likes
+
+    def values(self, entity: Entity, like: Skeleton, where: str) -> Iterator[Value]:
+        """The values of ``entity`` for each float of ``like``; zeros where it is None."""
+        match like:
+            case TupleArg(items=items) if isinstance(entity, Tup) and len(entity.items) == len(items):
+                for k, (e, s) in enumerate(zip(entity.items, items, strict=True)):
+                    yield from self.values(e, s, f"{where}[{k}]")
+            case TupleArg(items=items) if entity == NONE:
+                for s in items:
+                    yield from self.values(NONE, s, where)
+            case ScalarArg(dtype=dtype) | ArrayArg(dtype=dtype) if dtype.kind == "f":
+                yield self.value(entity, like, where)
+            case _ if entity != NONE:
+                raise self.wrong(entity, like, where)
+
+    def value(self, entity: Entity, like: ScalarArg | ArrayArg, where: str) -> Value:
+        type, lengths = next(self.likes)
+        b = self.low.builder
+        if entity == NONE:
+            zero = b.const(type.dtype.type(0))
+            return OPS["full"](zero, *lengths) if isinstance(like, ArrayArg) else b.cast(zero, type.dtype, like.weak)
+        if isinstance(entity, Unusable):
+            self.low.report(self.low.unusable(entity).problem)
+            raise Unknown
+        if not (isinstance(entity, Scalar | Array) or (isinstance(entity, Const) and entity.is_number)):
+            raise self.wrong(entity, like, where)
+        value = self.low.value(entity)
+        if value.type.ndim == 0 and isinstance(like, ScalarArg) and not isinstance(value.type, ScalarType):
+            value = b.scalar(value)
+        fits = value.type.dtype == type.dtype or getattr(value.type, "weak", False) and value.type.dtype.kind == "f"
+        if (
+            not fits
+            or value.type.ndim != type.ndim
+            or isinstance(value.type, ScalarType) != isinstance(like, ScalarArg)
+        ):
+            raise self.wrong(entity, like, where)
+        if isinstance(like, ScalarArg):
+            return b.cast(value, type.dtype, like.weak)
+        return self.sized(value, lengths, entity, like, where)
+
+    def sized(self, value: Value, lengths: Sequence[Value], entity: Entity, like: Skeleton, where: str) -> Value:
+        b = self.low.builder
+        message = f"{self.by.name}: the {self.what} of {where} has length {{x}}, not {{y}}"
+        with b.at(self.by.loc):
+            for d, length in zip(value.type.shape, lengths, strict=True):
+                wanted = length.type.value
+                if d.const is not None and wanted.const is not None and d != wanted:
+                    raise self.wrong(entity, like, where)
+                if d != wanted:
+                    b.call_named("equal_size", b.dim_value(d), length, error="ValueError", message=message)
+            return b.retype(value, [v.type.value for v in lengths])
+
+    def wrong(self, entity: Entity, like: Skeleton, where: str) -> Exception:
+        found = describe(entity)
+        if isinstance(entity, Array | Scalar):
+            found = _type_in_words(self.low.value(entity))
+        hint = f"a {self.what} has the structure, the shape and the dtype of what it belongs to"
+        if moved(like, 0) == StaticArg(None):
+            hint = f"the {self.what} of what is no float is None"
+        return self.by.refuse(f"the {self.what} of {where}, {in_words(like)}, is {found}", hint)
+
+
+def _type_in_words(value: Value) -> str:
+    type = value.type
+    if isinstance(type, ScalarType):
+        return in_words(ScalarArg(type.dtype, type.weak))
+    return in_words(ArrayArg(type.dtype, tuple("n" if d.const is None else d.const for d in type.shape), 0))

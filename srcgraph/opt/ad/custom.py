@@ -1,0 +1,276 @@
+"""Derivative rules that users write: `custom_vjp` and `custom_jvp`.
+
+Before a graph is differentiated, `expand` puts the rule of a call that matters in its place, with ops that exist for
+this one derivative only:
+
+- A rule for reverse mode is two graphs. The forward one runs on arguments that are ``held``: constants, for now. A
+  ``custom_vjp`` node passes its results on and reads the arguments too; its rule is a call of the backward graph.
+- A rule for forward mode is a graph from arguments, again held, and tangents to results and their tangents. For the
+  tangents stands a ``tangent`` node: its value is 0, its derivative that of the argument. A ``custom_jvp`` node has the
+  value of the result and the derivative of its tangent. So reverse mode follows: it transposes what is linear.
+
+`released` then removes these ops, and the derivative is an ordinary graph: the next one differentiates through the
+code of the rules. What is done to a tangent must be linear, which shows in the derivative: it reads no tangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from srcgraph.errors import DerivativeError, Problem
+from srcgraph.ir.closure import open_, rename_node, with_graphs
+from srcgraph.ir.dims import substitute
+from srcgraph.ir.graph import Apply, Call, Graph, Node, Rule, Value, node_graphs, node_inputs
+from srcgraph.ir.op import Op, current_builder
+from srcgraph.ir.ops.shape import zeros_of
+from srcgraph.ir.rebuild import Rebuild
+from srcgraph.ir.types import ArrayType, ListType, is_inexact
+from srcgraph.ir.walk import all_nodes, calls, definitions
+from srcgraph.opt.ad.activity import active_values, carries_derivative
+from srcgraph.opt.dce import dce
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """The backward graph of one call, and how many results, and residuals, the node has before the arguments."""
+
+    callee: str
+    results: int
+    residuals: int
+
+
+def _pulled(ct: Any, out: Any, *inputs: Value, pull: Pull) -> tuple[Value | None, ...]:
+    """The cotangents of the arguments: the backward graph is called."""
+    cts, outs = (ct, out) if isinstance(out, tuple) else ((ct,), (out,))
+    given = [zeros_of(o) if c is None else c for c, o in zip(cts, outs, strict=True)]
+    first = pull.results + pull.residuals
+    residuals, moving = inputs[pull.results : first], inputs[first:]
+    types, names = [v.type for v in moving], [f"d_{v.name}" if v.name else "" for v in moving]
+    found = current_builder().call_graph(pull.callee, [*residuals, *given], types, names)
+    return (*(None for _ in inputs[:first]), *found)
+
+
+HELD = Op("held", "``x``, a constant for one derivative.", lambda x: x, lambda x: x, kind="structural")
+PULLED = Op(
+    name="custom_vjp",
+    doc="The first operands; the cotangents of the last ones are what the backward graph makes of residuals.",
+    infer=lambda *types, pull: types[0] if pull.results == 1 else types[: pull.results],
+    numpy=lambda *values, pull: values[0] if pull.results == 1 else values[: pull.results],
+    kind="library",
+    vjp=_pulled,
+    fresh=True,
+)
+TANGENT = Op(
+    name="tangent",
+    doc="0, with the derivative of ``x``.",
+    infer=lambda x, of: x,
+    numpy=lambda x, of: 0 * x,
+    kind="structural",
+    jvp=lambda t, out, x, of: t[0],
+    vjp=lambda ct, out, x, of: (ct,),
+)
+PUSHED = Op(
+    name="custom_jvp",
+    doc="``x``, with the derivative of ``t``.",
+    infer=lambda x, t: x,
+    numpy=lambda x, t: x,
+    kind="structural",
+    jvp=lambda t, out, x, tx: t[1],
+    vjp=lambda ct, out, x, tx: (None, ct),
+)
+_PASSING = (HELD, PULLED, PUSHED)
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A graph with rules in place of calls, and the graphs that its derivative will call."""
+
+    graph: Graph
+    backward: Mapping[str, Graph]
+
+
+def expand(
+    graph: Graph, graphs: Mapping[str, Graph], inputs: Sequence[int], outputs: Sequence[int], reverse: bool
+) -> Expanded:
+    """Put rules in place of the calls through which the derivative of ``outputs`` by ``inputs`` passes.
+
+    Parameters
+    ----------
+    graph : Graph
+        Closed.
+    graphs : mapping
+        The callees and the graphs of their rules, by name.
+    inputs, outputs : sequence of int
+        Parameters and results.
+    reverse : bool
+        Whether the derivative is one in reverse mode.
+
+    Raises
+    ------
+    DerivativeError
+        A rule is for reverse mode only, or is none for what matters.
+    """
+    backward: dict[str, Graph] = {}
+    rules = True
+    while any(call.rule is not None for call in calls(graph)):
+        opened = open_(graph)
+        wanted, results = [opened.params[k] for k in inputs], [opened.results[k] for k in outputs]
+        active = active_values(opened, wanted, results)
+        if all(c.rule is None or active.isdisjoint(c.outputs) for c in calls(opened)):
+            break
+        work = _Expand(graph.name, graphs, active, reverse, rules)
+        graph = work.run(opened)
+        backward |= work.backward
+        rules = False  # what is left is applied to tangents: it is linear as it is
+    return Expanded(graph, backward)
+
+
+class _Expand(Rebuild):
+    def __init__(
+        self, name: str, graphs: Mapping[str, Graph], active: frozenset[Value], reverse: bool, rules: bool
+    ) -> None:
+        super().__init__(name)
+        self.graphs = graphs
+        self.active = active
+        self.reverse = reverse
+        self.rules = rules
+        self.backward: dict[str, Graph] = {}
+
+    def call(self, node: Call) -> Sequence[Value]:
+        if node.rule is None or self.active.isdisjoint(node.outputs):
+            return super().call(node)
+        inputs = self.values(node.inputs)
+        if not self.rules:
+            return self.put(self.graphs[node.callee], inputs)
+        self.refuse(node, node.rule)
+        if node.rule.backward:
+            return self.pulled(node, node.rule, inputs)
+        return self.pushed(node, node.rule, inputs)
+
+    def refuse(self, node: Call, rule: Rule) -> None:
+        """Where a rule says nothing, the derivative must not come out as zero."""
+        if rule.backward and not self.reverse:
+            why = f"{rule.function} has a rule for reverse mode only (custom_vjp)"
+            hint = "use grad, vjp or jacrev, or give it a rule by custom_jvp, which serves both modes"
+            raise DerivativeError(Problem(why, node.origin.loc, hint=hint))
+        depends = next((node.inputs[k] for k in rule.frozen if node.inputs[k] in self.active), None)
+        if depends is not None:
+            what = f"{depends.name!r}" if depends.name else "a number"
+            why = f"the derivative depends on {what}, for which {rule.function} has no rule"
+            hint = "only float arguments, and tuples of these, have cotangents: pass it as one"
+            raise DerivativeError(Problem(why, node.origin.loc, hint=hint))
+        for value in node.inputs:
+            if isinstance(value.type, ListType):
+                why = f"{rule.function}, which has a rule of its own, is given a list that grows while the program runs"
+                raise DerivativeError(Problem(why, node.origin.loc, hint="pass an array"))
+
+    # -- rules for reverse mode -----------------------------------------------------------------
+
+    def pulled(self, node: Call, rule: Rule, inputs: Sequence[Value]) -> Sequence[Value]:
+        """The forward graph's results, tied to the arguments."""
+        made = self.put(self.graphs[rule.forward], [held(v) for v in inputs])
+        outs = self.fitted_results(node, rule, made[: len(node.outputs)])
+        exact, residuals = [k for k, v in enumerate(outs) if is_inexact(v.type)], made[len(outs) :]
+        wanted = [j for j, k in enumerate(rule.moving) if node.inputs[k] in self.active]
+        graph, used, wanted = needed(self.graphs[rule.backward], len(residuals), wanted)
+        kept = [residuals[k] for k in used]
+        self.refuse_lists(node, rule, kept)
+        callee = f"{rule.backward}@{len(self.backward)}"
+        self.backward[callee] = graph
+        operands = (*(outs[k] for k in exact), *kept, *(inputs[rule.moving[j]] for j in wanted))
+        pull = Pull(callee, len(exact), len(kept))
+        tied = self.builder.apply(PULLED, operands, {"pull": pull}) if exact else ()
+        for k, value in zip(exact, tied if len(exact) > 1 else (tied,), strict=False):
+            outs[k] = value
+        return outs
+
+    def refuse_lists(self, node: Call, rule: Rule, residuals: Sequence[Value]) -> None:
+        if any(isinstance(v.type, ListType) for v in residuals):
+            why = f"the rule of {rule.function} keeps a list that grows while the program runs"
+            raise DerivativeError(Problem(why, node.origin.loc, hint="keep an array: np.array(items)"))
+
+    def fitted_results(self, node: Call, rule: Rule, made: Sequence[Value]) -> list[Value]:
+        """What a rule returns for a call, in the shapes that the function itself returns."""
+        return [self.fitted_result(rule, old, new) for old, new in zip(node.outputs, made, strict=True)]
+
+    def fitted_result(self, rule: Rule, old: Value, new: Value) -> Value:
+        if not isinstance(new.type, ArrayType):
+            return new
+        b = self.builder
+        known = [substitute(d, self.symbols) if d.symbols() <= set(self.symbols) else None for d in old.type.shape]
+        message = f"the rule of {rule.function} returns another shape than the function: lengths {{x}} and {{y}}"
+        for want, size in zip(known, new.type.shape, strict=True):
+            if want is not None and want != size:
+                b.call_named("equal_size", b.dim_value(size), b.dim_value(want), error="ValueError", message=message)
+        new = b.retype(new, [d if k is None else k for k, d in zip(known, new.type.shape, strict=True)])
+        self.bind(old, new)
+        return new
+
+    # -- rules for forward mode -----------------------------------------------------------------
+
+    def pushed(self, node: Call, rule: Rule, inputs: Sequence[Value]) -> Sequence[Value]:
+        """The rule's results, with the derivatives of its tangents."""
+        tangents = [self.builder.apply(TANGENT, (inputs[k],), {"of": rule.function}) for k in rule.moving]
+        made = self.put(self.graphs[rule.forward], [*(held(v) for v in inputs), *tangents])
+        outs, moved = self.fitted_results(node, rule, made[: len(node.outputs)]), iter(made[len(node.outputs) :])
+        return [self.builder.apply(PUSHED, (v, next(moved)), {}) if is_inexact(v.type) else v for v in outs]
+
+
+def held(value: Value) -> Value:
+    if not carries_derivative(value.type):
+        return value
+    return current_builder().apply(HELD, (value,), {}, name=value.name)
+
+
+def needed(backward: Graph, residuals: int, wanted: Sequence[int]) -> tuple[Graph, list[int], list[int]]:
+    """A backward graph for some of its results only: with the residuals it reads, and those that are not zero."""
+    made = definitions(backward)
+    wanted = [k for k in wanted if not _is_zero(backward.results[k], made)]
+    graph = dce(replace(backward, results=tuple(backward.results[k] for k in wanted)))
+    read = {v for n in graph.nodes for v in node_inputs(n)} | set(graph.results)
+    used = [k for k, p in enumerate(graph.params[:residuals]) if p in read]
+    params = (*(graph.params[k] for k in used), *graph.params[residuals:])
+    return replace(graph, params=params), used, wanted
+
+
+def _is_zero(value: Value, made: Mapping[Value, Node]) -> bool:
+    """Whether a result is written as zero, or as an array of zeros."""
+    node = made.get(value)
+    if not isinstance(node, Apply):
+        return False
+    if node.op.name in ("full", "with_shape", "broadcast_to"):
+        return _is_zero(node.inputs[0], made)
+    return node.op.name == "zeros_like" or (node.op.name == "const" and node.attrs["value"] == 0.0)
+
+
+# -- afterwards -------------------------------------------------------------------------------------
+
+
+def released(graph: Graph) -> Graph:
+    """Return an open graph without the ops that `expand` put in, and without what nothing needs.
+
+    Raises
+    ------
+    DerivativeError
+        A tangent is read: what a rule does to it is not linear.
+    """
+    out = dce(_released(graph, {}))
+    for node in all_nodes(out):
+        if isinstance(node, Apply) and node.op is TANGENT:
+            why = f"the rule of {node.attrs['of']} is not linear in its tangents"
+            hint = "multiply tangents by what does not depend on them, and add them up; decide nothing by them"
+            raise DerivativeError(Problem(why, node.origin.loc, hint=hint))
+    return out
+
+
+def _released(graph: Graph, env: dict[Value, Value]) -> Graph:
+    nodes = []
+    for before in graph.nodes:
+        node = rename_node(before, env)
+        if isinstance(node, Apply) and node.op in _PASSING:
+            env.update(zip(node.outputs, node.inputs, strict=False))
+        else:
+            nodes.append(with_graphs(node, [_released(g, env) for g in node_graphs(node)]))
+    return replace(graph, nodes=tuple(nodes), results=tuple(env.get(v, v) for v in graph.results))
