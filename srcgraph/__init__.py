@@ -24,7 +24,7 @@ from srcgraph.runtime.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, v
 
 # without `compile`, which would shadow the builtin
 __all__ = [
-    "Compiled", "Inspection", "api", "custom_jvp", "custom_vjp", "errors", "grad", "hessian", "hvp", "inspect", "jacfwd", "jacobian", "jacrev",
-    "jvp", "stop_gradient", "value_and_grad", "vjp",
+    "Compiled", "Inspection", "api", "custom_jvp", "custom_vjp", "errors", "grad", "hessian", "hvp", "inspect",
+    "jacfwd", "jacobian", "jacrev", "jvp", "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip
 __version__ = "0.1.0"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from srcgraph.frontend import contents, nested
 from srcgraph.frontend.boxes import held, rebind
 from srcgraph.frontend.entities import Cell, Entity, Instance, Listing, Record, Scalar, Tup
-from srcgraph.frontend.memory import Dead, need_contiguous, refuse, replaced
 from srcgraph.frontend.lower import Lowering, NeedStatic
+from srcgraph.frontend.memory import Dead, need_contiguous, refuse, replaced
 from srcgraph.frontend.passing import Arguments, Made
 from srcgraph.frontend.session import Hidden
 from srcgraph.frontend.template import Never, Rebound, RowsOf, Template, TupleOf

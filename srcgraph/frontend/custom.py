@@ -239,7 +239,7 @@ class Fitting:
         value = self.low.value(entity)
         if value.type.ndim == 0 and isinstance(like, ScalarArg) and not isinstance(value.type, ScalarType):
             value = b.scalar(value)
-        fits = value.type.dtype == type.dtype or getattr(value.type, "weak", False) and value.type.dtype.kind == "f"
+        fits = value.type.dtype == type.dtype or (getattr(value.type, "weak", False) and value.type.dtype.kind == "f")
         if (
             not fits
             or value.type.ndim != type.ndim

@@ -27,9 +27,9 @@ from srcgraph.ir.dims import UNKNOWN
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type, type_symbols, without_value
 
 if TYPE_CHECKING:
+    from srcgraph.frontend.callees import Summary
     from srcgraph.frontend.lower import Lowering
     from srcgraph.frontend.session import FunctionCode, Session
-    from srcgraph.frontend.callees import Summary
 
 ROOM = 10_000
 """Python's limit of recursion while functions are lowered."""

@@ -36,7 +36,7 @@ from srcgraph.frontend.memory import Dead, refuse
 from srcgraph.frontend.parameters import parameter
 from srcgraph.frontend.passing import Arguments
 from srcgraph.infer.signature import ScalarArg, Skeleton, sizes_of
-from srcgraph.ir.graph import Graph, Rule, Value
+from srcgraph.ir.graph import Rule, Value
 from srcgraph.ir.types import INT, ArrayType, ListType, ScalarType, is_inexact
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ class CustomFunction:
     reverse = True
 
     def __init__(self, function: Callable, nondiff_argnums: Sequence[int] = ()):
-        kind = type(self).__name__
+        kind = "custom_vjp" if self.reverse else "custom_jvp"
         inner = getattr(function, "py_func", function)
         if not isinstance(inner, types.FunctionType) or isinstance(function, CustomFunction):
             raise ArgumentError(f"{kind} takes a Python function, not {function!r}")
@@ -61,7 +61,7 @@ class CustomFunction:
         """Give it its rule."""
         for name, rule in rules.items():
             if not callable(rule):
-                raise ArgumentError(f"{type(self).__name__}: {name} of {self.custom.name} is {rule!r}, not a function")
+                raise ArgumentError(f"{name} of {self.custom.name} is {rule!r}, not a function")
         self.custom.functions.update(rules)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -103,41 +103,8 @@ def _unlike(name: str, parameters: Sequence[Parameter]) -> str:
     return name
 
 
-class custom_vjp(CustomFunction):
-    """A function whose derivative in reverse mode is written by hand.
-
-    Parameters
-    ----------
-    function : function
-        Plain Python. Called without derivatives, compiled or not, it is all that runs.
-    nondiff_argnums : sequence of int
-        Arguments without derivatives, such as functions; ``bwd`` gets them before the others.
-
-    Notes
-    -----
-    ``f.defvjp(fwd, bwd)`` gives the rule. ``fwd`` takes what ``f`` takes and returns what ``f`` returns, and residuals:
-    anything that ``bwd`` needs. ``bwd(residuals, cotangent)`` takes these and the cotangent of the result, in its
-    structure, with None for what is no float; it returns a tuple of the cotangents of the arguments, each in the
-    structure, the shape and the dtype of its argument, or None where it is zero or there is none.
-
-    All three are compiled; whatever they store into their arguments, they work on copies. The rule is differentiated
-    as any code is for second derivatives. Derivatives in forward mode (`jvp`, `jacfwd`) are refused, except of a
-    gradient: use `custom_jvp` to have both.
-
-    Examples
-    --------
-    >>> @custom_vjp
-    ... def clipped(x):
-    ...     return x
-    >>> clipped.defvjp(lambda x: (x, None), lambda residuals, ct: (np.clip(ct, -1.0, 1.0),))
-    >>> grad(lambda x: 10.0 * clipped(x))(3.0)
-    1.0
-    """
-
-    def __new__(cls, function: Callable | None = None, nondiff_argnums: Sequence[int] = ()) -> Any:
-        if function is None:
-            return lambda f: cls(f, nondiff_argnums)
-        return super().__new__(cls)
+class CustomVjp(CustomFunction):
+    """What `custom_vjp` makes of a function."""
 
     def defvjp(self, fwd: Callable, bwd: Callable) -> None:
         """Give the function its rule.
@@ -152,42 +119,10 @@ class custom_vjp(CustomFunction):
         self.define(fwd=fwd, bwd=bwd)
 
 
-class custom_jvp(CustomFunction):
-    """A function whose derivative is written by hand, in a form that serves forward and reverse mode.
-
-    Parameters
-    ----------
-    function : function
-        Plain Python. Called without derivatives, compiled or not, it is all that runs.
-    nondiff_argnums : sequence of int
-        Arguments without derivatives, such as functions; the rule gets them before the others.
-
-    Notes
-    -----
-    ``f.defjvp(rule)`` gives the rule: ``rule(primals, tangents)`` takes the tuple of the arguments and that of their
-    tangents, None for what is no float, and returns (result, tangent of the result). The tangent must be linear in
-    the tangents, as derivatives are; reverse mode transposes it, and what is not linear is refused. The rule is
-    differentiated as any code is for second derivatives.
-
-    Examples
-    --------
-    >>> @custom_jvp
-    ... def log1pexp(x):
-    ...     return np.log(1.0 + np.exp(x))
-    >>> @log1pexp.defjvp
-    ... def rule(primals, tangents):
-    ...     (x,), (t,) = primals, tangents
-    ...     return log1pexp(x), t / (1.0 + np.exp(-x))
-    >>> round(float(grad(log1pexp)(100.0)), 6)
-    1.0
-    """
+class CustomJvp(CustomFunction):
+    """What `custom_jvp` makes of a function."""
 
     reverse = False
-
-    def __new__(cls, function: Callable | None = None, nondiff_argnums: Sequence[int] = ()) -> Any:
-        if function is None:
-            return lambda f: cls(f, nondiff_argnums)
-        return super().__new__(cls)
 
     def defjvp(self, rule: Callable) -> Callable:
         """Give the function its rule, ``rule(*nondiff_args, primals, tangents)``; returns it, to be a decorator."""
@@ -220,3 +155,68 @@ class custom_jvp(CustomFunction):
         scope = {"primal": self, **{f"rule_{k}": rule for k, rule in enumerate(rules)}}
         exec(compile(text, file, "exec"), scope)
         self.defjvp(scope[f"{self.custom.name}_rule"])
+
+
+def custom_vjp(function: Callable | None = None, nondiff_argnums: Sequence[int] = ()) -> Any:
+    """A function whose derivative in reverse mode is written by hand.
+
+    Parameters
+    ----------
+    function : function
+        Plain Python. Called without derivatives, compiled or not, it is all that runs.
+    nondiff_argnums : sequence of int
+        Arguments without derivatives, such as functions; ``bwd`` gets them before the others.
+
+    Notes
+    -----
+    ``f.defvjp(fwd, bwd)`` gives the rule. ``fwd`` takes what ``f`` takes and returns what ``f`` returns, and residuals:
+    anything that ``bwd`` needs. ``bwd(residuals, cotangent)`` takes these and the cotangent of the result, in its
+    structure, with None for what is no float; it returns a tuple of the cotangents of the arguments, each in the
+    structure, the shape and the dtype of its argument, or None where it is zero or there is none.
+
+    All three are compiled; whatever they store into their arguments, they work on copies. The rule is differentiated
+    as any code is for second derivatives. Derivatives in forward mode (`jvp`, `jacfwd`) are refused, except of a
+    gradient: use `custom_jvp` to have both.
+
+    Examples
+    --------
+    >>> @custom_vjp
+    ... def clipped(x):
+    ...     return x
+    >>> clipped.defvjp(lambda x: (x, None), lambda residuals, ct: (np.clip(ct, -1.0, 1.0),))
+    >>> grad(lambda x: 10.0 * clipped(x))(3.0)
+    1.0
+    """
+    return CustomVjp(function, nondiff_argnums) if function else lambda f: CustomVjp(f, nondiff_argnums)
+
+
+def custom_jvp(function: Callable | None = None, nondiff_argnums: Sequence[int] = ()) -> Any:
+    """A function whose derivative is written by hand, in a form that serves forward and reverse mode.
+
+    Parameters
+    ----------
+    function : function
+        Plain Python. Called without derivatives, compiled or not, it is all that runs.
+    nondiff_argnums : sequence of int
+        Arguments without derivatives, such as functions; the rule gets them before the others.
+
+    Notes
+    -----
+    ``f.defjvp(rule)`` gives the rule: ``rule(primals, tangents)`` takes the tuple of the arguments and that of their
+    tangents, None for what is no float, and returns (result, tangent of the result). The tangent must be linear in
+    the tangents, as derivatives are; reverse mode transposes it, and what is not linear is refused. The rule is
+    differentiated as any code is for second derivatives.
+
+    Examples
+    --------
+    >>> @custom_jvp
+    ... def log1pexp(x):
+    ...     return np.log(1.0 + np.exp(x))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return log1pexp(x), t / (1.0 + np.exp(-x))
+    >>> round(float(grad(log1pexp)(100.0)), 6)
+    1.0
+    """
+    return CustomJvp(function, nondiff_argnums) if function else lambda f: CustomJvp(f, nondiff_argnums)

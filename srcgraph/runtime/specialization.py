@@ -12,9 +12,9 @@ import numpy as np
 from srcgraph.codegen.cpu import Generated, generate
 from srcgraph.codegen.storage import Interface
 from srcgraph.errors import ArgumentError, InternalError, Loc, OverlapError, Problem, excerpt
+from srcgraph.frontend.callees import Summary
 from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import FunctionCode, Guard, Hidden
-from srcgraph.frontend.callees import Summary
 from srcgraph.frontend.specialize import Lowered, lower_entry
 from srcgraph.infer.signature import Column, Leaves, Skeleton, TupleArg, passed_twice, skeleton_of
 from srcgraph.ir.bitgen import address

@@ -181,8 +181,8 @@ class _Expand(Rebuild):
         self.backward[callee] = graph
         operands = (*(outs[k] for k in exact), *kept, *(inputs[rule.moving[j]] for j in wanted))
         pull = Pull(callee, len(exact), len(kept))
-        tied = self.builder.apply(PULLED, operands, {"pull": pull}) if exact else ()
-        for k, value in zip(exact, tied if len(exact) > 1 else (tied,), strict=False):
+        tied = self.builder.apply(PULLED, operands, {"pull": pull})
+        for k, value in zip(exact, tied if isinstance(tied, tuple) else (tied,), strict=True):
             outs[k] = value
         return outs
 
