@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench golden fuzz conformance clean
+.PHONY: demo test lint bench gradbench golden fuzz conformance clean
 
 # make fuzz N=20000 SEED=1: random programs against CPython
 N    ?= 1000
@@ -43,6 +43,9 @@ lint: $(VENV)/.lint
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
+
+gradbench: $(VENV)/.test
+	cd benchmarks && $(abspath $(BIN))/python -m gradbench
 
 fuzz: $(VENV)/.test
 	cd tests && $(abspath $(BIN))/python -m fuzz $(N) --seed $(SEED) --native 50

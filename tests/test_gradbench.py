@@ -1,0 +1,66 @@
+"""The evals of GradBench, at small sizes, against what its own tool gives."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+sys.path.append(str(BENCHMARKS))
+
+from gradbench import inputs, tool  # noqa: E402
+
+EXPECTED = json.loads((BENCHMARKS / "gradbench" / "data" / "expected.json").read_text())
+CASES = [
+    (name, k, function)
+    for name, sizes in inputs.SMALL.items()
+    for k in range(len(sizes))
+    for function in EXPECTED[name][k]
+]
+
+
+def check(got: Any, want: Any) -> None:
+    """The same structure, lengths and kinds of numbers, and the same numbers."""
+    if isinstance(want, dict):
+        assert got.keys() == want.keys()
+        for key in want:
+            check(got[key], want[key])
+    elif isinstance(want, list) and want and isinstance(want[0], list):
+        assert len(got) == len(want)
+        for g, w in zip(got, want, strict=True):
+            check(g, w)
+    else:
+        assert np.shape(got) == np.shape(want)
+        np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize(("name", "case", "function"), CASES)
+def test_eval(name: str, case: int, function: str) -> None:
+    functions = importlib.import_module(f"gradbench.{name}").FUNCTIONS
+    assert functions.keys() == EXPECTED[name][case].keys()
+    given = inputs.made(name, inputs.SMALL[name][case])
+    check(functions[function](given), EXPECTED[name][case][function])
+
+
+def test_tool() -> None:
+    """What GradBench's runner would see."""
+    given = {"x": [0.5, 2.0], "min_runs": 2, "min_seconds": 0}
+    messages = [
+        {"id": 0, "kind": "start", "eval": "lse"},
+        {"id": 1, "kind": "define", "module": "lse"},
+        {"id": 2, "kind": "evaluate", "module": "lse", "function": "primal", "input": given},
+        {"id": 3, "kind": "evaluate", "module": "lse", "function": "nothing", "input": given},
+        {"id": 4, "kind": "analysis", "of": 2, "valid": True},
+    ]
+    started, defined, evaluated, failed, analysed = [tool.response(m) for m in messages]
+    assert (started, defined, analysed) == ({"tool": "srcgraph"}, {"success": True}, {})
+    np.testing.assert_allclose(evaluated["output"], np.log(np.exp(0.5) + np.exp(2.0)))
+    assert [t["name"] for t in evaluated["timings"]] == ["compile", "evaluate", "evaluate"]
+    assert not failed["success"] and "nothing" in failed["error"]
