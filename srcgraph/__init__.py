@@ -21,10 +21,11 @@ from srcgraph.runtime.custom import custom_jvp, custom_vjp
 from srcgraph.runtime.derivatives import grad, jvp, value_and_grad
 from srcgraph.runtime.inspection import Inspection
 from srcgraph.runtime.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, vjp
+from srcgraph.runtime.vmap import vmap
 
 # without `compile`, which would shadow the builtin
 __all__ = [
     "Compiled", "Inspection", "api", "custom_jvp", "custom_vjp", "errors", "grad", "hessian", "hvp", "inspect",
-    "jacfwd", "jacobian", "jacrev", "jvp", "stop_gradient", "value_and_grad", "vjp",
+    "jacfwd", "jacobian", "jacrev", "jvp", "stop_gradient", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 __version__ = "0.1.0"

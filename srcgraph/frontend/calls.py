@@ -26,6 +26,7 @@ from srcgraph.frontend import (
     generators,
     higher,
     iterators,
+    lanes,
     library,
     lists,
     numpy_calls,
@@ -225,6 +226,10 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
         return derived.call(low, function.transforms, [Const(function.py_func), *args], kwargs)
     if derived.maker_of(function) is not None:
         return derived.make(low, function, args, kwargs)
+    if isinstance(function, lanes.Lanes):
+        return lanes.call(low, function, args, kwargs)
+    if lanes.maker_of(function) is not None:
+        return lanes.make(low, function, args, kwargs)
     if (pushes := getattr(function, "pushes", None)) is not None:
         return derived.push(low, pushes, args)
     home = getattr(function, "__module__", None) or ""

@@ -81,7 +81,7 @@ def push(low: Lowering, transform: Callable[[int], Transform], args: Sequence[En
     if len(primals.items) != len(tangents.items):
         counts = f"{len(primals.items)} primals, but {len(tangents.items)} tangents"
         raise refuse(f"jvp: {counts}", low.loc, kind=InferenceError)
-    names = _names(function, len(primals.items))
+    names = names_of(function, len(primals.items))
     given = [*primals.items, *tangents.items]
     return _called(low, function, [*names, *(f"d_{n}" for n in names)], len(names), given, (transform(len(names)),))
 
@@ -104,7 +104,7 @@ def write(low: Lowering, made: Written, args: Sequence[Entity], kwargs: dict[str
 def _given(low: Lowering, args: Sequence[Entity], kwargs: dict[str, Entity]) -> tuple[list[str], list[Entity]]:
     """Names and values of the arguments behind the first one, a function."""
     function, *given = args
-    names = _names(function, len(given) + len(kwargs))
+    names = names_of(function, len(given) + len(kwargs))
     for name in names[len(given) :]:
         if name not in kwargs:
             raise refuse("these keyword arguments of a derivative", low.loc, "pass arguments by position")
@@ -150,7 +150,7 @@ def _name(function: Entity) -> str:
     return name if name.isidentifier() and not keyword.iskeyword(name) else "function"
 
 
-def _names(function: Entity, count: int) -> list[str]:
+def names_of(function: Entity, count: int) -> list[str]:
     """What a function calls its first arguments."""
     found: list[str] = []
     if isinstance(function, Closure):

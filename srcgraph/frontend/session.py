@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import gast
 
-from srcgraph.errors import ArgumentError, Problem
+from srcgraph.errors import ArgumentError, Loc, Problem
 from srcgraph.frontend.entities import Cell, Closure, Const, Entity, Unusable
 from srcgraph.frontend.exits import to_tail_form
 from srcgraph.frontend.fence import check_fence
@@ -50,6 +50,8 @@ class FunctionCode:
     globals: dict[str, Any]
     cells: dict[str, Any]
     identity: Any
+    place: Loc | None = None
+    """Where the user's function is that this one, which has no lines of the user's, is written around."""
 
     @property
     def is_library(self) -> bool:
@@ -73,7 +75,12 @@ def prepare(function: types.FunctionType, text: str | None = None) -> FunctionCo
     source = read_source(function, text)
     check_fence(source)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    return _prepared(source, function.__globals__, cells, function.__code__)
+    code = _prepared(source, function.__globals__, cells, function.__code__)
+    return replace(code, place=vars(function).get(PLACE))
+
+
+PLACE = "_srcgraph_place"
+"""The attribute of a function written around a user's that says where that one is."""
 
 
 def prepare_nested(node: Any, outer: FunctionCode) -> FunctionCode:

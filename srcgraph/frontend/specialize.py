@@ -112,6 +112,7 @@ def _entry(session: Session, code: FunctionCode, args: dict[str, Skeleton], entr
             {},
             code.name,
             entry,
+            code.place,
             apart=is_recursive(session, key),
             maybe_one=session.assumed[key].maybe_one,
         )
@@ -196,7 +197,7 @@ def lower_callee(
     given = Arguments(low, through, apart=bool(derive))
     skeletons = {k: given.skeleton(e) for k, e in args.items()}
     inner = {k: given.box(b) for k, b in captured.items()}
-    place = low.place or (low.loc if code.is_library else None)
+    place = (low.place or low.loc) if code.is_library else code.place
     caught = low.catching.caught()
     key = (
         code,

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
-from srcgraph.errors import ArgumentError
+from srcgraph.errors import ArgumentError, Loc
+from srcgraph.frontend.session import PLACE
 from srcgraph.runtime.api import Compiled
 from srcgraph.runtime.transforms import Transform
 
@@ -31,7 +32,16 @@ def written(
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     scope = dict(space)
     exec(compile(text, file, "exec"), scope)
+    vars(scope[name])[PLACE] = _place_of(function)
     return Compiled(scope[name], transforms, error_model=error_model)
+
+
+def _place_of(function: Any) -> Loc | None:
+    """Where a user's function begins."""
+    inner = getattr(function, "py_func", getattr(function, "func", function))
+    known = getattr(inner, PLACE, None)
+    code = getattr(inner, "__code__", None)
+    return known or (Loc(code.co_filename, code.co_firstlineno) if code is not None else None)
 
 
 _NUMBERS = itertools.count(1)

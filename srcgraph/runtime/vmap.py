@@ -1,0 +1,109 @@
+"""What users call to map a function over lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import Any
+
+from srcgraph.errors import ArgumentError
+from srcgraph.frontend.lane_axes import Axes, axes_of, check
+from srcgraph.frontend.lanes import Absent, Lanes
+from srcgraph.runtime.api import Compiled, error_model_of
+from srcgraph.runtime.written import remembered, written
+
+_BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def vmap(
+    function: Callable | None = None,
+    /,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    *,
+    error_model: str | None = None,
+) -> Any:
+    """A function of whole arrays that calls ``function`` for each of their rows, or other lanes, in one loop.
+
+    Parameters
+    ----------
+    function : function or Compiled
+        Plain Python for one lane, or a derivative: ``vmap(grad(loss))`` gives the gradient of each example. Loops and
+        branches run for each lane as they would alone.
+    in_axes : int, None, or tuple of these
+        The axis of the lanes in the arguments; None for what all lanes share. A tuple has an entry for each
+        argument given by position; for a tuple, list, dict or object an entry may be one, with entries for what is in
+        it. Arguments given by keyword are mapped along axis 0, unless the tuple has an entry for them.
+    out_axes : int, or tuple of these
+        The axis of the lanes in the results, in the structure of what the function returns.
+    error_model : {"python", "numpy"}, optional
+        See `compile`; that of a compiled function is kept.
+
+    Returns
+    -------
+    Compiled
+        Takes the same arguments, with the axis of the lanes. Where the function returns numbers it returns arrays
+        of one axis, where arrays, arrays with one axis more; tuples, lists, dicts and objects of these stay, and None.
+
+    Raises
+    ------
+    ArgumentError, ValueError
+        An argument has no such axis, or the numbers of lanes differ; the message names the arguments.
+
+    Notes
+    -----
+    The result is that of a plain loop over the lanes, in order: a function that stores into its row changes the
+    caller's array.
+
+    Examples
+    --------
+    >>> def steps(x):
+    ...     n = 0
+    ...     while x > 1.0:
+    ...         x, n = x / 2.0, n + 1
+    ...     return n
+    >>> vmap(steps)(np.array([1.0, 10.0, 1000.0]))
+    array([ 0,  4, 10])
+    """
+    axes, out = _in_axes(in_axes), axes_of(out_axes, "out_axes")
+    check(axes, out)
+    if function is None:
+        return lambda f: vmap(f, in_axes, out_axes, error_model=error_model)
+    if not callable(function):
+        raise ArgumentError(f"vmap: {function!r} is not a function")
+    model = error_model_of(error_model, function)
+    return remembered(function, ("vmap", axes, out, model), lambda: _mapped(function, Lanes(axes, out), model))
+
+
+vmap.maps = Lanes  # type: ignore[attr-defined]
+
+
+def _in_axes(given: Any) -> Axes:
+    return axes_of(given, "in_axes")
+
+
+def _mapped(function: Any, lanes: Lanes, error_model: str) -> Compiled:
+    """A function of the same parameters; those without an axis of their own are given by keyword."""
+    parameters = list(signature(function).parameters.values())
+    by_position = [p for p in parameters if p.kind in _BY_POSITION]
+    rest = next((p for p in parameters if p.kind is Parameter.VAR_POSITIONAL), None)
+    count = len(lanes.in_axes) if isinstance(lanes.in_axes, tuple) else len(by_position)
+    if count > len(by_position) and rest is None:
+        takes = f"{function.__name__} takes {len(by_position)} arguments by position"
+        raise ArgumentError(f"vmap: in_axes has {count} axes, but {takes}")
+    given = [p.name for p in by_position[:count]]
+    keywords = [p for p in parameters if p in by_position[count:] or p.kind is Parameter.KEYWORD_ONLY]
+    texts = [_text(p) for p in by_position[:count]]
+    texts += [f"*{rest.name}"] if rest is not None else ["*"] if keywords else []
+    texts += map(_text, keywords)
+    called = [*given, *([f"*{rest.name}"] if rest is not None else []), *(f"{p.name}={p.name}" for p in keywords)]
+    for p in parameters:
+        if p.kind is Parameter.VAR_KEYWORD:
+            texts.append(f"**{p.name}")
+            called.append(f"**{p.name}")
+    space = {"lanes_": lanes, "primal_": function, "Absent_": Absent}
+    return written(function, texts, f"lanes_(primal_, {', '.join(called)})", space, (), error_model)
+
+
+def _text(parameter: Parameter) -> str:
+    return parameter.name if parameter.default is Parameter.empty else f"{parameter.name}=Absent_"
