@@ -439,6 +439,22 @@ def f(x):
 def f(a):
     return sg.jvp(lambda v, k: v * k, (a, 3), (1.0, 1))
 """,
+    "vmap inside, of a number": """
+def f(x, a):
+    return sg.vmap(lambda u, v: u * v)(x, a)
+""",
+    "vmap inside, an axis there is not": """
+def f(x, m):
+    return sg.vmap(np.dot, in_axes=(0, 2))(x, m)
+""",
+    "vmap inside, axes of other parts": """
+def f(x, m):
+    return sg.vmap(lambda p: p[0] * p[1], in_axes=((0, 1, None),))((x, m))
+""",
+    "vmap inside, of what returns a list": """
+def f(m):
+    return sg.vmap(lambda row: [v for v in row if v > 0.0])(m)
+""",
     "growing list of two kinds": """
 def f(x):
     out = []
@@ -1062,6 +1078,14 @@ def f(m):
 }
 
 RUN_TIME: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "vmap inside, lanes that differ in number": ("""
+def f(p, m):
+    return sg.vmap(lambda q, row: q["k"] * row)(p, m)
+""", ({"k": np.ones(2)}, np.ones((3, 2)))),
+    "vmap inside, lanes of different lengths": ("""
+def f(m):
+    return sg.vmap(lambda row: row[row > 0.0])(m)
+""", (np.array([[1.0, 2.0], [-1.0, 2.0]]),)),
     "an index of 64 bits": ("""
 def f(x, k):
     return x[k]

@@ -51,6 +51,9 @@ fancy        indexing with arrays of integers or booleans
 choices      one of a few functions or constants, known only at run time: a tag and its options
 branching    actions in branches of their own, and what they give joined
 higher       functools.partial and reduce
+derived      grad, jvp inside compiled functions;  jacobians: those of more numbers, in Python
+lanes        vmap: a loop over lanes;  lane_axes: in_axes and out_axes;  lane_results: what lanes give, in arrays
+structures   tuples, lists, dicts and objects, by what is in them
 recursion    functions that call themselves: what a call means, as a fixpoint
 lists        lists: items, methods, operators;  library: the longer methods, in Python
 contents     what a list's cell holds: its items while they are known, arrays or growing lists else

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from srcgraph.errors import ArgumentError, InferenceError
-from srcgraph.frontend import objects
-from srcgraph.frontend.entities import Const, Entity, Instance, Listing, Scalar, Tup
+from srcgraph.errors import ArgumentError, InferenceError, Problem
+from srcgraph.frontend import objects, structures
+from srcgraph.frontend.entities import Entity, Instance, Listing, Tup
 from srcgraph.frontend.memory import refuse
 from srcgraph.infer.objects import fields_of, why_opaque
+from srcgraph.infer.signature import part_name
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -28,7 +29,7 @@ class Fields:
     items: tuple[Axes, ...]
 
 
-Axes: TypeAlias = "int | None | tuple[Axes, ...] | Fields"
+Axes: TypeAlias = "int | tuple[Axes, ...] | Fields | None"
 """One axis for all that is in something, None for what all lanes share; or the axes of its parts."""
 
 
@@ -51,28 +52,25 @@ def axes_of(given: Any, what: str) -> Axes:
     if not isinstance(given, type) and not callable(given) and not why_opaque(type(given)):
         found = fields_of(given)
         return Fields(type(given), tuple(found), tuple(axes_of(a, what) for a in found.values()))
-    structure = "a tuple with one of these for each argument" if what == "in_axes" else "these in the result's structure"
-    raise ArgumentError(f"vmap: {what} must be an integer, None, or {structure}, not {given!r}")
+    raise ArgumentError(f"vmap: {what} must be {_WANTED[what]}, not {given!r}")
+
+
+_WANTED = {
+    "in_axes": "an integer, None, or a tuple of these for the arguments given by position",
+    "out_axes": "an integer, or integers in the structure of the result",
+}
 
 
 def written(low: Lowering, entity: Entity, what: str) -> Axes:
     """Axes written in a compiled function."""
     match entity:
-        case Tup(items=items):
-            return tuple(written(low, e, what) for e in items)
-        case Listing():
-            return tuple(written(low, e, what) for e in objects_in(low, entity))
+        case Tup() | Listing() if (found := structures.parts(low, entity, "")) is not None:
+            return tuple(written(low, e, what) for _, e in found)
         case Instance(cls=cls):
             content = objects.fields(low, entity)
             return Fields(cls, content.names, tuple(written(low, e, what) for e in content.items))
-        case Const() | Scalar():
-            with refusing(low):
-                return axes_of(low.static(entity, what), what)
-    raise refuse(f"vmap: {what} is {low.shown(entity)}", low.loc, kind=InferenceError)
-
-
-def objects_in(low: Lowering, entity: Listing) -> Sequence[Entity]:
-    return [Const(a) for a in low.static(entity, "a list of axes")]
+    with refusing(low):
+        return axes_of(low.static(entity, what), what)
 
 
 def check(in_axes: Axes, out_axes: Axes) -> None:
@@ -83,20 +81,25 @@ def check(in_axes: Axes, out_axes: Axes) -> None:
     ArgumentError
     """
     if isinstance(in_axes, Fields):
-        raise ArgumentError("vmap: in_axes must be an integer, None, or a tuple with one of these for each argument")
-    if not any(a is not None for a in flat(in_axes)):
+        raise ArgumentError(f"vmap: in_axes must be {_WANTED['in_axes']}, not a {in_axes.cls.__name__}")
+    if all(a is None for a in _flat(in_axes)):
         raise ArgumentError("vmap: in_axes must have an axis for at least one argument")
-    if any(a is None for a in flat(out_axes)):
-        raise ArgumentError("vmap: out_axes=None is not supported: results have an axis for the lanes")
+    if any(a is None for a in _flat(out_axes)):
+        hint = "take it out of the function, or take its first item: result[0]"
+        raise ArgumentError(Problem("vmap: out_axes=None, for what all lanes share, is not supported", hint=hint))
 
 
-def flat(axes: Axes) -> Iterator[int | None]:
+def _flat(axes: Axes) -> Iterator[int | None]:
     """All axes there are."""
     if isinstance(axes, tuple | Fields):
         for a in axes.items if isinstance(axes, Fields) else axes:
-            yield from flat(a)
+            yield from _flat(a)
     else:
         yield axes
+
+
+def entries(count: int) -> str:
+    return f"{count} {'entry' if count == 1 else 'entries'}"
 
 
 def of_arguments(in_axes: Axes, count: int) -> tuple[Axes, ...]:
@@ -109,9 +112,29 @@ def of_arguments(in_axes: Axes, count: int) -> tuple[Axes, ...]:
     """
     if not isinstance(in_axes, tuple):
         return (in_axes,) * count
-    if len(in_axes) != count:
-        raise ArgumentError(f"vmap: in_axes has {len(in_axes)} axes, but {count} positional arguments are given")
-    return in_axes
+    if len(in_axes) < count:
+        raise ArgumentError(f"vmap: in_axes has {entries(len(in_axes))}, but {count} arguments are given by position")
+    return in_axes[:count]
+
+
+def of_parts(low: Lowering, axes: Axes, parts: Sequence[tuple[str, Entity]], name: str, what: str) -> Sequence[Axes]:
+    """The axes of what is in a structure.
+
+    Raises
+    ------
+    Refusal
+        ``what``, which the axes are in, has another structure.
+    """
+    if isinstance(axes, int) or axes is None:
+        return [axes] * len(parts)
+    given = axes.items if isinstance(axes, Fields) else axes
+    names = [part_name(name, axes.cls, k) for k in axes.names] if isinstance(axes, Fields) else [n for n, _ in parts]
+    if len(given) != len(parts) or {n for n, _ in parts} != set(names):
+        has = ", ".join(n for n, _ in parts)
+        why = f"vmap: {what} has {entries(len(given))} for {name}, which does not fit what is in it: {has}"
+        raise refuse(why, low.loc, kind=InferenceError)
+    by_name = dict(zip(names, given, strict=True))
+    return [by_name[n] for n, _ in parts]
 
 
 @contextmanager

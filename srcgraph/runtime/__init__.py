@@ -3,8 +3,10 @@
 In: functions and arguments. Out: what plain Python would have returned. Everything else in the
 package is used from here.
 
-api             compile, grad, value_and_grad, inspect; `Compiled`, which keeps a version per signature
+api             compile, inspect; `Compiled`, which keeps a version per signature
 specialization  one version: frontend, passes, transforms and code generation in order; its calls
+derivatives     grad, value_and_grad, jvp;  jacobians: jacfwd, jacrev, hessian, hvp, vjp;  vmap: over lanes
+written         functions written around a user's;  tangents: forward mode as a transform
 transforms      what can be made of a function before it is compiled: its gradient
 results         what a call returns, made from the generated function's outputs
 inspection      what a version became: source, graph, generated code, tape and passes, as text

@@ -135,7 +135,7 @@ class Compiled:
         named = _named(self.py_func)
         if named is self:
             return self.py_func.__qualname__
-        made_of = named if isinstance(named, Compiled) else self.py_func
+        made_of = named if isinstance(named, Compiled) else vars(self.py_func).get(MADE_BY, self.py_func)
         return _made_of, (made_of, self.transforms, self.source, self.error_model)
 
     def __copy__(self) -> Compiled:
@@ -165,8 +165,14 @@ def _named(function: types.FunctionType) -> Any:
     return found
 
 
+MADE_BY = "_srcgraph_made_by"
+"""The attribute of a function written around another that says what makes it: a function and its arguments."""
+
+
 def _made_of(function: Any, transforms: tuple[Transform, ...], source: str | None, error_model: str) -> Compiled:
-    """What was pickled by the name of another function."""
+    """What was pickled by the name of another function, or by what made it."""
+    if isinstance(function, tuple):
+        function = function[0](*function[1])
     return Compiled(as_function(function), transforms, source, error_model)
 
 

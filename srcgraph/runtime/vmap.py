@@ -7,9 +7,9 @@ from inspect import Parameter, signature
 from typing import Any
 
 from srcgraph.errors import ArgumentError
-from srcgraph.frontend.lane_axes import Axes, axes_of, check
+from srcgraph.frontend.lane_axes import axes_of, check, entries
 from srcgraph.frontend.lanes import Absent, Lanes
-from srcgraph.runtime.api import Compiled, error_model_of
+from srcgraph.runtime.api import MADE_BY, Compiled, error_model_of
 from srcgraph.runtime.written import remembered, written
 
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -65,44 +65,41 @@ def vmap(
     >>> vmap(steps)(np.array([1.0, 10.0, 1000.0]))
     array([ 0,  4, 10])
     """
-    axes, out = _in_axes(in_axes), axes_of(out_axes, "out_axes")
+    axes, out = axes_of(in_axes, "in_axes"), axes_of(out_axes, "out_axes")
     check(axes, out)
     if function is None:
         return lambda f: vmap(f, in_axes, out_axes, error_model=error_model)
     if not callable(function):
         raise ArgumentError(f"vmap: {function!r} is not a function")
     model = error_model_of(error_model, function)
-    return remembered(function, ("vmap", axes, out, model), lambda: _mapped(function, Lanes(axes, out), model))
+    made = remembered(function, ("vmap", axes, out, model), lambda: _mapped(function, Lanes(axes, out), model))
+    vars(made.py_func)[MADE_BY] = (vmap, (function, in_axes, out_axes))
+    return made
 
 
 vmap.maps = Lanes  # type: ignore[attr-defined]
 
 
-def _in_axes(given: Any) -> Axes:
-    return axes_of(given, "in_axes")
-
-
 def _mapped(function: Any, lanes: Lanes, error_model: str) -> Compiled:
-    """A function of the same parameters; those without an axis of their own are given by keyword."""
+    """A function of the same parameters; those that ``in_axes`` has no entry for are given by keyword."""
     parameters = list(signature(function).parameters.values())
-    by_position = [p for p in parameters if p.kind in _BY_POSITION]
-    rest = next((p for p in parameters if p.kind is Parameter.VAR_POSITIONAL), None)
-    count = len(lanes.in_axes) if isinstance(lanes.in_axes, tuple) else len(by_position)
-    if count > len(by_position) and rest is None:
-        takes = f"{function.__name__} takes {len(by_position)} arguments by position"
-        raise ArgumentError(f"vmap: in_axes has {count} axes, but {takes}")
-    given = [p.name for p in by_position[:count]]
-    keywords = [p for p in parameters if p in by_position[count:] or p.kind is Parameter.KEYWORD_ONLY]
-    texts = [_text(p) for p in by_position[:count]]
-    texts += [f"*{rest.name}"] if rest is not None else ["*"] if keywords else []
-    texts += map(_text, keywords)
-    called = [*given, *([f"*{rest.name}"] if rest is not None else []), *(f"{p.name}={p.name}" for p in keywords)]
-    for p in parameters:
-        if p.kind is Parameter.VAR_KEYWORD:
-            texts.append(f"**{p.name}")
-            called.append(f"**{p.name}")
+    first = [p for p in parameters if p.kind in _BY_POSITION]
+    several = next((p.name for p in parameters if p.kind is Parameter.VAR_POSITIONAL), "")
+    named = next((p.name for p in parameters if p.kind is Parameter.VAR_KEYWORD), "")
+    count = len(lanes.in_axes) if isinstance(lanes.in_axes, tuple) else len(first)
+    if count > len(first) and not several:
+        name = getattr(function, "__name__", "the function")
+        takes = f"{name} takes {len(first)} arguments by position"
+        raise ArgumentError(f"vmap: in_axes has {entries(count)}, but {takes}")
+    by_name = [p for p in parameters if p in first[count:] or p.kind is Parameter.KEYWORD_ONLY]
+    several = several or ("more_" if by_name else "")  # those are refused when it is called
+    stars = [f"*{several}"] if several else []
+    double = [f"**{named}"] if named else []
+    optional = [f"{p.name}=Absent_" if p in first else _text(p) for p in by_name]
+    texts = [*map(_text, first[:count]), *stars, *optional, *double]
+    given = [*(p.name for p in first[:count]), *stars, *(f"{p.name}={p.name}" for p in by_name), *double]
     space = {"lanes_": lanes, "primal_": function, "Absent_": Absent}
-    return written(function, texts, f"lanes_(primal_, {', '.join(called)})", space, (), error_model)
+    return written(function, texts, f"lanes_({', '.join(['primal_', *given])})", space, (), error_model)
 
 
 def _text(parameter: Parameter) -> str:

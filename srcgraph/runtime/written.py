@@ -32,8 +32,11 @@ def written(
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     scope = dict(space)
     exec(compile(text, file, "exec"), scope)
-    vars(scope[name])[PLACE] = _place_of(function)
-    return Compiled(scope[name], transforms, error_model=error_model)
+    made = scope[name]
+    for kept in ("__module__", "__qualname__", "__doc__"):
+        setattr(made, kept, getattr(function, kept, None) or getattr(made, kept))
+    vars(made)[PLACE] = _place_of(function)
+    return Compiled(made, transforms, error_model=error_model)
 
 
 def _place_of(function: Any) -> Loc | None:
@@ -47,9 +50,17 @@ def _place_of(function: Any) -> Loc | None:
 _NUMBERS = itertools.count(1)
 
 
+_MADE = "_srcgraph_written"
+
+
 def remembered(function: Any, key: Any, make: Callable[[], Compiled]) -> Compiled:
     """What was made of a function before, with the function itself, so that both are forgotten together."""
-    known = vars(function).setdefault("_srcgraph_written", {}) if hasattr(function, "__dict__") else {}
+    if not hasattr(function, "__dict__"):
+        return make()
+    owner, known = vars(function).get(_MADE, (None, {}))
+    if owner is not function:  # `functools.wraps` gave it what was made of another one
+        known = {}
+        vars(function)[_MADE] = (function, known)
     if key not in known:
         known[key] = make()
     return known[key]
