@@ -1373,13 +1373,6 @@ def f(x):
     u, s, vh = np.linalg.svd(x)
     return np.sum(u) + np.sum(s)
 """, (np.ones((3, 2)),)),
-    "recursion": ("""
-def power(v, n):
-    return 1.0 if n == 0 else v * power(v, n - 1)
-
-def f(x, n):
-    return power(x, n) + 1.0
-""", (2.0, 3)),
     "index at run time": ("""
 def f(x):
     return x[3] * 2.0

@@ -42,7 +42,7 @@ from srcgraph.codegen.tidy import calls_nested, tidy
 from srcgraph.ir.closure import free_values, open_
 from srcgraph.ir.graph import NOWHERE, Graph, Origin, Value
 from srcgraph.ir.op import OPS, Op
-from srcgraph.ir.types import COMPLEX, FLOAT, INT
+from srcgraph.ir.types import COMPLEX, FLOAT, INT, ListType
 from srcgraph.ir.walk import calls
 
 
@@ -208,6 +208,9 @@ def _last_origin(block: Block, interface: Interface) -> Origin:
 def _store_back(block: Block, stores: Sequence[tuple[Value, Value]], s: Scheduler) -> None:
     """Final contents that ended up elsewhere are copied into the arguments."""
     for param, value in stores:
+        if isinstance(param.type, ListType):
+            block.items.append(Store(Value(param.name, param.type), param, (ast.Slice(),), Ref(value), False, NOWHERE))
+            continue
         index = loop_index(param.type.shape)
         at = tuple(s.write.dim(d) for d in index)
         expr = s.write.element(value, index) if value in s.variables else _element(s, value, at)

@@ -33,7 +33,7 @@ from srcgraph.codegen.items import (
 from srcgraph.codegen.liveness import Live, Liveness
 from srcgraph.codegen.uses import in_memory
 from srcgraph.ir.graph import Value
-from srcgraph.ir.types import ArrayType
+from srcgraph.ir.types import ArrayType, ListType
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -314,7 +314,8 @@ class _Storage:
         pending = []
         for position, k in interface.changed.items():
             param, value = params[position], block.values[k]
-            if self.of(value) != self.of(param):
+            mine, given = self.of(value), self.of(param)
+            if not (given <= mine if isinstance(param.type, ListType) else given == mine):  # a list has its items' too
                 pending.append((param, value))
         written = frozenset(b for param, _ in pending for b in self.of(param))
         stores = []

@@ -6,7 +6,7 @@ over the call's outputs; arrays it changes come back as extra outputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -33,11 +33,11 @@ from srcgraph.frontend.recursion import (
 from srcgraph.frontend.returns import Description, Entry
 from srcgraph.frontend.session import FunctionCode, Guard, Session
 from srcgraph.frontend.source import node_loc
-from srcgraph.frontend.template import Never
+from srcgraph.frontend.template import Never, Out, TupleOf
 from srcgraph.infer.signature import BoxArg, Skeleton, sizes_of
-from srcgraph.ir.graph import Program, Value
+from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.op import building
-from srcgraph.ir.walk import calls, rule_graphs
+from srcgraph.ir.walk import calling, calls, rule_graphs
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -258,5 +258,22 @@ def _derived(
     except SrcgraphError as error:
         first = error.problems[0]
         raise refuse(first.message, first.loc or low.loc, first.hint, kind=type(error)) from None
-    graph = replace(made.graph, name=summary.name)
+    names = _with_callees(session, summary, made.callees)
+    graph = replace(calling(made.graph, names), name=summary.name)
     return Summary(summary.name, graph, made.template, (), (), (), summary.hidden, summary.contiguous)
+
+
+def _with_callees(session: Session, derived: Summary, callees: Mapping[str, tuple[Graph, Any]]) -> dict[str, str]:
+    """Enter the functions that a transformed one calls into the program; those it does not have get new names."""
+    names: dict[str, str] = {}
+    for name in callees:
+        if name == derived.name or name not in session.graphs:
+            names[name] = session.graph_name(f"{name}_of" if name == derived.name else name)
+            session.graphs[names[name]] = callees[name][0]
+    for old, name in names.items():
+        graph, interface = callees[old]
+        session.graphs[name] = graph = replace(calling(graph, names), name=name)
+        template = TupleOf(tuple(map(Out, interface.returned)))
+        changed = tuple(interface.changed.items())
+        session.summaries[name] = Summary(name, graph, template, changed, (), (), (), frozenset())
+    return names

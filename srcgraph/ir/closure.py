@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While, node_graphs, node_inputs
+from srcgraph.errors import InternalError
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs, node_inputs
 
 Env = Mapping[Value, Value]
 
@@ -55,6 +56,10 @@ def _close_node(node: Node, literals: dict[Value, Apply]) -> Node:
             return replace(node, captures=node.captures + captures, cond=bound[0], body=bound[1])
         case For():
             return replace(node, captures=node.captures + captures, body=bound[0])
+        case Define():
+            if captures:
+                raise InternalError(f"the function {node.graph.name!r} reads {captures} from outside")
+            return replace(node, graph=bound[0])
     return node
 
 
@@ -87,6 +92,8 @@ def rename_node(node: Node, env: Env) -> Node:
     match node:
         case Apply() | Call():
             return replace(node, inputs=_map(node.inputs, env))
+        case Define():
+            return replace(node, graph=_rename_free(node.graph, env))
         case If():
             return replace(
                 node,
@@ -124,6 +131,8 @@ def with_graphs(node: Node, graphs: Sequence[Graph]) -> Node:
             return replace(node, cond=graphs[0], body=graphs[1])
         case For():
             return replace(node, body=graphs[0])
+        case Define():
+            return replace(node, graph=graphs[0])
     return node
 
 
@@ -150,6 +159,8 @@ def _open_node(node: Node) -> Node:
             return replace(node, captures=(), cond=cond, body=_unbind(node.body, node.captures))
         case For():
             return replace(node, captures=(), body=_unbind(node.body, node.captures))
+        case Define():
+            return replace(node, graph=open_(node.graph))
     return node
 
 

@@ -5,7 +5,8 @@ Control-flow nodes own closed graphs; what those read from outside is listed in 
 their parameters are the carry followed by the captures (for `For`: index, carry, captures).
 
 While a graph is being built or differentiated it may be *open*: ``captures`` empty and inner graphs
-reading outer values directly. `srcgraph.ir.closure` converts between the two forms.
+reading outer values directly, and the functions it calls are nodes of it, `Define`. `srcgraph.ir.closure`
+converts between the two forms.
 """
 
 from __future__ import annotations
@@ -204,7 +205,23 @@ class Call:
     origin: Origin = NOWHERE
 
 
-Node: TypeAlias = Apply | If | While | For | Call
+@dataclass(frozen=True, eq=False, slots=True)
+class Define:
+    """A function that calls refer to by its graph's name, while the graph that needs it is differentiated.
+
+    ``changes`` are pairs of a parameter and the result that is this array afterwards.
+    """
+
+    graph: Graph
+    changes: tuple[tuple[int, int], ...] = ()
+    origin: Origin = NOWHERE
+
+    @property
+    def outputs(self) -> tuple[Value, ...]:
+        return ()
+
+
+Node: TypeAlias = Apply | If | While | For | Call | Define
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -230,6 +247,8 @@ def node_inputs(node: Node) -> tuple[Value, ...]:
             return (*node.carry, *node.captures)
         case For():
             return (node.start, node.stop, node.step, *node.carry, *node.captures)
+        case Define():
+            return ()
 
 
 def node_graphs(node: Node) -> tuple[Graph, ...]:
@@ -241,4 +260,6 @@ def node_graphs(node: Node) -> tuple[Graph, ...]:
             return (node.cond, node.body)
         case For():
             return (node.body,)
+        case Define():
+            return (node.graph,)
     return ()

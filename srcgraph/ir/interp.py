@@ -9,7 +9,7 @@ import numpy as np
 
 from srcgraph.errors import InternalError
 from srcgraph.ir.exceptions import TOO_LARGE
-from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Program, Value, While
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Program, Value, While
 from srcgraph.ir.op import Op
 from srcgraph.ir.types import INT, PYTHON_TYPE, ArrayType, ListType, ScalarType, Type
 
@@ -62,6 +62,8 @@ class _Run:
                 return self.for_(node, env)
             case Call():
                 return self.call(node, env)
+            case Define():
+                raise InternalError("a graph under differentiation cannot be run")
             case _:
                 assert_never(node)
 

@@ -132,7 +132,7 @@ class _Printer:
         return [line for lines in inner for line in lines] + own
 
     def head(self, node: Node, names: list[str]) -> str:
-        captures = f"captures={self.operands(node.captures)}" if not isinstance(node, Apply | Call) else ""
+        captures = f"captures={self.operands(node.captures)}" if isinstance(node, If | While | For) else ""
         match node:
             case If():
                 return f"if_({self.operand(node.cond)}, {names[0]}, {names[1]}, {captures})"

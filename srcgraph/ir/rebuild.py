@@ -14,7 +14,7 @@ from srcgraph.ir import dims
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.facts import Region
-from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import building
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type, is_integer, type_symbols
 
@@ -120,6 +120,8 @@ class Rebuild:
                 return self.for_(node)
             case Call():
                 return self.call(node)
+            case Define():
+                return self.define(node)
 
     def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
         attrs = dict(node.attrs)
@@ -129,10 +131,7 @@ class Rebuild:
         return out if isinstance(out, tuple) else (out,)
 
     def call(self, node: Call) -> Sequence[Value]:
-        for out in node.outputs:  # what only the call makes known is named anew: the graph may be put in twice
-            new = self.builder.new_size if isinstance(out.type, ArrayType) else self.builder.new_symbol
-            self.symbols.update({s: new(s) for s in sorted(type_symbols(out.type)) if s not in self.symbols})
-        types = [substitute_type(o.type, self.symbols) for o in node.outputs]
+        types = self.types_anew(node.outputs)
         names = [o.name for o in node.outputs]
         return self.builder.call_graph(node.callee, self.values(node.inputs), types, names, node.changes, node.rule)
 
@@ -146,6 +145,34 @@ class Rebuild:
         results = self.values(graph.results)
         self.env, self.symbols = outer
         return results
+
+    def types_anew(self, values: Sequence[Value]) -> list[Type]:
+        """Types of values that no node here explains: what only they make known is named anew."""
+        for value in values:
+            new = self.builder.new_size if isinstance(value.type, ArrayType) else self.builder.new_symbol
+            self.symbols.update({s: new(s) for s in sorted(type_symbols(value.type)) if s not in self.symbols})
+        return [substitute_type(v.type, self.symbols) for v in values]
+
+    def define(self, node: Define) -> Sequence[Value]:
+        """A function: what is outside is not seen inside, and the other way round."""
+        outer = self.env, self.symbols
+        self.env, self.symbols = {}, {}
+        region = self.builder.new_region()
+        with self.builder.inside(region):
+            old = node.graph.params
+            params = [Value(p.name, t) for p, t in zip(old, self.types_anew(old), strict=True)]
+            self.builder.enter_params(region, params)
+            for p, new in zip(old, params, strict=True):
+                self.bind(p, new)
+            made = self.function(node, region)
+        self.env, self.symbols = outer
+        self.builder.region.nodes.append(made)
+        return ()
+
+    def function(self, node: Define, region: Region) -> Define:
+        """A function whose parameters are bound, built in its region."""
+        self.body(node.graph)
+        return Define(region.graph(node.graph.name, self.values(node.graph.results)), node.changes, node.origin)
 
     def if_(self, node: If) -> Sequence[Value]:
         cond = self.value(node.cond)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from srcgraph.ir.closure import with_graphs
 from srcgraph.ir.graph import Apply, Call, Graph, Node, Value, node_graphs
 from srcgraph.ir.printer import format_graph
 
@@ -49,6 +51,17 @@ def calls(graph: Graph) -> Iterator[Call]:
 def rule_graphs(call: Call) -> tuple[str, ...]:
     """The names of the graphs that a derivative of a call may run instead."""
     return () if call.rule is None else tuple(filter(None, (call.rule.forward, call.rule.backward)))
+
+
+def calling(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """The graph with calls of other functions."""
+
+    def node(n: Node) -> Node:
+        if isinstance(n, Call):
+            return replace(n, callee=names.get(n.callee, n.callee))
+        return with_graphs(n, [calling(g, names) for g in node_graphs(n)])
+
+    return replace(graph, nodes=tuple(map(node, graph.nodes)))
 
 
 def definitions(graph: Graph) -> dict[Value, Node]:

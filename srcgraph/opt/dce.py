@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While, node_graphs
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.walk import all_nodes
 
 
@@ -27,7 +27,7 @@ def _same_size(x: Graph, y: Graph) -> bool:
 
 
 def _captures(node: Node) -> int:
-    return 0 if isinstance(node, Apply | Call) else len(node.captures)
+    return len(node.captures) if isinstance(node, If | For | While) else 0
 
 
 class Marks:
@@ -45,6 +45,9 @@ class Marks:
             if isinstance(node, Call) or (isinstance(node, Apply) and node.op.ordered):
                 self.run(node)
                 self.need(node.inputs)
+            elif isinstance(node, Define):
+                self.run(node)
+                self.need(node.graph.results)
         self.need(graph.results if results is None else results)
         self._spread()
 
@@ -142,6 +145,8 @@ def _kept_node(node: Node, live: Marks) -> Node:
             return _kept_if(node, live)
         case While() | For():
             return _kept_loop(node, live)
+        case Define():
+            return replace(node, graph=_kept(node.graph, live, node.graph.results))
     return node
 
 

@@ -348,7 +348,8 @@ def derived(
     version = as_is(found, graph, skeletons, graphs)
     for transform in transforms:
         version = transform(version)
-        version = replace(version, graph=run_passes(version.graph, DERIVED, report=report))
+        callees = {n: (run_passes(g, DERIVED), to) for n, (g, to) in version.callees.items()}
+        version = replace(version, graph=run_passes(version.graph, DERIVED, report=report), callees=callees)
     return version
 
 

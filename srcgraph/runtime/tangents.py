@@ -20,7 +20,7 @@ from srcgraph.frontend.template import (
 from srcgraph.infer.signature import ArrayArg, ScalarArg, Skeleton, StaticArg, TupleArg
 from srcgraph.ir.types import is_inexact
 from srcgraph.opt.ad.forward import pushforward
-from srcgraph.runtime.transforms import Kept, Version, describe_argument, describe_result, leaf_positions
+from srcgraph.runtime.transforms import Kept, Version, describe_argument, describe_result, interfaces, leaf_positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class Tangent:
         inputs = dict(self.pairs(version))
         kept, moved = Kept(version), _Moved(version, inputs)
         value, tangent = kept.template(version.template), moved.template(version.template)
-        graph = pushforward(version.graph, inputs, moved.results, kept.results, version.rules)
+        pushed = pushforward(version.graph, inputs, moved.results, kept.results, version.functions, version.rules)
         template = TupleOf((value, moved.shifted(tangent, len(kept.results))))
-        interface = Interface({}, list(range(len(graph.results))), owned=version.interface.owned)
+        interface = Interface({}, list(range(len(pushed.graph.results))), owned=version.interface.owned)
         private = tuple({*version.private, *version.interface.changed})
         name = f"{version.name}_jvp"
-        arguments, tape, callees, rules = version.arguments, version.tape, version.callees, version.rules
-        return Version(name, graph, interface, template, arguments, private, tape, callees, rules=rules)
+        arguments, tape, callees = version.arguments, version.tape, interfaces(pushed.callees)
+        return Version(name, pushed.graph, interface, template, arguments, private, tape, callees, rules=version.rules)
 
     def pairs(self, version: Version) -> Iterator[tuple[int, int]]:
         """For each leaf that moves, its parameter and that of its direction."""

@@ -53,6 +53,7 @@ from srcgraph.ir.graph import Graph, Program
 from srcgraph.ir.op import building
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import INT, is_float
+from srcgraph.opt.ad.functions import Callees
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.ad.vjp import gradient
 
@@ -100,6 +101,22 @@ class Version:
         called = {name: graph for name, (graph, _) in self.callees.items()}
         return Program({**called, self.graph.name: self.graph}, self.graph.name)
 
+    @property
+    def functions(self) -> Callees:
+        """The recursive functions it calls, with what each changes."""
+        known = {self.graph.name: (self.graph, self.interface), **self.callees}
+        return {name: (graph, tuple(to.changed.items())) for name, (graph, to) in known.items()}
+
+
+def interfaces(callees: Callees) -> dict[str, tuple[Graph, Interface]]:
+    """Functions that return what they do not change."""
+    found = {}
+    for name, (graph, changes) in callees.items():
+        after = {k for _, k in changes}
+        returned = [k for k in range(len(graph.results)) if k not in after]
+        found[name] = (graph, Interface(dict(changes), returned))
+    return found
+
 
 class ColumnArg(ArrayArg):
     """The array that holds a number of every item of a list."""
@@ -142,7 +159,7 @@ class Gradient:
         kept = Kept(version)
         value = kept.template(main) if self.order != "gradient" else Fixed(None)
         rest = kept.template(aux) if aux is not None else None
-        derived = gradient(version.graph, output, inputs, kept.results, version.rules)
+        derived = gradient(version.graph, output, inputs, kept.results, version.functions, version.rules)
         at = {k: len(kept.results) + j for j, k in enumerate(inputs)}
         grads = [self.structured(skeleton, iter(leaves), at) for skeleton, leaves in chosen]
         grad = TupleOf(tuple(grads)) if isinstance(self.argnums, tuple) else grads[0]
@@ -150,7 +167,7 @@ class Gradient:
         interface = Interface({}, list(range(len(derived.graph.results))), owned=version.interface.owned)
         private = tuple({*version.private, *version.interface.changed})
         name = f"{version.name}_grad"
-        arguments, callees = version.arguments, version.callees
+        arguments, callees = version.arguments, interfaces(derived.callees)
         tape, rules = derived.tape, version.rules
         return Version(name, derived.graph, interface, template, arguments, private, tape, callees, rules=rules)
 

@@ -12,7 +12,7 @@ from functools import reduce
 
 from srcgraph.errors import Loc
 from srcgraph.ir.dims import UNKNOWN, Dim, floordiv, product, symbol
-from srcgraph.ir.graph import Apply, Call, For, If, Node, Value, While
+from srcgraph.ir.graph import Apply, Call, Define, For, If, Node, Value, While
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, is_float, is_integer, type_symbols
 from srcgraph.opt.ad.residuals import Choice, Residuals, recomputable
 from srcgraph.opt.ad.tape import Tape
@@ -50,7 +50,7 @@ class _Explain:
         assert not isinstance(value.type, ListType)
         each = product(value.type.shape) * value.type.dtype.itemsize
         nest = self.residuals.home_of[value].chain()
-        trips = tuple(self.trips(h.node) for h in nest if isinstance(h.node, For | While))
+        trips = tuple(self.trips(h.node) for h in nest if isinstance(h.node, For | While | Define))
         name = self.label(value) or "a value"
         return Choice(name, self.loc(value), self.container[value], self.why_saved(value), each, trips)
 
@@ -170,6 +170,8 @@ class _Explain:
                 span = stop - start if step.const > 0 else start - stop
                 if span.symbols() <= self.outside:
                     return floordiv(span + (abs(step.const) - 1), abs(step.const))
+        if isinstance(node, Define):
+            return symbol(f"calls({node.graph.name.split('@')[0]})")
         line = node.origin.loc.line if node.origin.loc is not None else 0
         return symbol(f"trips(line {line})")
 

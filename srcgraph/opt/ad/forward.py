@@ -11,19 +11,43 @@ Griewank and Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapter 3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.closure import close, open_
 from srcgraph.ir.facts import Region
-from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import OPS, NoDerivative, building
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.rebuild import Extra, Rebuild
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, is_float
 from srcgraph.opt.ad.activity import active_values, carries_derivative, loop_params
 from srcgraph.opt.ad.custom import expand, released
+from srcgraph.opt.ad.functions import (
+    NO_CALLEES,
+    Callees,
+    Changes,
+    Function,
+    active_functions,
+    divided,
+    with_functions,
+)
 from srcgraph.opt.dce import dce
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """The graph of tangents: its results are those kept of the primal, then one tangent for each wanted result.
+
+    Attributes
+    ----------
+    callees : mapping
+        The functions it calls, with what each changes.
+    """
+
+    graph: Graph
+    callees: Callees
 
 
 def pushforward(
@@ -31,8 +55,9 @@ def pushforward(
     inputs: Mapping[int, int],
     outputs: Sequence[int],
     kept: Sequence[int] = (),
+    callees: Callees = NO_CALLEES,
     rules: Mapping[str, Graph] = MappingProxyType({}),
-) -> Graph:
+) -> Pushed:
     """The tangents of some results, given those of some parameters.
 
     Parameters
@@ -45,14 +70,17 @@ def pushforward(
         The results whose tangents are wanted.
     kept : sequence of int
         Results of the primal to return first.
+    callees : mapping
+        The recursive functions it may call.
     rules : mapping
         The graphs of functions with rules of their own, and of these rules, by name.
     """
-    expanded = expand(graph, rules, list(inputs), outputs, reverse=False)
+    whole = with_functions(graph, callees, rules)
+    expanded = expand(whole, rules, list(inputs), outputs, reverse=False)
     opened = open_(expanded.graph)
     results = [opened.results[k] for k in outputs]
     active = active_values(opened, [opened.params[k] for k in inputs], results)
-    work = Forward(graph.name, active)
+    work = Forward(graph.name, active, active_functions(opened, active))
     with building(work.builder):
         work.params(opened.params)
         for k, tangent in inputs.items():
@@ -60,7 +88,8 @@ def pushforward(
         work.nodes(opened.nodes)
         tangents = [work.tangent_or_zero(v) for v in results]
         made = work.builder.open_graph([*(work.value(opened.results[k]) for k in kept), *tangents])
-        return close(released(made) if expanded.graph is not graph else dce(made))
+        made = close(released(made) if expanded.graph is not whole else dce(made))
+    return Pushed(*divided(made, lambda name: f"{name[:-1]}_jvp", callees))
 
 
 _SHAPE = "a tangent has the shape of its primal: lengths {x} and {y}"
@@ -73,13 +102,16 @@ class Forward(Rebuild):
     ----------
     active : frozenset of Value
         The old values that have a tangent.
+    functions : mapping
+        Those that a derivative passes through, by name.
     tangents : dict
         Their tangents, by old value; none where it is zero.
     """
 
-    def __init__(self, name: str, active: frozenset[Value]):
+    def __init__(self, name: str, active: frozenset[Value], functions: Mapping[str, Function]):
         super().__init__(name)
         self.active = active
+        self.functions = functions
         self.tangents: dict[Value, Value] = {}
 
     # -- tangents -------------------------------------------------------------------------------
@@ -132,7 +164,6 @@ class Forward(Rebuild):
     def nodes(self, nodes: Sequence[Node]) -> None:
         for node in nodes:
             with self.builder.at(origin=node.origin):
-                self.refuse(node)
                 moved = self.before(node)
                 for old, new in zip(node.outputs, self.node(node), strict=True):
                     self.bind(old, new)
@@ -147,16 +178,6 @@ class Forward(Rebuild):
     def before(self, node: Node) -> list[Value | None]:
         """The operands' tangents."""
         return [self.tangents.get(v) for v in node.inputs] if isinstance(node, Apply) else []
-
-    def refuse(self, node: Node) -> None:
-        """What has no derivative yet must not come out as zero."""
-        if isinstance(node, Call) and not self.active.isdisjoint(node.outputs):
-            problem = Problem(
-                f"the derivative passes through the recursive call of {node.callee}(), which is not supported yet",
-                node.origin.loc,
-                hint="write the recursion as a loop",
-            )
-            raise DerivativeError(problem)
 
     def rule(self, node: Apply, moved: Sequence[Value | None]) -> Sequence[Value | None]:
         """The tangents of the results."""
@@ -182,6 +203,41 @@ class Forward(Rebuild):
             for v, t in zip(inputs, moved, strict=True)
         ]
         return super().apply(node, tuple(operands))
+
+    # -- functions ------------------------------------------------------------------------------
+
+    def define(self, node: Define) -> Sequence[Value]:
+        return super().define(node) if node.graph.name in self.functions else ()
+
+    def function(self, node: Define, region: Region) -> Define:
+        """A function that takes and returns tangents after everything else."""
+        graph, function = node.graph, self.functions[node.graph.name]
+        moving = [graph.params[k] for k in function.inputs]
+        tangents = [self.builder.fresh(d_name(p), self.value(p).type) for p in moving]
+        self.builder.enter_params(region, (*region.params, *tangents))
+        self.tangents.update(zip(moving, tangents, strict=True))
+        self.body(graph)
+        results = [*self.values(graph.results), *(self.tangent_or_zero(graph.results[k]) for k in function.outputs)]
+        return Define(region.graph(f"{graph.name}@", results), self.changes(function, node.changes), node.origin)
+
+    def changes(self, function: Function, changes: Changes) -> Changes:
+        """What is changed, and the tangents of that."""
+        graph = function.node.graph
+        both = [(function.inputs.index(i), function.outputs.index(k)) for k, i in function.changed.items()]
+        return (*changes, *((len(graph.params) + i, len(graph.results) + k) for i, k in both))
+
+    def call(self, node: Call) -> Sequence[Value]:
+        function = self.functions.get(node.callee)
+        if function is None or all(node.inputs[k] not in self.tangents for k in function.inputs):
+            return super().call(node)
+        given = [*self.values(node.inputs), *(self.tangent_or_zero(node.inputs[k]) for k in function.inputs)]
+        types, moving = self.types_anew(node.outputs), [node.outputs[k] for k in function.outputs]
+        types += [types[k] for k in function.outputs]
+        names = [v.name for v in node.outputs] + [d_name(v) for v in moving]
+        changes = self.changes(function, node.changes)
+        outs = self.builder.call_graph(f"{node.callee}@", given, types, names, changes)
+        self.tangents.update(zip(moving, outs[len(node.outputs) :], strict=True))
+        return outs[: len(node.outputs)]
 
     # -- branches -------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While
+from srcgraph.ir.facts import Region
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import OPS, building
 from srcgraph.ir.rebuild import Extra, Rebuild
 from srcgraph.ir.types import PY_BOOL, PY_INT, ArrayType, ListType
@@ -50,8 +51,11 @@ class Prepared:
 
 
 def prepare(graph: Graph) -> Prepared:
-    """Return the graph, opened, with counters; every inner graph gets a name of its own."""
+    """Return the graph, opened, with counters; every inner graph and every function gets a name of its own."""
     work = _Prepare(graph.name)
+    for node in graph.nodes:
+        if isinstance(node, Define):
+            work.functions[node.graph.name] = work.new_name(node.graph.name)
     with building(work.builder):
         work.params(graph.params)
         work.nodes(graph.nodes)
@@ -66,6 +70,7 @@ class _Prepare(Rebuild):
         self.finished: list[LoopFacts] = []
         self.lengths: dict[Value, Value] = {}
         self.count = 0
+        self.functions: dict[str, str] = {}
 
     def new_name(self, kind: str) -> str:
         self.count += 1
@@ -89,6 +94,13 @@ class _Prepare(Rebuild):
         for param in graph.params:
             self.sizes(self.value(param))
         super().body(graph)
+
+    def call(self, node: Call) -> Sequence[Value]:
+        return super().call(replace(node, callee=self.functions.get(node.callee, node.callee)))
+
+    def function(self, node: Define, region: Region) -> Define:
+        made = super().function(node, region)
+        return replace(made, graph=replace(made.graph, name=self.functions[node.graph.name]))
 
     def if_(self, node: If) -> Sequence[Value]:
         cond = self.value(node.cond)

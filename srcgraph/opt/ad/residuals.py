@@ -14,8 +14,9 @@ being fusion aware", MLSys 2023; here over nested loops, weighted by trips.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -24,7 +25,7 @@ from scipy.sparse.csgraph import maximum_flow
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.dims import Dim, as_dim, evaluate
-from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.types import ArrayType, ScalarType
 from srcgraph.ir.walk import all_nodes
 
@@ -49,6 +50,12 @@ class Home:
     def chain(self) -> list[Home]:
         """This region and those around it, outermost first."""
         return [] if self.parent is None else [*self.parent.chain(), self]
+
+    @property
+    def function(self) -> str:
+        """The name of the function that this is part of; '' in the outermost graph."""
+        chain = self.chain()
+        return chain[0].name if chain and isinstance(chain[0].node, Define) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +112,25 @@ class Residuals:
     definition: dict[Value, Apply | If] = field(default_factory=dict)
     read: list[Value] = field(default_factory=list)
     sources: dict[Value, Sequence[Value]] = field(default_factory=dict)
+    calls: Mapping[Value, Call] = field(default_factory=dict)
+    """By the first result of a reverse call, the forward one."""
+
+    def passed(self, function: str) -> list[int]:
+        """The parameters of a function that its adjoint is given, too: by position."""
+        home, wanted, saved = self.homes[function], self.wanted.get(function, ()), set(self.saved)
+        return [k for k, p in enumerate(home.graph.params) if p in wanted and p not in saved]
 
 
 def is_reverse(graph: Graph) -> bool:
     return graph.name.endswith("r") and "@" in graph.name
 
 
-def choose(graph: Graph) -> Residuals:
-    """Decide, for an open graph that holds both sweeps, how each value the reverse one reads is had."""
-    work = _Work(graph)
+def choose(graph: Graph, calls: Mapping[Value, Call] = MappingProxyType({})) -> Residuals:
+    """Decide, for an open graph that holds both sweeps, how each value the reverse one reads is had.
+
+    ``calls`` are the forward calls that are reversed, by the first result of the reverse one.
+    """
+    work = _Work(graph, calls)
     read = work.read_in_reverse()
     needed = {v for v in (*read, *graph.results) if work.nested(v)}
     saved = work.cut(needed)
@@ -121,8 +138,11 @@ def choose(graph: Graph) -> Residuals:
 
 
 class _Work:
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, calls: Mapping[Value, Call]):
         self.graph = graph
+        self.calls = calls
+        self.given: dict[Value, list[Value]] = {}
+        """For a parameter of a function: what reversed calls pass for it."""
         self.homes: dict[str, Home] = {}
         self.home_of: dict[Value, Home] = {}
         self.definition: dict[Value, Node] = {}
@@ -130,6 +150,9 @@ class _Work:
         self.order: dict[Value, int] = {}
         self.top = top_symbols(graph)
         self.index(graph, None, None)
+        for call in calls.values():
+            for param, value in zip(self.homes[call.callee].graph.params, call.inputs, strict=True):
+                self.given.setdefault(param, []).append(value)
 
     # -- the forward graph ------------------------------------------------------------------------
 
@@ -172,18 +195,23 @@ class _Work:
         """The nested values a value can be recomputed from; None if it must be saved."""
         if value in self.free or self.follows(value):
             return []
+        if value in self.given:
+            return self.nested_among(self.given[value])
         node = self.definition.get(value)
         match node:
             case Apply():
                 if not recomputable(node):
                     return None
-                return [v for v in node.inputs if self.nested(v) and not self.is_literal(v)]
+                return self.nested_among(node.inputs)
             case If():
                 if not all(_cheap_scalar(n) for g in node_graphs(node) for n in g.nodes):
                     return None
                 outer = [node.cond, *(v for g in node_graphs(node) for v in free_values(g))]
-                return [v for v in dict.fromkeys(outer) if self.nested(v) and not self.is_literal(v)]
+                return self.nested_among(outer)
         return None
+
+    def nested_among(self, values: Iterable[Value]) -> list[Value]:
+        return [v for v in dict.fromkeys(values) if self.nested(v) and not self.is_literal(v)]
 
     def follows(self, value: Value) -> bool:
         """Whether a value is an integer that outer sizes and the loops' indices tell."""
@@ -200,7 +228,7 @@ class _Work:
         home = self.home_of[value]
         trips = 1
         for level in home.chain():
-            if isinstance(level.node, For | While):
+            if isinstance(level.node, For | While | Define):
                 trips *= self.trips(level.node)
         return 4 * min(_bytes(value) * trips, 2**24) + self.dislike(value)
 
@@ -211,7 +239,7 @@ class _Work:
             return 2
         return 0 if value.name else 1
 
-    def trips(self, node: For | While) -> int:
+    def trips(self, node: For | While | Define) -> int:
         if isinstance(node, For):
             known = [getattr(v.type, "value", None) for v in (node.start, node.stop, node.step)]
             consts = [k.const if k is not None else None for k in known]
@@ -266,7 +294,8 @@ class _Work:
         kept = sorted(saved, key=self.order.__getitem__)
         ordered = sorted(read, key=self.order.__getitem__)
         sources = {v: found for v in self.reachable(needed) if (found := self.sources(v)) is not None}
-        return Residuals(self.homes, kept, by_region, self.home_of, self.definition, ordered, sources)  # type: ignore[arg-type]
+        homes, definition = self.homes, self.definition
+        return Residuals(homes, kept, by_region, self.home_of, definition, ordered, sources, self.calls)  # type: ignore[arg-type]
 
 
 def top_symbols(graph: Graph) -> frozenset[str]:

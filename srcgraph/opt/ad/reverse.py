@@ -15,7 +15,7 @@ Griewank and Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapters 3 and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,13 +23,14 @@ from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.closure import free_values, renamed
 from srcgraph.ir.facts import Region
-from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import OPS, NoDerivative
 from srcgraph.ir.ops.shape import sum_to, zeros_of
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type, is_float
 from srcgraph.ir.view import whole
 from srcgraph.opt.ad import lists
 from srcgraph.opt.ad.activity import loop_params
+from srcgraph.opt.ad.functions import Function
 from srcgraph.opt.ad.prepare import LoopFacts, name_graphs
 
 Frame = dict[Value, Value]
@@ -50,6 +51,8 @@ class Reverse:
         The lengths of the forward sweep's lists.
     unused : collection of Node
         Those that may get a cotangent of 0 beside an infinite derivative.
+    functions : mapping
+        Those that a derivative passes through, by name.
     """
 
     def __init__(
@@ -59,12 +62,16 @@ class Reverse:
         loops: dict[str, LoopFacts],
         lengths: dict[Value, Value] | None = None,
         unused: Collection[Node] = (),
+        functions: Mapping[str, Function] | None = None,
     ):
         self.builder = builder
         self.active = active
         self.loops = loops
         self.lengths = lengths or {}
         self.unused = unused
+        self.functions = functions or {}
+        self.calls: dict[Value, Call] = {}
+        """The calls of the forward sweep that have been reversed, by the first result of the reverse one."""
         self.frames: list[Frame] = [{}]
         self.owned: set[Value] = set()
         """Arrays that hold a running cotangent: contributions are added to them in place."""
@@ -81,6 +88,9 @@ class Reverse:
         found = self.ct(value)
         if found is not None:
             return found
+        return self.zero_like(value)
+
+    def zero_like(self, value: Value) -> Value:
         if isinstance(value.type, ListType):
             return lists.zeros(self, value)
         zeros = zeros_of(value)
@@ -146,7 +156,9 @@ class Reverse:
             case For() | While():
                 self.loop(node)
             case Call():
-                pass  # those a derivative passes through are refused before
+                self.call(node)
+            case Define():
+                pass  # see `define`
 
     def apply(self, node: Apply) -> None:
         cts = [self.ct(v) for v in node.outputs]
@@ -194,6 +206,72 @@ class Reverse:
         ct = self.builder.cast(ct, base.type.dtype, False)
         running = self.ct_or_zero(base)
         self.frames[-1][base] = self.own(node.op.vjp_into(running, ct, out, *node.inputs, **node.attrs))
+
+    # -- functions ------------------------------------------------------------------------------
+
+    def define(self, function: Function) -> None:
+        """The adjoint of a function: from the cotangents of its results to those of its parameters.
+
+        An array that the function changes is changed back in the memory of its cotangent; that of any other list or
+        array is handed in as it is so far.
+        """
+        graph = function.node.graph
+        region, frame = self.builder.new_region(), {}
+        self.frames.append(frame)
+        with self.builder.inside(region):
+            seeds = [
+                self.builder.fresh(d_name(r), self.unsized(r.type))
+                for r in map(graph.results.__getitem__, function.outputs)
+            ]
+            handed = {k: self.builder.fresh(d_name(p), p.type) for k in self.handed(function) if (p := graph.params[k])}
+            self.builder.enter_params(region, (*seeds, *handed.values()))
+            self.owned.update(v for v in handed.values() if isinstance(v.type, ArrayType))
+            frame.update({graph.params[k]: v for k, v in handed.items()})
+            for k, ct in zip(function.outputs, seeds, strict=True):
+                self.accumulate(graph.results[k], self.sized(ct, graph.results[k]))
+            self.nodes(graph.nodes)
+            results = [self.ct_or_zero(graph.params[k]) for k in function.inputs]
+        self.frames.pop()
+        made = region.graph(f"{graph.name}r", results)
+        self.builder.region.nodes.append(Define(made, self.changes_back(function), function.node.origin))
+
+    def unsized(self, type: Type) -> Type:
+        return self.builder.unknown_sizes(type) if isinstance(type, ArrayType) else type
+
+    def handed(self, function: Function) -> list[int]:
+        """The parameters whose cotangents are handed in: arrays and lists that the function does not change."""
+        params = function.node.graph.params
+        changed = set(function.changed.values())
+        return [k for k in function.inputs if k not in changed and not isinstance(params[k].type, ScalarType)]
+
+    def changes_back(self, function: Function) -> tuple[tuple[int, int], ...]:
+        """For the adjoint: which results are its parameters afterwards."""
+        at = {k: j for j, k in enumerate(function.inputs)}
+        seeds = [(j, at[function.changed[k]]) for j, k in enumerate(function.outputs) if k in function.changed]
+        first = len(function.outputs)
+        return (*seeds, *((first + j, at[k]) for j, k in enumerate(self.handed(function))))
+
+    def call(self, node: Call) -> None:
+        """Call the adjoint of a function that a derivative passes through."""
+        function = self.functions.get(node.callee)
+        if function is None or all(self.ct(node.outputs[k]) is None for k in function.outputs):
+            return
+        if all(node.inputs[k] not in self.active for k in function.inputs):
+            return
+        handed = [node.inputs[k] for k in self.handed(function)]
+        own = [v in self.active and handed.index(v) == j for j, v in enumerate(handed)]
+        inputs = [self.ct_or_zero(node.outputs[k]) for k in function.outputs]
+        inputs += [self.ct_or_zero(v) if mine else self.zero_like(v) for v, mine in zip(handed, own, strict=True)]
+        wanted = [node.inputs[k] for k in function.inputs]
+        names, types = [d_name(v) for v in wanted], [v.type for v in wanted]
+        outs = self.builder.call_graph(f"{node.callee}r", inputs, types, names, self.changes_back(function))
+        self.calls[outs[0]] = node
+        kept = dict(zip(self.handed(function), own, strict=True))
+        for k, ct in zip(function.inputs, outs, strict=True):
+            if kept.get(k):
+                self.replace(node.inputs[k], self.own(ct))
+            else:
+                self.accumulate(node.inputs[k], ct)
 
     # -- branches -------------------------------------------------------------------------------
 

@@ -3,20 +3,22 @@
 A value inside counted loops only is saved in an array with an axis per loop, made before the nest.
 Inside a loop whose trips are not known beforehand, each run of the counted loops below it fills a
 block, and the blocks go on a list; where there are no counted loops below, numbers go on a list.
-Arrays go on a list as they are. Lists are read from the end.
+Arrays go on a list as they are. Lists are read from the end. What a function that calls itself saves goes
+on lists, or in blocks on them, which every call is handed; a call pushes when the calls that it makes have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from srcgraph.errors import DerivativeError, Problem, ShapeError
 from srcgraph.ir.dims import UNKNOWN, Dim, substitute
-from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
+from srcgraph.ir.facts import Region
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.op import OPS
 from srcgraph.ir.rebuild import Extra, Rebuild
-from srcgraph.ir.types import INT, ArrayType, ScalarType, Type
+from srcgraph.ir.types import INT, ArrayType, ListType, ScalarType, Type
 from srcgraph.ir.view import element
 from srcgraph.opt.ad.prepare import LoopFacts
 from srcgraph.opt.ad.residuals import Home, Residuals, is_reverse, top_symbols
@@ -80,6 +82,8 @@ class _Assemble(Rebuild):
         self.region_names: list[str] = []
         self.recovered: set[str] = set()
         """Symbols of forward values that the reverse region under construction has again."""
+        self.reversed_calls = {c.outputs[0] for c in residuals.calls.values()}
+        self.called = _called_in(graph)
 
     # -- where things are saved -------------------------------------------------------------------
 
@@ -93,7 +97,7 @@ class _Assemble(Rebuild):
         if not isinstance(value.type, ArrayType):
             for k in range(len(nest)):
                 if self.counted(nest[k:]):
-                    listed = not (k == 0 and self.sized_at_top(nest))
+                    listed = bool(home.function) or not (k == 0 and self.sized_at_top(nest))
                     return Tape(value, home, tuple(nest[k:]), listed, outermost, hint)
         return Tape(value, home, (), True, outermost, hint)
 
@@ -131,7 +135,8 @@ class _Assemble(Rebuild):
                 before = self.before(node)
                 for old, new in zip(node.outputs, self.again(node), strict=True):
                     self.bind(old, new)
-                    self.save(old)
+                    if not self.saved_at_end(old):
+                        self.save(old)
                 self.after(before)
                 self.count_by_tape(node)
 
@@ -199,15 +204,7 @@ class _Assemble(Rebuild):
         return self.builder.dim_value(substitute(value.type.value, self.symbols))
 
     def new_list(self, tape: Tape) -> Value:
-        item: Type = tape.value.type
-        if tape.blocked:
-            item = ArrayType(tape.value.type.dtype, (UNKNOWN,) * len(tape.blocked))
-        elif isinstance(item, ArrayType):
-            item = ArrayType(item.dtype, tuple(self.outer_size(d) for d in item.shape))
-        else:
-            assert isinstance(item, ScalarType)
-            item = ScalarType(item.dtype, item.weak)
-        return self.builder.apply(OPS["list_new"], (), {"item": item}, name=tape.name)
+        return self.builder.apply(OPS["list_new"], (), {"item": self.list_type(tape).item}, name=tape.name)
 
     def outer_size(self, dim: Dim) -> Dim:
         return substitute(dim, self.symbols) if dim.symbols() <= self.top_symbols else UNKNOWN
@@ -229,6 +226,11 @@ class _Assemble(Rebuild):
             )
         else:
             self.state[tape] = OPS["list_push"](self.state[tape], value)
+
+    def saved_at_end(self, value: Value) -> bool:
+        """Whether a value is saved when its region is left: on a list that calls before that use, too."""
+        tape = self.of_value.get(value)
+        return tape is not None and bool(tape.home.function) and not tape.blocked
 
     def slots(self, tape: Tape) -> tuple[Value, ...]:
         """The index of the current trips in a block."""
@@ -253,8 +255,12 @@ class _Assemble(Rebuild):
             self.recover(graph)
         else:
             for param in graph.params:
-                self.save(param)
+                if not self.saved_at_end(param):
+                    self.save(param)
         self.nodes(graph.nodes)
+        for tape in self.tapes:
+            if tape.home.name == graph.name and self.saved_at_end(tape.value):
+                self.save(tape.value)
         self.region_names.pop()
         self.recovered = before
 
@@ -335,6 +341,80 @@ class _Assemble(Rebuild):
             return self.builder.const(node.attrs["value"])
         return super().value(old)
 
+    # -- functions --------------------------------------------------------------------------------
+
+    def define(self, node: Define) -> Sequence[Value]:
+        outer = self.state, self.block, self.recovered
+        made = super().define(node)
+        self.state, self.block, self.recovered = outer
+        return made
+
+    def function(self, node: Define, region: Region) -> Define:
+        """A function that is handed the lists it uses, and in the reverse sweep what it reads of the forward one."""
+        graph = node.graph
+        name = graph.name.removesuffix("r")
+        passed = self.passed(name) if is_reverse(graph) else {}
+        tapes = self.touched(graph)
+        lists = [self.builder.fresh(t.name, self.list_type(t)) for t in tapes]
+        first = tuple(passed.values())
+        params = region.params
+        self.builder.enter_params(region, (*first, *params, *lists))
+        self.state, self.block, self.recovered = dict(zip(tapes, lists, strict=True)), {}, set()
+        for value, given in passed.items():
+            self.rebind(value, given)
+        for old, new in zip(graph.params, params, strict=True):
+            self.rebind(old, new)
+        self.body(graph)
+        results = self.values(graph.results)
+        changes = [(i + len(first), k) for i, k in node.changes]
+        changes += [(len(first) + len(params) + j, len(results) + j) for j in range(len(tapes))]
+        made = region.graph(graph.name, (*results, *(self.state[t] for t in tapes)))
+        return Define(made, tuple(changes), node.origin)
+
+    def passed(self, function: str) -> dict[Value, Value]:
+        """Parameters of the forward function that its adjoint is given, and what they are there."""
+        params = self.residuals.homes[function].graph.params
+        old = [params[k] for k in self.residuals.passed(function)]
+        return {p: Value(p.name, t) for p, t in zip(old, self.types_anew(old), strict=True)}
+
+    def call(self, node: Call) -> Sequence[Value]:
+        """A call, with the lists that the function uses."""
+        forward = self.residuals.calls.get(node.outputs[0]) if node.outputs else None
+        if forward is None and node.outputs[0] not in self.reversed_calls:
+            plain = node.callee.split("@")[0] if node.callee in self.residuals.homes else node.callee
+            return super().call(replace(node, callee=plain))
+        tapes = self.touched_by(node.callee)
+        passed = [forward.inputs[k] for k in self.residuals.passed(forward.callee)] if forward is not None else []
+        inputs = (*passed, *node.inputs)
+        types = [*self.types_anew(node.outputs), *(self.list_type(t) for t in tapes)]
+        names = [v.name for v in node.outputs] + [t.name for t in tapes]
+        changes = [(i + len(passed), k) for i, k in node.changes]
+        changes += [(len(inputs) + j, len(node.outputs) + j) for j in range(len(tapes))]
+        given = (*self.values(inputs), *(self.state[t] for t in tapes))
+        outs = self.builder.call_graph(node.callee, given, types, names, changes)
+        self.state.update(zip(tapes, outs[len(node.outputs) :], strict=True))
+        return outs[: len(node.outputs)]
+
+    def touched(self, graph: Graph) -> list[Tape]:
+        """The tapes that the forward or reverse region uses, or functions that it calls."""
+        name = graph.name.removesuffix("r")
+        names = _reached(self.called.get(name, frozenset()), self.called)
+        return [t for t in self.tapes if t.home.function in names or any(h.name == name for h in t.home.chain())]
+
+    def touched_by(self, function: str) -> list[Tape]:
+        names = _reached({function.removesuffix("r")}, self.called)
+        return [t for t in self.tapes if t.home.function in names]
+
+    def list_type(self, tape: Tape) -> ListType:
+        """The type of the list that a tape is, or that its blocks are on."""
+        item: Type = tape.value.type
+        if tape.blocked:
+            return ListType(ArrayType(tape.value.type.dtype, (UNKNOWN,) * len(tape.blocked)))
+        if isinstance(item, ArrayType):
+            return ListType(ArrayType(item.dtype, tuple(self.outer_size(d) for d in item.shape)))
+        assert isinstance(item, ScalarType)
+        return ListType(ScalarType(item.dtype, item.weak))
+
     # -- threading tapes through control flow -------------------------------------------------------
 
     def extra(self, node: For | While) -> Extra:
@@ -371,11 +451,15 @@ class _Threaded(Extra):
         self.work = work
         name = node.body.name.removesuffix("r")
         reverse = is_reverse(node.body)
-        inside = [t for t in work.tapes if any(h.name == name for h in t.home.chain())]
+        inside = work.touched(node.body)
         self.lists = [t for t in inside if t in work.state and (t.listed or not reverse)]
         self.blocks = [t for t in inside if t in work.block and t.listed and t.blocked and not reverse]
         self.blocks = [t for t in self.blocks if any(h.name == name for h in t.blocked)]
-        self.lists = [t for t in self.lists if not (t.blocked and t.listed and any(h.name == name for h in t.blocked))]
+        called = _reached(work.called.get(name, ()), work.called)
+        self.lists = [
+            t for t in self.lists
+            if not t.listed or t.home.function in called or all(h.name != name for h in t.blocked)
+        ]  # fmt: skip
         self.inits = [work.state[t] for t in self.lists] + [work.block[t] for t in self.blocks]
         self.names = [t.name for t in self.lists] + [t.block_name for t in self.blocks]
 
@@ -395,6 +479,33 @@ class _Threaded(Extra):
 
     def leave(self, outputs: Sequence[Value]) -> None:
         self.put(outputs)
+
+
+def _called_in(graph: Graph) -> dict[str, frozenset[str]]:
+    """For each forward function, loop and branch: the functions called in it."""
+    found: dict[str, frozenset[str]] = {}
+
+    def visit(g: Graph) -> frozenset[str]:
+        names = {n.callee for n in g.nodes if isinstance(n, Call)}
+        for inner in (inner for n in g.nodes for inner in node_graphs(n)):
+            if not is_reverse(inner):
+                names |= visit(inner)
+        found[g.name] = frozenset(names)
+        return found[g.name]
+
+    visit(graph)
+    return found
+
+
+def _reached(start: Iterable[str], called: Mapping[str, frozenset[str]]) -> set[str]:
+    """The functions that calls of some lead to, these included."""
+    found, todo = set(start), list(start)
+    while todo:
+        for name in called.get(todo.pop(), ()):
+            if name not in found:
+                found.add(name)
+                todo.append(name)
+    return found
 
 
 def hint_of(value: Value, node: Node | None) -> str:

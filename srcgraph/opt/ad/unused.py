@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
 from srcgraph.ir.walk import all_nodes
-from srcgraph.opt.ad.activity import loop_params
+from srcgraph.opt.ad.activity import functions_of, loop_params
 
 _PASSING = frozenset({"structural", "update", "elementwise"})
 
@@ -37,7 +37,15 @@ class Unused:
         for node in all_nodes(graph):
             if isinstance(node, Apply) and node.op.kind in _PASSING and self._is_singular(node):
                 self._infinite.update(node.outputs)
-        self._graph(graph)
+        self._functions = functions_of(graph)
+        before = -1
+        while before != (before := self._found()):
+            self._graph(graph)
+            if not self._functions:
+                break
+
+    def _found(self) -> int:
+        return len(self.chosen) + len(self.parts)
 
     def _graph(self, graph: Graph) -> None:
         for node in reversed(graph.nodes):
@@ -50,12 +58,17 @@ class Unused:
                         self._graph(side)
                 case For() | While():
                     self._loop(node)
+                case Call(callee=callee) if callee in self._functions:
+                    self._same(node.outputs, self._functions[callee].results)
+                    self._same(self._functions[callee].params, node.inputs)
+                case Define():
+                    self._graph(node.graph)
 
     def _loop(self, node: For | While) -> None:
         params, results = loop_params(node), node.body.results[: len(node.carry)]
         self._same(node.outputs, results)
         before = -1
-        while before != (before := len(self.chosen) + len(self.parts)):
+        while before != (before := self._found()):
             self._graph(node.body)
             self._same(params, results)
         self._same(params, node.carry)

@@ -7,12 +7,12 @@ sweep (`reverse`), drop its dead code, choose what to save (`residuals`), put bo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.builder import Builder
-from srcgraph.ir.graph import Apply, Call, Graph, Value, While, node_graphs
+from srcgraph.ir.graph import Apply, Call, Define, Graph, Value, While, node_graphs
 from srcgraph.ir.op import building
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, type_symbols
@@ -20,6 +20,7 @@ from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.activity import active_values, through_complex
 from srcgraph.opt.ad.custom import expand, released
 from srcgraph.opt.ad.explain import explain
+from srcgraph.opt.ad.functions import NO_CALLEES, Callees, active_functions, divided, with_functions
 from srcgraph.opt.ad.prepare import Prepared, prepare
 from srcgraph.opt.ad.residuals import Choice, choose
 from srcgraph.opt.ad.reverse import Reverse
@@ -37,10 +38,13 @@ class Derived:
     ----------
     tape : tuple of Choice
         How the reverse sweep comes by each value that it reads.
+    callees : mapping
+        The functions it calls, with what each changes.
     """
 
     graph: Graph
     tape: tuple[Choice, ...]
+    callees: Callees = field(default_factory=dict)
 
 
 def gradient(
@@ -48,6 +52,7 @@ def gradient(
     output: int,
     inputs: Sequence[int],
     kept: Sequence[int] = (),
+    callees: Callees = NO_CALLEES,
     rules: Mapping[str, Graph] = MappingProxyType({}),
 ) -> Derived:
     """Differentiate one scalar result with respect to parameters.
@@ -62,47 +67,56 @@ def gradient(
         Which parameters.
     kept : sequence of int
         Results of the primal to return first.
+    callees : mapping
+        The recursive functions it may call.
     rules : mapping
         The graphs of functions with rules of their own, and of these rules, by name.
     """
-    expanded = expand(graph, rules, inputs, [output], reverse=True)
+    whole = with_functions(graph, callees, rules)
+    expanded = expand(whole, rules, inputs, [output], reverse=True)
     prepared = prepare(expanded.graph)
-    both = _both_sweeps(prepared, output, inputs, kept)
-    both = released(both) if expanded.graph is not graph else dce(both)
-    residuals = choose(both)
+    both, reversed_calls = _both_sweeps(prepared, output, inputs, kept)
+    both = released(both) if expanded.graph is not whole else dce(both)
+    residuals = choose(both, reversed_calls)
     joined, tapes = assemble(both, residuals, prepared.loops)
     named = plain_names(joined)
-    return Derived(put_in(named, expanded.backward) if expanded.backward else named, explain(residuals, tapes))
+    main, functions = divided(put_in(named, expanded.backward) if expanded.backward else named, _function_name, callees)
+    return Derived(main, explain(residuals, tapes), functions)
 
 
-def _both_sweeps(prepared: Prepared, output: int, inputs: Sequence[int], kept: Sequence[int]) -> Graph:
-    """The open graph with the reverse sweep appended, reading forward values wherever they are."""
+def _function_name(name: str) -> str:
+    """``f_forward`` or ``f_reverse`` for a function of a sweep."""
+    plain = name.split("@")[0]
+    return f"{plain}_reverse" if name.endswith("r") else f"{plain}_forward"
+
+
+def _both_sweeps(
+    prepared: Prepared, output: int, inputs: Sequence[int], kept: Sequence[int]
+) -> tuple[Graph, dict[Value, Call]]:
+    """The open graph with the reverse sweep appended, reading forward values wherever they are; what calls reverse."""
     forward = prepared.graph
     result = forward.results[output]
     wanted = [forward.params[k] for k in inputs]
     active = active_values(forward, wanted, [result])
+    functions = active_functions(forward, active)
     _refuse_unsupported(forward, active)
     builder = continued(forward)
     with building(builder):
-        reverse = Reverse(builder, active, prepared.loops, prepared.lengths, Unused(forward).guarded)
+        guarded = Unused(forward).guarded
+        reverse = Reverse(builder, active, prepared.loops, prepared.lengths, guarded, functions)
+        for function in functions.values():
+            reverse.define(function)
         assert isinstance(result.type, ScalarType)
         one = result.type.dtype.type(1)
         reverse.accumulate(result, builder.const(one.item() if result.type.weak else one))
         reverse.nodes(forward.nodes)
         cts = [ct if (ct := reverse.ct(v)) is not None else zeros_of(v) for v in wanted]
-    return builder.open_graph([*(forward.results[k] for k in kept), *cts])
+    return builder.open_graph([*(forward.results[k] for k in kept), *cts]), reverse.calls
 
 
 def _refuse_unsupported(graph: Graph, active: frozenset[Value]) -> None:
-    """What has no derivative yet must not come out as zero: recursion, complex numbers, lists of arrays."""
+    """What has no derivative yet must not come out as zero: complex numbers, lists of arrays."""
     for node in all_nodes(graph):
-        if isinstance(node, Call) and not active.isdisjoint(node.outputs):
-            problem = Problem(
-                f"the derivative passes through the recursive call of {node.callee}(), which is not supported yet",
-                node.origin.loc,
-                hint="write the recursion as a loop",
-            )
-            raise DerivativeError(problem)
         if any(
             isinstance(v.type, ListType) and v in active and isinstance(v.type.item, ArrayType) for v in node.outputs
         ):
@@ -169,6 +183,8 @@ def plain_names(graph: Graph) -> Graph:
     """Inner graphs under their usual names again."""
 
     def node(n):
+        if isinstance(n, Define):
+            return replace(n, graph=replace(replace_names(n.graph), name=n.graph.name))
         graphs = {
             f: replace_names(getattr(n, f))
             for f in ("then", "orelse", "cond", "body")

@@ -1,0 +1,172 @@
+"""Derivatives of functions that call themselves: both modes, and second order by each of the two over reverse mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcgraph as sg
+
+
+def fibonacci_like(x, n):
+    if n < 2:
+        return x * n
+    a = np.sin(x * n)
+    return fibonacci_like(x * 0.5, n - 1) * fibonacci_like(a, n - 2) + a
+
+
+def even(x, n):
+    if n == 0:
+        return x
+    return odd(x * 1.1, n - 1) * x
+
+
+def odd(x, n):
+    if n == 0:
+        return x * x
+    return even(np.exp(-x), n - 1) + x
+
+
+def calls_in_a_while(x, n):
+    if n <= 0:
+        return x
+    while x > 0.3:
+        x = x * 0.7 + 0.01 * calls_in_a_while(x, n - 1)
+    return x + np.cos(x)
+
+
+def calls_in_a_counted_loop(x, depth):
+    if depth == 0:
+        return x * x
+    total = 0.0
+    for k in range(3):
+        y = np.sin(x + k) * 0.8
+        total += calls_in_a_counted_loop(y, depth - 1) * y
+    return total
+
+
+def halves(x):
+    if len(x) == 0:
+        return 0.0
+    if len(x) == 1:
+        return x[0] ** 3
+    half = len(x) // 2
+    return halves(x[:half]) * 0.5 + halves(x[half:]) + np.sin(halves(x[:1]))
+
+
+def _sort(x, low, high):
+    if low >= high:
+        return
+    i = low
+    for j in range(low, high):
+        if x[j] < x[high]:
+            x[i], x[j] = x[j], x[i]
+            i += 1
+    x[i], x[high] = x[high], x[i]
+    _sort(x, low, i - 1)
+    _sort(x, i + 1, high)
+
+
+def sorted_in_place(x):
+    y = x.copy()
+    _sort(y, 0, len(y) - 1)
+    return np.sum(y**2 * np.arange(1, len(y) + 1))
+
+
+def _fill(x, i, so_far):
+    if i >= len(x):
+        return so_far
+    x[i] = x[i] * so_far
+    so_far = so_far + np.sin(x[i])
+    return _fill(x, i + 1, so_far) + x[i]
+
+
+def filled(x):
+    y = x * 1.0
+    return _fill(y, 0, 1.0) + np.sum(y**2)
+
+
+def arrays_handed_down(x, n):
+    if n == 0:
+        return np.sum(x * x)
+    y = np.sin(x) * n
+    return arrays_handed_down(y, n - 1) + np.sum(y) * y[0]
+
+
+def not_always(x, n):
+    """Some calls have nothing to do with what is differentiated: they save nothing."""
+    return fibonacci_like(x, n) * fibonacci_like(0.5, n) + even(0.25, n)
+
+
+X = np.array([0.3, 1.2, 0.7, 0.9, 0.1])
+CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    *((f, (0.7, n)) for f in (fibonacci_like, even, calls_in_a_while, not_always) for n in (0, 1, 2, 5)),
+    *((calls_in_a_counted_loop, (0.4, n)) for n in (0, 1, 3)),
+    *((f, (X[:size].copy(),)) for f in (halves, sorted_in_place, filled) for size in (1, 2, 5)),
+    *((arrays_handed_down, (X, n)) for n in (0, 1, 3)),
+]
+
+
+def differences(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Central differences with one extrapolation, by the first argument."""
+
+    def slope(index: Any, step: float) -> float:
+        moved = [np.array(args[0], float) for _ in range(2)]
+        for x, by in zip(moved, (step, -step), strict=True):
+            x[index] += by
+        high, low = (function(x[()] if x.ndim == 0 else x, *args[1:]) for x in moved)
+        return (high - low) / (2 * step)
+
+    out = np.empty(np.shape(args[0]))
+    for index in np.ndindex(out.shape):
+        out[index] = (4 * slope(index, 5e-5) - slope(index, 1e-4)) / 3
+    return out
+
+
+def name(case: Any) -> str:
+    return case.__name__ if callable(case) else str(np.size(case[0]) if len(case) == 1 else case[1])
+
+
+@pytest.mark.parametrize(("function", "args"), CASES, ids=name)
+def test_first_order(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    want = differences(function, args)
+    np.testing.assert_allclose(sg.grad(function)(*args), want, rtol=1e-8, atol=1e-9)
+    direction = np.linspace(1.0, 2.0, np.size(want)).reshape(np.shape(want))
+    given = direction if np.ndim(want) else float(direction)
+    moved = sg.jvp(function, args, (given, *(None for _ in args[1:])))[1]
+    np.testing.assert_allclose(moved, np.sum(want * direction), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("function", [fibonacci_like, even, calls_in_a_while])
+def test_second_order(function: Callable[..., Any]) -> None:
+    slope = sg.grad(function)
+    want = differences(slope, (0.7, 4))
+    np.testing.assert_allclose(sg.grad(slope)(0.7, 4), want, rtol=1e-7)
+    np.testing.assert_allclose(sg.jvp(slope, (0.7, 4), (1.0, None))[1], want, rtol=1e-7)
+
+
+def squared_slope(x):
+    slope = sg.grad(halves)(x)
+    return np.sum(slope * slope)
+
+
+def test_inside_a_compiled_function() -> None:
+    want = differences(sg.compile(squared_slope), (X,))
+    np.testing.assert_allclose(sg.grad(squared_slope)(X), want, rtol=1e-7)
+
+
+def down(x, n):
+    if n == 0:
+        return x
+    return np.sin(down(x * 0.9, n - 1))
+
+
+def test_what_a_call_is_given_is_not_saved() -> None:
+    tape = sg.inspect(sg.grad(down), 0.7, 5).tape
+    saved = [row for row in tape if row.choice in ("array", "list", "blocks")]
+    assert {row.variable for row in saved} == {"down(x * 0.9, n - 1)"}, "the sine's operand, and neither x nor n"
+    with pytest.raises(RecursionError):
+        sg.grad(down)(0.7, 10**7)
