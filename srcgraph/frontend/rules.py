@@ -30,18 +30,21 @@ from srcgraph.frontend.custom import (
     same_kinds,
     template_of,
 )
-from srcgraph.frontend.entities import ALREADY, Const, Entity, Tup, Unusable
+from srcgraph.frontend.entities import ALREADY, NONE, Const, Entity, Tup, Unusable
 from srcgraph.frontend.lower import Lowering, NeedStatic
-from srcgraph.frontend.memory import Dead, refuse
+from srcgraph.frontend.memory import Dead, Refusal, refuse
 from srcgraph.frontend.parameters import parameter
 from srcgraph.frontend.passing import Arguments
-from srcgraph.infer.signature import ScalarArg, Skeleton, sizes_of
+from srcgraph.frontend.template import Never
+from srcgraph.infer.signature import ScalarArg, Skeleton, StaticArg, TupleArg, sizes_of
 from srcgraph.ir.graph import Rule, Value
-from srcgraph.ir.types import INT, ArrayType, ListType, ScalarType, is_inexact
+from srcgraph.ir.types import INT, ArrayType, ListType, ScalarType, is_inexact, type_symbols
 
 if TYPE_CHECKING:
     from srcgraph.frontend.session import FunctionCode, Hidden
 
+NEVER = Const(Never())
+"""What a rule returns that always raises."""
 APART = 500
 """Tangents and cotangents are arrays of their own, with numbers that no argument has."""
 
@@ -181,10 +184,36 @@ class _Signature:
         known = len(self.session.problems)
         self.session.outside_at(low, which, functions)
         by = returned_by(self.session, functions[which], low.loc)
-        made = calls.apply(low, Const(functions[which]), args, {})
+        try:
+            made = calls.apply(low, Const(functions[which]), args, {})
+        except Dead:
+            if which == "function":
+                raise
+            made = NEVER  # so does its graph
+        except Refusal as refusal:
+            problem = refusal.problem
+            if problem.loc == low.loc:  # it cannot be called
+                refusal.problem = replace(problem, message=f"{which} of {self.custom.name}: {problem.message}")
+            raise
         if len(self.session.problems) > known:
             raise Unknown
         return made, by
+
+    def results(self, piece: _Piece, made: Entity, by: Rules, second: str) -> tuple[Entity, Entity]:
+        """The pair that a rule returns; where it always raises, one that nothing reads."""
+        if made != NEVER:
+            return pair(piece.low, made, by, second)
+        types = iter(self.types)
+
+        def nothing(like: Skeleton) -> Entity:
+            if isinstance(like, TupleArg):
+                return Tup(tuple(map(nothing, like.items)), like.cls)
+            if isinstance(like, StaticArg):
+                return Const(like.value)
+            type = next(types)
+            return piece.low.entity(piece.low.arbitrary(type, type_symbols(type)))
+
+        return nothing(self.out), NONE
 
     # -- the function itself --------------------------------------------------------------------
 
@@ -233,7 +262,7 @@ class _Signature:
         low = piece.low
         with low.builder.at(low.loc):
             made, by = self.run(piece, "fwd", piece.entities())
-            result, residuals = pair(low, made, by, "residuals")
+            result, residuals = self.results(piece, made, by, "residuals")
             like, outs, values = self.matched(piece, result, by)
             kept = {**{name: piece.given[name] for name in self.nondiff}, "residuals": residuals}
             inner = Arguments(low, sizes=outs.sizes, names=outs.names)
@@ -245,7 +274,7 @@ class _Signature:
             sizes = self.maybe_one
             self.maybe_one = outs.maybe_one() | inner.maybe_one()
             try:
-                hidden = self.backward(skeletons, like, [v.type for v in floats])
+                hidden = self.backward(skeletons, like, [v.type for v in floats], made == NEVER)
             except NeedStatic as need:
                 raise at_call(low, need, kept) from None
             finally:
@@ -256,15 +285,17 @@ class _Signature:
             self.session.graphs[self.names[1]] = low.builder.finish([*values, *inner.values])
         return piece.hidden
 
-    def backward(self, skeletons: dict[str, Skeleton], out: Skeleton, types: Sequence[Any]) -> tuple[Hidden, ...]:
-        """The graph from residuals and cotangents to cotangents."""
+    def backward(
+        self, skeletons: dict[str, Skeleton], out: Skeleton, types: Sequence[Any], unreached: bool
+    ) -> tuple[Hidden, ...]:
+        """The graph from residuals and cotangents to cotangents; any, where the forward one always raises."""
         piece = self.begun(self.names[2], skeletons)
         low, first = piece.low, len(piece.params)
         with low.builder.at(low.loc):
             cotangent = parameter(low, moved(out, APART), "cotangent", None, visible=False)
             last = len(piece.params)
             given = [piece.given[name] for name in (*self.nondiff, "residuals")]
-            made, by = self.run(piece, "bwd", [*given, cotangent])
+            made, by = (NEVER, Rules("", None)) if unreached else self.run(piece, "bwd", [*given, cotangent])
             lengths = iter([low.value(e) for name, e in piece.given.items() if name.startswith("length_")])
             fitting = Fitting(low, by, "cotangent", (_like(low, t, lambda d: next(lengths)) for t in types))
             graph = low.builder.finish(self.cotangents(fitting, made, by))
@@ -276,6 +307,8 @@ class _Signature:
         """What a backward rule returns, for each float of the arguments."""
         if isinstance(made, Unusable):
             raise Unknown
+        if made == NEVER:
+            made = Tup((NONE,) * len(self.diff))
         if not isinstance(made, Tup) or len(made.items) != len(self.diff):
             count = f"{len(self.diff)} argument{'s' * (len(self.diff) != 1)}"
             found = f"a tuple of {len(made.items)}" if isinstance(made, Tup) else "no tuple"
@@ -301,7 +334,7 @@ class _Signature:
             primals = Tup(tuple(piece.given[name] for name in self.diff))
             given = [piece.given[name] for name in self.nondiff]
             made, by = self.run(piece, "jvp", [*given, primals, Tup(tuple(tangents))])
-            result, tangent = pair(low, made, by, "tangent of the result")
+            result, tangent = self.results(piece, made, by, "tangent of the result")
             _, _, values = self.matched(piece, result, by)
             likes = (_like(low, v.type, low.builder.dim_value) for v in values if v.type.dtype.kind == "f")
             moving = list(Fitting(low, by, "tangent", likes).values(tangent, self.out, "the result"))

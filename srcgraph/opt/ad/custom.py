@@ -4,7 +4,8 @@ Before a graph is differentiated, `expand` puts the rule of a call that matters 
 this one derivative only:
 
 - A rule for reverse mode is two graphs. The forward one runs on arguments that are ``held``: constants, for now. A
-  ``custom_vjp`` node passes its results on and reads the arguments too; its rule is a call of the backward graph.
+  ``custom_vjp`` node passes its results on and reads the arguments too; its rule is a call of the backward graph. In
+  forward mode it is a call of that graph transposed, see `srcgraph.opt.ad.transpose`.
 - A rule for forward mode is a graph from arguments, again held, and tangents to results and their tangents. For the
   tangents stands a ``tangent`` node: its value is 0, its derivative that of the argument. A ``custom_jvp`` node has the
   value of the result and the derivative of its tangent. So reverse mode follows: it transposes what is linear.
@@ -15,20 +16,20 @@ code of the rules. What is done to a tangent must be linear, which shows in the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.closure import open_, rename_node, with_graphs
 from srcgraph.ir.dims import substitute
-from srcgraph.ir.graph import Apply, Call, Graph, Node, Rule, Value, node_graphs, node_inputs
+from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Rule, Value, While, node_graphs, node_inputs
 from srcgraph.ir.op import Op, current_builder
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import ArrayType, ListType, is_inexact
 from srcgraph.ir.walk import all_nodes, calls, definitions
-from srcgraph.opt.ad.activity import active_values, carries_derivative
+from srcgraph.opt.ad.activity import active_values, carries_derivative, loop_params
 from srcgraph.opt.dce import dce
 
 
@@ -52,6 +53,16 @@ def _pulled(ct: Any, out: Any, *inputs: Value, pull: Pull) -> tuple[Value | None
     return (*(None for _ in inputs[:first]), *found)
 
 
+def _moved(tangents: Any, out: Any, *inputs: Value, pull: Pull) -> Any:
+    """The tangents of the results: the backward graph, transposed, is called."""
+    outs = out if isinstance(out, tuple) else (out,)
+    first = pull.results + pull.residuals
+    given = [zeros_of(v) if t is None else t for t, v in zip(tangents[first:], inputs[first:], strict=True)]
+    types, names = [v.type for v in outs], [f"d_{v.name}" if v.name else "" for v in outs]
+    found = current_builder().call_graph(pull.callee, [*inputs[pull.results : first], *outs, *given], types, names)
+    return found if isinstance(out, tuple) else found[0]
+
+
 HELD = Op("held", "``x``, a constant for one derivative.", lambda x: x, lambda x: x, kind="structural")
 PULLED = Op(
     name="custom_vjp",
@@ -59,6 +70,7 @@ PULLED = Op(
     infer=lambda *types, pull: types[0] if pull.results == 1 else types[: pull.results],
     numpy=lambda *values, pull: values[0] if pull.results == 1 else values[: pull.results],
     kind="library",
+    jvp=_moved,
     vjp=_pulled,
     fresh=True,
 )
@@ -80,7 +92,9 @@ PUSHED = Op(
     jvp=lambda t, out, x, tx: t[1],
     vjp=lambda ct, out, x, tx: (None, ct),
 )
-_PASSING = (HELD, PULLED, PUSHED)
+
+
+Transpose: TypeAlias = Callable[[Rule, Graph, int, Mapping[str, Graph]], Graph]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +106,11 @@ class Expanded:
 
 
 def expand(
-    graph: Graph, graphs: Mapping[str, Graph], inputs: Sequence[int], outputs: Sequence[int], reverse: bool
+    graph: Graph,
+    graphs: Mapping[str, Graph],
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    transposed: Transpose | None = None,
 ) -> Expanded:
     """Put rules in place of the calls through which the derivative of ``outputs`` by ``inputs`` passes.
 
@@ -104,13 +122,14 @@ def expand(
         The callees and the graphs of their rules, by name.
     inputs, outputs : sequence of int
         Parameters and results.
-    reverse : bool
-        Whether the derivative is one in reverse mode.
+    transposed : callable, optional
+        For forward mode, what makes of a backward graph, and how many residuals it takes, one that takes also the
+        results of the function, for their shapes, and tangents of its arguments, and returns those of the results.
 
     Raises
     ------
     DerivativeError
-        A rule is for reverse mode only, or is none for what matters.
+        A rule is none for what matters.
     """
     backward: dict[str, Graph] = {}
     rules = True
@@ -120,7 +139,7 @@ def expand(
         active = active_values(opened, wanted, results)
         if all(c.rule is None or active.isdisjoint(c.outputs) for c in calls(opened)):
             break
-        work = _Expand(graph.name, graphs, active, reverse, rules)
+        work = _Expand(graph.name, graphs, active, transposed, rules)
         graph = work.run(opened)
         backward |= work.backward
         rules = False  # what is left is applied to tangents: it is linear as it is
@@ -129,12 +148,17 @@ def expand(
 
 class _Expand(Rebuild):
     def __init__(
-        self, name: str, graphs: Mapping[str, Graph], active: frozenset[Value], reverse: bool, rules: bool
-    ) -> None:
+        self,
+        name: str,
+        graphs: Mapping[str, Graph],
+        active: frozenset[Value],
+        transposed: Transpose | None,
+        rules: bool,
+    ):
         super().__init__(name)
         self.graphs = graphs
         self.active = active
-        self.reverse = reverse
+        self.transposed = transposed
         self.rules = rules
         self.backward: dict[str, Graph] = {}
 
@@ -151,10 +175,6 @@ class _Expand(Rebuild):
 
     def refuse(self, node: Call, rule: Rule) -> None:
         """Where a rule says nothing, the derivative must not come out as zero."""
-        if rule.backward and not self.reverse:
-            why = f"{rule.function} has a rule for reverse mode only (custom_vjp)"
-            hint = "use grad, vjp or jacrev, or give it a rule by custom_jvp, which serves both modes"
-            raise DerivativeError(Problem(why, node.origin.loc, hint=hint))
         depends = next((node.inputs[k] for k in rule.frozen if node.inputs[k] in self.active), None)
         if depends is not None:
             what = f"{depends.name!r}" if depends.name else "a number"
@@ -178,7 +198,7 @@ class _Expand(Rebuild):
         kept = [residuals[k] for k in used]
         self.refuse_lists(node, rule, kept)
         callee = f"{rule.backward}@{len(self.backward)}"
-        self.backward[callee] = graph
+        self.backward[callee] = self.transposed(rule, graph, len(used), self.graphs) if self.transposed else graph
         operands = (*(outs[k] for k in exact), *kept, *(inputs[rule.moving[j]] for j in wanted))
         pull = Pull(callee, len(exact), len(kept))
         tied = self.builder.apply(PULLED, operands, {"pull": pull})
@@ -227,7 +247,7 @@ def held(value: Value) -> Value:
 def needed(backward: Graph, residuals: int, wanted: Sequence[int]) -> tuple[Graph, list[int], list[int]]:
     """A backward graph for some of its results only: with the residuals it reads, and those that are not zero."""
     made = definitions(backward)
-    wanted = [k for k in wanted if not _is_zero(backward.results[k], made)]
+    wanted = [k for k in wanted if not _is_zero(backward.results[k], made)] or list(wanted)  # all are if it raises
     graph = dce(replace(backward, results=tuple(backward.results[k] for k in wanted)))
     read = {v for n in graph.nodes for v in node_inputs(n)} | set(graph.results)
     used = [k for k, p in enumerate(graph.params[:residuals]) if p in read]
@@ -256,21 +276,78 @@ def released(graph: Graph) -> Graph:
     DerivativeError
         A tangent is read: what a rule does to it is not linear.
     """
-    out = dce(_released(graph, {}))
-    for node in all_nodes(out):
-        if isinstance(node, Apply) and node.op is TANGENT:
-            why = f"the rule of {node.attrs['of']} is not linear in its tangents"
-            hint = "multiply tangents by what does not depend on them, and add them up; decide nothing by them"
-            raise DerivativeError(Problem(why, node.origin.loc, hint=hint))
-    return out
+    out = dce(_without(graph, (HELD, PULLED, PUSHED), {}))
+    found = tangent_read(out)
+    if found is not None:
+        why = f"the rule of {found.attrs['of']} is not linear in its tangents"
+        hint = "multiply tangents by what does not depend on them, and add them up; decide nothing by them"
+        raise DerivativeError(Problem(why, found.origin.loc, hint=hint))
+    return without_tangents(out)
 
 
-def _released(graph: Graph, env: dict[Value, Value]) -> Graph:
+def _without(graph: Graph, ops: Sequence[Op], env: dict[Value, Value]) -> Graph:
+    """An open graph with the operands of these ops in place of their results."""
     nodes = []
     for before in graph.nodes:
         node = rename_node(before, env)
-        if isinstance(node, Apply) and node.op in _PASSING:
+        if isinstance(node, Apply) and node.op in ops:
             env.update(zip(node.outputs, node.inputs, strict=False))
         else:
-            nodes.append(with_graphs(node, [_released(g, env) for g in node_graphs(node)]))
+            nodes.append(with_graphs(node, [_without(g, ops, env) for g in node_graphs(node)]))
     return replace(graph, nodes=tuple(nodes), results=tuple(env.get(v, v) for v in graph.results))
+
+
+def without_tangents(graph: Graph) -> Graph:
+    """Return an open graph where tangents, of which only shapes are read, are the arguments."""
+    return _without(graph, (TANGENT,), {})
+
+
+def tangent_read(graph: Graph) -> Apply | None:
+    """A tangent in an open graph whose value a result, or what may raise or be seen, depends on."""
+    for node in all_nodes(graph):
+        if isinstance(node, Apply) and node.op is TANGENT:
+            varied = set(node.outputs)
+            _vary(graph, varied)
+            ordered = (n for n in all_nodes(graph) if isinstance(n, Apply) and n.op.ordered)
+            if not varied.isdisjoint(graph.results) or any(not varied.isdisjoint(n.inputs) for n in ordered):
+                reader = next((n for n in all_nodes(graph) if node.outputs[0] in node_inputs(n)), node)
+                return replace(node, origin=reader.origin if reader.origin.loc is not None else node.origin)
+    return None
+
+
+def _vary(graph: Graph, varied: set[Value]) -> None:
+    """Add all values that depend on ``varied`` ones; lengths do not."""
+    for node in graph.nodes:
+        match node:
+            case Apply() | Call():
+                if not varied.isdisjoint(node.inputs) and not (isinstance(node, Apply) and node.op.name in _LENGTHS):
+                    varied.update(node.outputs)
+            case If():
+                _vary(node.then, varied)
+                _vary(node.orelse, varied)
+                for out, x, y in zip(node.outputs, node.then.results, node.orelse.results, strict=True):
+                    if not varied.isdisjoint((node.cond, x, y)):
+                        varied.add(out)
+            case For() | While():
+                _vary_loop(node, varied)
+
+
+_LENGTHS = frozenset({"dim", "list_len"})
+
+
+def _vary_loop(node: For | While, varied: set[Value]) -> None:
+    params = loop_params(node)
+    graphs = node_graphs(node)
+    before = -1
+    while before != (before := len(varied)):
+        for init, param, result, out in zip(node.carry, params, node.body.results, node.outputs, strict=False):
+            if not varied.isdisjoint((init, param, result)):
+                varied.update((param, out))
+        for inner in graphs:
+            inner_params = inner.params[: len(node.carry)] if inner is not node.body else params
+            varied.update(p for p, q in zip(inner_params, params, strict=True) if q in varied)
+            _vary(inner, varied)
+        decides = node.body.results[-1:] if node.stops else ()
+        decides += node.cond.results if isinstance(node, While) else (node.start, node.stop, node.step)
+        if not varied.isdisjoint(decides):
+            varied.update(node.outputs)

@@ -33,7 +33,9 @@ from srcgraph.opt.ad.functions import (
     divided,
     with_functions,
 )
+from srcgraph.opt.ad.transpose import transposed
 from srcgraph.opt.dce import dce
+from srcgraph.opt.inline import put_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def pushforward(
         The graphs of functions with rules of their own, and of these rules, by name.
     """
     whole = with_functions(graph, callees, rules)
-    expanded = expand(whole, rules, list(inputs), outputs, reverse=False)
+    expanded = expand(whole, rules, list(inputs), outputs, transposed)
     opened = open_(expanded.graph)
     results = [opened.results[k] for k in outputs]
     active = active_values(opened, [opened.params[k] for k in inputs], results)
@@ -89,6 +91,7 @@ def pushforward(
         tangents = [work.tangent_or_zero(v) for v in results]
         made = work.builder.open_graph([*(work.value(opened.results[k]) for k in kept), *tangents])
         made = close(released(made) if expanded.graph is not whole else dce(made))
+    made = put_in(made, expanded.backward) if expanded.backward else made
     return Pushed(*divided(made, lambda name: f"{name[:-1]}_jvp", callees))
 
 

@@ -73,7 +73,7 @@ def gradient(
         The graphs of functions with rules of their own, and of these rules, by name.
     """
     whole = with_functions(graph, callees, rules)
-    expanded = expand(whole, rules, inputs, [output], reverse=True)
+    expanded = expand(whole, rules, inputs, [output])
     prepared = prepare(expanded.graph)
     both, reversed_calls = _both_sweeps(prepared, output, inputs, kept)
     both = released(both) if expanded.graph is not whole else dce(both)
