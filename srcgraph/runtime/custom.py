@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
-import linecache
 import types
 from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
@@ -12,8 +10,7 @@ from typing import Any
 
 from srcgraph.errors import ArgumentError, Problem
 from srcgraph.frontend.custom import Custom
-
-_NUMBERS = itertools.count(1)
+from srcgraph.runtime.texts import function_of, unlike
 
 
 class CustomFunction:
@@ -85,22 +82,12 @@ def _caller(function: CustomFunction, parameters: Sequence[Parameter]) -> types.
     """A Python function that calls ``function``, with the same parameters."""
     name = function.py_func.__name__
     name = name if name.isidentifier() else "function"
-    star = {Parameter.VAR_POSITIONAL: "*"}
-    given = ", ".join(f"{star.get(p.kind, '')}{p.name}" for p in parameters)
-    text = f"def {name}({given}):\n    return {_unlike('primal', parameters)}({given})\n"
-    file = f"<{name} with its rule {next(_NUMBERS)}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    scope: dict[str, Any] = {_unlike("primal", parameters): function}
-    exec(compile(text, file, "exec"), scope)
-    made = scope[name]
+    given = ", ".join("*" * (p.kind is Parameter.VAR_POSITIONAL) + p.name for p in parameters)
+    called = unlike("primal", [name, *(p.name for p in parameters)])
+    text = f"def {name}({given}):\n    return {called}({given})\n"
+    made = function_of(text, name, f"around {name}", {called: function}, like=function.py_func)
     made.__defaults__ = function.py_func.__defaults__
     return made
-
-
-def _unlike(name: str, parameters: Sequence[Parameter]) -> str:
-    while any(p.name == name for p in parameters):
-        name += "_"
-    return name
 
 
 class CustomVjp(CustomFunction):
@@ -148,13 +135,10 @@ class CustomJvp(CustomFunction):
             why = f"defjvps takes a rule for each of the {len(names)} arguments of {self.custom.name}"
             raise ArgumentError(Problem(why, hint="give None where there is none; with nondiff_argnums use defjvp"))
         terms = [f"rule_{k}(tangents[{k}], out, *primals)" for k, rule in enumerate(rules) if rule is not None]
-        text = f"def {self.custom.name}_rule(primals, tangents):\n    out = primal(*primals)\n"
+        text = "def rules(primals, tangents):\n    out = primal(*primals)\n"
         text += f"    return out, {' + '.join(terms) or None}\n"
-        file = f"<rules of {self.custom.name} {next(_NUMBERS)}>"
-        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-        scope = {"primal": self, **{f"rule_{k}": rule for k, rule in enumerate(rules)}}
-        exec(compile(text, file, "exec"), scope)
-        self.defjvp(scope[f"{self.custom.name}_rule"])
+        space = {"primal": self, **{f"rule_{k}": rule for k, rule in enumerate(rules)}}
+        self.defjvp(function_of(text, "rules", f"rules of {self.custom.name}", space))
 
 
 def custom_vjp(function: Callable | None = None, nondiff_argnums: Sequence[int] = ()) -> Any:

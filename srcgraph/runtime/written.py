@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-import linecache
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
-from srcgraph.errors import ArgumentError, Loc
-from srcgraph.frontend.session import PLACE
+from srcgraph.errors import ArgumentError
 from srcgraph.runtime.api import Compiled
+from srcgraph.runtime.texts import function_of
 from srcgraph.runtime.transforms import Transform
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -28,26 +26,8 @@ def written(
     name = getattr(function, "__name__", "")
     name = name if name.isidentifier() and name not in space else "function"
     text = f"def {name}({', '.join(parameters)}):\n    return {body}\n"
-    file = f"<around {name} {next(_NUMBERS)}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    scope = dict(space)
-    exec(compile(text, file, "exec"), scope)
-    made = scope[name]
-    for kept in ("__module__", "__qualname__", "__doc__"):
-        setattr(made, kept, getattr(function, kept, None) or getattr(made, kept))
-    vars(made)[PLACE] = _place_of(function)
+    made = function_of(text, name, f"around {name}", space, like=function)
     return Compiled(made, transforms, error_model=error_model)
-
-
-def _place_of(function: Any) -> Loc | None:
-    """Where a user's function begins."""
-    inner = getattr(function, "py_func", getattr(function, "func", function))
-    known = getattr(inner, PLACE, None)
-    code = getattr(inner, "__code__", None)
-    return known or (Loc(code.co_filename, code.co_firstlineno) if code is not None else None)
-
-
-_NUMBERS = itertools.count(1)
 
 
 _MADE = "_srcgraph_written"
