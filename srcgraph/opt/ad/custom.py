@@ -16,20 +16,20 @@ code of the rules. What is done to a tangent must be linear, which shows in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.closure import open_, rename_node, with_graphs
 from srcgraph.ir.dims import substitute
-from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Rule, Value, While, node_graphs, node_inputs
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Rule, Value, While, node_graphs, node_inputs
 from srcgraph.ir.op import Op, current_builder
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import ArrayType, ListType, is_inexact
 from srcgraph.ir.walk import all_nodes, calls, definitions
-from srcgraph.opt.ad.activity import active_values, carries_derivative, loop_params
+from srcgraph.opt.ad.activity import Functions, active_values, carries_derivative, functions_of, loop_params
 from srcgraph.opt.dce import dce
 
 
@@ -306,8 +306,7 @@ def tangent_read(graph: Graph) -> Apply | None:
     """A tangent in an open graph whose value a result, or what may raise or be seen, depends on."""
     for node in all_nodes(graph):
         if isinstance(node, Apply) and node.op is TANGENT:
-            varied = set(node.outputs)
-            _vary(graph, varied)
+            varied = dependent(graph, node.outputs)
             ordered = (n for n in all_nodes(graph) if isinstance(n, Apply) and n.op.ordered)
             if not varied.isdisjoint(graph.results) or any(not varied.isdisjoint(n.inputs) for n in ordered):
                 reader = next((n for n in all_nodes(graph) if node.outputs[0] in node_inputs(n)), node)
@@ -315,27 +314,43 @@ def tangent_read(graph: Graph) -> Apply | None:
     return None
 
 
-def _vary(graph: Graph, varied: set[Value]) -> None:
-    """Add all values that depend on ``varied`` ones; lengths do not."""
+def dependent(graph: Graph, values: Iterable[Value]) -> set[Value]:
+    """All values of an open graph that depend on these; lengths do not."""
+    functions, varied, before = functions_of(graph), set(values), -1
+    while before != (before := len(varied)):
+        _vary(graph, varied, functions)
+    return varied
+
+
+def _vary(graph: Graph, varied: set[Value], functions: Functions) -> None:
     for node in graph.nodes:
         match node:
-            case Apply() | Call():
-                if not varied.isdisjoint(node.inputs) and not (isinstance(node, Apply) and node.op.name in _LENGTHS):
+            case Apply():
+                if not varied.isdisjoint(node.inputs) and node.op.name not in _LENGTHS:
                     varied.update(node.outputs)
+            case Call():
+                callee = functions.get(node.callee)
+                if callee is not None:
+                    varied.update(p for p, v in zip(callee.params, node.inputs, strict=True) if v in varied)
+                    varied.update(v for r, v in zip(callee.results, node.outputs, strict=True) if r in varied)
+                elif not varied.isdisjoint(node.inputs):
+                    varied.update(node.outputs)
+            case Define():
+                _vary(node.graph, varied, functions)
             case If():
-                _vary(node.then, varied)
-                _vary(node.orelse, varied)
+                _vary(node.then, varied, functions)
+                _vary(node.orelse, varied, functions)
                 for out, x, y in zip(node.outputs, node.then.results, node.orelse.results, strict=True):
                     if not varied.isdisjoint((node.cond, x, y)):
                         varied.add(out)
             case For() | While():
-                _vary_loop(node, varied)
+                _vary_loop(node, varied, functions)
 
 
 _LENGTHS = frozenset({"dim", "list_len"})
 
 
-def _vary_loop(node: For | While, varied: set[Value]) -> None:
+def _vary_loop(node: For | While, varied: set[Value], functions: Functions) -> None:
     params = loop_params(node)
     graphs = node_graphs(node)
     before = -1
@@ -346,7 +361,7 @@ def _vary_loop(node: For | While, varied: set[Value]) -> None:
         for inner in graphs:
             inner_params = inner.params[: len(node.carry)] if inner is not node.body else params
             varied.update(p for p, q in zip(inner_params, params, strict=True) if q in varied)
-            _vary(inner, varied)
+            _vary(inner, varied, functions)
         decides = node.body.results[-1:] if node.stops else ()
         decides += node.cond.results if isinstance(node, While) else (node.start, node.stop, node.step)
         if not varied.isdisjoint(decides):

@@ -14,10 +14,11 @@ from collections.abc import Mapping
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.closure import close, open_
-from srcgraph.ir.graph import Graph, Rule, Value
+from srcgraph.ir.graph import Apply, Graph, Rule, Value
 from srcgraph.ir.op import building
 from srcgraph.ir.rebuild import Rebuild
-from srcgraph.opt.ad.custom import TANGENT, tangent_read, without_tangents
+from srcgraph.ir.walk import all_nodes, calls
+from srcgraph.opt.ad.custom import TANGENT, dependent, tangent_read, without_tangents
 from srcgraph.opt.ad.vjp import gradient
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import DERIVED
@@ -43,6 +44,7 @@ def transposed(rule: Rule, backward: Graph, residuals: int, graphs: Mapping[str,
         The cotangents of the arguments are not linear in those of the results.
     """
     product = _product(rule, backward, residuals)
+    _refuse_recursion(rule, product)
     cotangents = range(residuals, len(backward.params))
     made = run_passes(gradient(product, 0, cotangents, rules=graphs).graph, DERIVED)
     opened = open_(made)
@@ -52,6 +54,19 @@ def transposed(rule: Rule, backward: Graph, residuals: int, graphs: Mapping[str,
         hint = "use grad, vjp or jacrev, or give the function a rule by custom_jvp"
         raise DerivativeError(Problem(why, found.origin.loc, hint=hint))
     return close(without_tangents(opened))
+
+
+def _refuse_recursion(rule: Rule, product: Graph) -> None:
+    opened = open_(product)
+    tangents = [n.outputs[0] for n in all_nodes(opened) if isinstance(n, Apply) and n.op is TANGENT]
+    varied = dependent(opened, tangents)
+    for call in calls(opened):
+        if call.rule is None and not varied.isdisjoint(call.inputs):
+            why = f"the rule of {rule.function} calls {call.callee}() of a cotangent, which calls itself"
+            hint = (
+                "forward mode needs the rule transposed, which is not supported here: write a loop, or use custom_jvp"
+            )
+            raise DerivativeError(Problem(why, call.origin.loc, hint=hint))
 
 
 def _product(rule: Rule, backward: Graph, residuals: int) -> Graph:
