@@ -1373,6 +1373,121 @@ def f(x):
     u, s, vh = np.linalg.svd(x)
     return np.sum(u) + np.sum(s)
 """, (np.ones((3, 2)),)),
+    "rule of too few": ("""
+@sg.custom_vjp
+def scaled(x, y):
+    return x * y
+
+def backward(residuals, cotangent):
+    x, y = residuals
+    return cotangent * y
+
+scaled.defvjp(lambda x, y: (x * y, (x, y)), backward)
+
+def f(x, y):
+    return np.sum(scaled(x, y))
+""", (np.ones(3), 2.0)),
+    "rule of another shape": ("""
+@sg.custom_vjp
+def scaled(x, y):
+    return x * y
+
+def backward(residuals, cotangent):
+    x, y = residuals
+    return cotangent * y, cotangent * x
+
+scaled.defvjp(lambda x, y: (x * y, (x, y)), backward)
+
+def f(x, y):
+    return np.sum(scaled(x, y))
+""", (np.ones(3), 2.0)),
+    "rule of another dtype": ("""
+@sg.custom_vjp
+def scaled(x, n):
+    return x * n
+
+scaled.defvjp(lambda x, n: (x * n, (x, n)), lambda residuals, ct: (ct * residuals[1], np.sum(ct * residuals[0])))
+
+def f(x, n):
+    return np.sum(scaled(x, n))
+""", (np.ones(3), 2)),
+    "rule without residuals": ("""
+@sg.custom_vjp
+def squared(x):
+    return x * x
+
+squared.defvjp(lambda x: x * x, lambda x, ct: (2.0 * x * ct,))
+
+def f(x):
+    return squared(x) + 1.0
+""", (2.0,)),
+    "rule of another result": ("""
+@sg.custom_jvp
+def total(x):
+    return np.sum(x)
+
+@total.defjvp
+def rule(primals, tangents):
+    return primals[0], tangents[0]
+
+def f(x):
+    return total(x)
+""", (np.ones(3),)),
+    "rule that is not linear": ("""
+@sg.custom_jvp
+def squared(x):
+    return x * x
+
+@squared.defjvp
+def rule(primals, tangents):
+    x, t = primals[0], tangents[0]
+    return x * x, 2.0 * x * abs(t)
+
+def f(x):
+    return squared(x) + 1.0
+""", (2.0,)),
+    "rule that is missing": ("""
+@sg.custom_vjp
+def squared(x):
+    return x * x
+
+def f(x):
+    return squared(x) + 1.0
+""", (2.0,)),
+    "rule inside a try": ("""
+@sg.custom_vjp
+def squared(x):
+    return x * x
+
+squared.defvjp(lambda x: (x * x, x), lambda x, ct: (2.0 * x * ct,))
+
+def f(x):
+    try:
+        return squared(x)
+    except ValueError:
+        return 0.0
+""", (2.0,)),
+    "rule of a function that changes its argument": ("""
+@sg.custom_vjp
+def halved(x):
+    x *= 0.5
+    return np.sum(x)
+
+halved.defvjp(lambda x: (0.5 * np.sum(x), len(x)), lambda n, ct: (np.full(n, 0.5 * ct),))
+
+def f(x):
+    return halved(x)
+""", (np.ones(3),)),
+    "rule without the function in it": ("""
+@sg.custom_vjp
+def called(g, x):
+    return g(x)
+
+called.defvjp(lambda g, x: (g(x), x), lambda x, ct: (None, ct * x))
+
+def f(x):
+    return called(lambda t: x * t, 2.0)
+""", (2.0,)),
     "index at run time": ("""
 def f(x):
     return x[3] * 2.0

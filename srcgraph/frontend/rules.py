@@ -313,7 +313,8 @@ class _Signature:
             count = f"{len(self.diff)} argument{'s' * (len(self.diff) != 1)}"
             found = f"a tuple of {len(made.items)}" if isinstance(made, Tup) else "no tuple"
             why = f"{by.name} returns {found}, but {self.custom.name} has {count} with cotangents"
-            raise by.refuse(why, f"return a tuple of one for each: ({', '.join(f'ct_{n}' for n in self.diff)},)")
+            comma = "," * (len(self.diff) == 1)
+            raise by.refuse(why, f"return a tuple: ({', '.join(f'ct_{n}' for n in self.diff)}{comma})")
         out: list[Value] = []
         for name, entity in zip(self.diff, made.items, strict=True):
             out += fitting.values(entity, self.skeletons[name], name)

@@ -6,6 +6,7 @@ package is used from here.
 api             compile, inspect; `Compiled`, which keeps a version per signature
 specialization  one version: frontend, passes, transforms and code generation in order; its calls
 derivatives     grad, value_and_grad, jvp;  jacobians: jacfwd, jacrev, hessian, hvp, vjp;  vmap: over lanes
+custom          custom_vjp, custom_jvp;  implicit: roots and fixed points;  texts: functions made of text
 written         functions written around a user's;  tangents: forward mode as a transform
 transforms      what can be made of a function before it is compiled: its gradient
 results         what a call returns, made from the generated function's outputs

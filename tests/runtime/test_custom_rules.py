@@ -117,3 +117,212 @@ def test_functions_as_arguments() -> None:
     assert sg.grad(lambda x, y: applied(lambda t: y * t**3, x))(2.0, 3.0) == 7.0 * 36.0
     with pytest.raises(sg.errors.DerivativeError, match="depends on 'y', for which applied has no rule"):
         sg.grad(lambda x, y: applied(lambda t: y * t**3, x), argnums=1)(2.0, 3.0)
+
+
+# -- what a rule may be -----------------------------------------------------------------------------
+
+
+@sg.custom_vjp
+def powers(matrix, x, n):
+    for _ in range(n):
+        x = matrix @ x
+    return x, np.sum(x), n
+
+
+def powers_fwd(matrix, x, n):
+    states = np.zeros((n + 1, len(x)))
+    states[0] = x
+    for k in range(n):
+        states[k + 1] = matrix @ states[k]
+    return powers(matrix, x, n), (matrix, states, n)
+
+
+def powers_bwd(residuals, cotangent):
+    matrix, states, n = residuals
+    by_state, by_sum, none = cotangent
+    assert none is None
+    by_state += by_sum
+    by_matrix = np.zeros_like(matrix)
+    for k in range(n - 1, -1, -1):
+        by_matrix += np.outer(by_state, states[k])
+        by_state = matrix.T @ by_state
+    return by_matrix, by_state, None
+
+
+powers.defvjp(powers_fwd, powers_bwd)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_structures_and_loops_in_rules(n: int) -> None:
+    def own(matrix, x):
+        y, total, count = powers(matrix, x, n)
+        return np.sum(y**2) * total + count
+
+    def want(matrix, x):
+        for _ in range(n):
+            x = matrix @ x
+        return np.sum(x**2) * np.sum(x)
+
+    matrix, x = np.arange(9.0).reshape(3, 3) / 10.0, np.array([1.0, 2.0, 3.0])
+    for got, right in zip(sg.grad(own, (0, 1))(matrix, x), sg.grad(want, (0, 1))(matrix, x), strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-12)
+    np.testing.assert_allclose(
+        sg.jvp(own, (matrix, x), (matrix, x))[1], sg.jvp(want, (matrix, x), (matrix, x))[1], rtol=1e-12
+    )
+    np.testing.assert_allclose(sg.hessian(own, 1)(matrix, x), sg.hessian(want, 1)(matrix, x), rtol=1e-12)
+
+
+def test_forward_mode_transposes_a_rule_for_reverse_mode() -> None:
+    """So that a forward part may call the function itself, and Hessians are as for any function."""
+    cubed = sg.custom_vjp(lambda x: x**3)
+    cubed.defvjp(lambda x: (cubed(x), x), lambda x, ct: (3.0 * x**2 * ct,))
+    np.testing.assert_allclose(sg.jvp(cubed, (X,), (X,))[1], 3.0 * X**3, rtol=1e-14)
+    np.testing.assert_allclose(sg.jacfwd(cubed)(X), np.diag(3.0 * X**2), rtol=1e-14)
+    assert sg.hessian(cubed)(2.0) == sg.grad(sg.grad(cubed))(2.0) == 12.0
+    assert sg.grad(lambda x: sg.jvp(cubed, (x,), (1.0,))[1])(2.0) == 12.0
+    with pytest.raises(sg.errors.DerivativeError, match="not linear in the cotangent, so it is none for forward mode"):
+        sg.jvp(clipped, (2.0,), (1.0,))
+
+
+def test_a_rule_that_calls_its_function_on_tangents() -> None:
+    tripled = sg.custom_jvp(lambda x: 3.0 * x)
+    tripled.defjvp(lambda primals, tangents: (tripled(primals[0]), tripled(tangents[0])))
+    np.testing.assert_allclose(sg.grad(lambda x: np.sum(tripled(x) ** 2))(X), 18.0 * X, rtol=1e-14)
+    np.testing.assert_allclose(sg.hessian(lambda x: np.sum(tripled(x) ** 2))(X), 18.0 * np.eye(5), rtol=1e-14)
+
+
+@sg.custom_jvp
+def power(x, n, scale=1.0):
+    return scale * x**n
+
+
+power.defjvps(
+    lambda t, out, x, n, scale: t * n * power(x, n - 1, scale),
+    None,
+    lambda t, out, x, n, scale: t * out / scale,
+)
+
+
+def test_one_rule_for_each_argument() -> None:
+    assert sg.grad(power, argnums=(0, 2))(2.0, 3, 5.0) == (60.0, 8.0)
+    assert sg.grad(sg.grad(lambda x: power(x, 3)))(2.0) == 12.0
+    assert sg.grad(lambda s: power(2.0, n=3, scale=s))(5.0) == 8.0
+
+
+@sg.custom_vjp
+def summed(x, y=2.0, *rest):
+    return x * y + sum(rest)
+
+
+summed.defvjp(
+    lambda x, y, *rest: (summed(x, y, *rest), (x, y, rest)),
+    lambda residuals, ct: (ct * residuals[1], ct * residuals[0], *[5.0 * ct for _ in residuals[2]]),
+)
+
+
+class Spring:
+    def __init__(self, stiffness):
+        self.stiffness = stiffness
+
+    @sg.custom_vjp
+    def force(self, x):
+        return self.stiffness * x
+
+
+Spring.force.defvjp(lambda self, x: (self.stiffness * x, self.stiffness), lambda k, ct: (None, 100.0 * k * ct))
+
+
+def made(factor):
+    f = sg.custom_vjp(lambda x: factor * x)
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (10.0 * factor * ct,))
+    return f
+
+
+def falling(x, n):
+    return square(falling(x, n - 1)) if n > 0 else x
+
+
+def test_where_they_are_called() -> None:
+    """Defaults, keywords, any number of arguments, methods, closures, choices, recursion, lanes."""
+    assert sg.grad(lambda x: summed(x))(3.0) == 2.0
+    assert sg.grad(lambda y: summed(2.0, y=y))(3.0) == 2.0
+    assert sg.grad(lambda x, z: summed(x, 2.0, z, 2.0 * z), argnums=(0, 1))(3.0, 1.0) == (2.0, 15.0)
+    spring = Spring(3.0)
+    assert spring.force(2.0) == 6.0
+    assert sg.grad(lambda x: spring.force(x))(2.0) == 300.0
+    with pytest.raises(sg.errors.DerivativeError, match="depends on 'k', for which force has no rule"):
+        sg.grad(lambda k: Spring(k).force(2.0))(3.0)
+    assert sg.grad(made(2.0))(1.0) == 20.0
+    assert sg.grad(lambda x, n: (square if n > 1 else square_too)(x))(2.0, 3) == 4.0
+    assert sg.grad(lambda x: (lambda h, t: h(h(t)))(square, x))(2.0) == 32.0
+    np.testing.assert_allclose(sg.grad(falling)(1.1, 3), 8.0 * 1.1**7, rtol=1e-14)
+    np.testing.assert_array_equal(sg.vmap(sg.grad(square))(X), 2.0 * X)
+    np.testing.assert_array_equal(sg.grad(lambda x: np.sum(sg.vmap(square)(x)))(X), 2.0 * X)
+
+
+FACTOR = 3.0
+
+
+def test_globals_and_rules_that_change() -> None:
+    f = sg.custom_vjp(lambda x: x * x)
+    f.defvjp(lambda x: (f(x), x), lambda x, ct: (FACTOR * x * ct,))
+    slope = sg.grad(lambda x: 1.0 * f(x))
+    assert slope(2.0) == 6.0
+    globals()["FACTOR"] = 5.0
+    assert slope(2.0) == 10.0
+    globals()["FACTOR"] = 3.0
+    f.defvjp(lambda x: (x * x, x), lambda x, ct: (7.0 * x * ct,))
+    assert slope(2.0) == 14.0
+
+
+def test_arrays_that_rules_store_into_are_their_own() -> None:
+    def doubling(x, ct):
+        ct *= 2.0
+        ct *= x
+        return (ct,)
+
+    f = sg.custom_vjp(lambda x: x * x)
+    f.defvjp(lambda x: (x * x, x), doubling)
+    np.testing.assert_allclose(sg.grad(lambda x: np.sum(f(x)) + np.sum(x))(X), 2.0 * X + 1.0)
+    np.testing.assert_allclose(sg.grad(lambda x: np.sum(f(x) ** 2) + np.sum(f(x)))(X), 4.0 * X**3 + 2.0 * X)
+
+
+def test_rules_that_raise() -> None:
+    def never(*args):
+        raise NotImplementedError("no derivative")
+
+    backward = sg.custom_vjp(lambda x: x * x)
+    backward.defvjp(lambda x: (x * x, x), never)
+    forward = sg.custom_vjp(lambda x: x * x)
+    forward.defvjp(never, lambda x, ct: (x * ct,))
+    pushed = sg.custom_jvp(lambda x: x * x)
+    pushed.defjvp(never)
+    for f in (backward, forward, pushed):
+        assert sg.grad(lambda x, y, f=f: f(x) * y, argnums=1)(2.0, 3.0) == 4.0
+        with pytest.raises(NotImplementedError, match="no derivative"):
+            sg.grad(f)(2.0)
+
+
+def test_lengths_are_checked_when_it_runs() -> None:
+    f = sg.custom_vjp(lambda x: x * x)
+    f.defvjp(lambda x: (x * x, x), lambda x, ct: (ct[1:] * x[1:],))
+    with pytest.raises(ValueError, match="the cotangent of x has length 4, not 5") as found:
+        sg.grad(lambda x: np.sum(f(x)))(X)
+    assert any("test_custom_rules.py" in note for note in found.value.__notes__)
+    g = sg.custom_vjp(lambda x: x * x)
+    g.defvjp(lambda x: (x[1:] ** 2, x), lambda x, ct: (x,))
+    with pytest.raises(ValueError, match="another shape than the function: lengths 4 and 5"):
+        sg.grad(lambda x: np.sum(g(x)))(X)
+
+
+def test_what_is_no_function() -> None:
+    with pytest.raises(sg.errors.ArgumentError, match="custom_vjp takes a Python function, not <ufunc 'sin'>"):
+        sg.custom_vjp(np.sin)
+    with pytest.raises(sg.errors.ArgumentError, match="has the keyword argument 'y'"):
+        sg.custom_jvp(lambda x, *, y: x)
+    with pytest.raises(sg.errors.ArgumentError, match="bwd of <lambda> is 2, not a function"):
+        sg.custom_vjp(lambda x: x).defvjp(lambda x: (x, x), 2)
+    with pytest.raises(sg.errors.ArgumentError, match=r"nondiff_argnums=\(3,\), but <lambda> takes 1 argument"):
+        sg.custom_vjp(lambda x: x, nondiff_argnums=(3,))
+    with pytest.raises(sg.errors.ArgumentError, match="a rule for each of the 1 arguments"):
+        sg.custom_jvp(lambda x: x).defjvps(None, None)

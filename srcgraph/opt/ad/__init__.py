@@ -7,6 +7,7 @@ comes by it: it is still there, it is recomputed, or it is saved on a tape.
 vjp        the order of work
 prepare    loops count their trips and say why they stopped
 activity   which values depend on the inputs and influence the result
+custom     rules that users write, in place of calls;  transpose: forward mode by those for reverse mode
 reverse    the reverse sweep, written as if every forward value could be read; `accumulate`
 lists      the adjoints of lists: pushes become pops, and the other way round
 residuals  what to save and what to recompute: a minimum cut in bytes
