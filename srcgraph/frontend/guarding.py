@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -84,3 +86,14 @@ def _is_own(low: Lowering, name: Any) -> bool:
         return False
     entity = low.state.names.get(name.id)
     return isinstance(entity, Const | Scalar) or (entity is None and isinstance(name.ctx, gast.Store))
+
+
+@contextmanager
+def aside(low: Lowering) -> Iterator[None]:
+    """Lower what does not stay: nothing is caught there."""
+    active, on_check = low.catching.active, low.builder.on_check
+    low.catching.active, low.builder.on_check = [], None
+    try:
+        yield
+    finally:
+        low.catching.active, low.builder.on_check = active, on_check

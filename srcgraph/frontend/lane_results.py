@@ -10,6 +10,7 @@ from srcgraph.errors import InferenceError, ShapeError
 from srcgraph.frontend import contents, lane_axes, objects, structures
 from srcgraph.frontend.boxes import new_box
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Instance, Listing, Record, Scalar, Tup, Unusable
+from srcgraph.frontend.guarding import aside
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.lane_axes import Axes
 from srcgraph.frontend.memory import Dead, new_array, refuse
@@ -54,7 +55,8 @@ def known_before(low: Lowering, n: Value, out_axes: Axes, call: Callable[[Value]
     b = low.builder
     region, k = b.for_region((b.const(0), n, b.const(1)), "k")
     try:
-        like = low.inside(region, low.state.copy(), lambda: like_of(low, out_axes, call(k)))
+        with aside(low):
+            like = low.inside(region, low.state.copy(), lambda: like_of(low, out_axes, call(k)))
     except Dead:  # it raises, whatever the lane
         return NOTHING
     sizes = [d for kind in like.types if isinstance(kind, ArrayType) for d in kind.shape]

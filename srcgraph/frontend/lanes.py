@@ -104,16 +104,18 @@ def over_lanes(plan, function, *args):
     if like is not None:
         out = new_arrays(like, n)
         for k in range(n):
-            store(like, out, k, lane(plan, k, function, *args))
+            found = lane(plan, k, function, *args)
+            store(like, out, k, found)
         return arranged(like, out)
     if n == 0:
         raise ValueError("vmap: there are no lanes, and without one the shape of the result is not known")
-    first = lane(plan, 0, function, *args)
-    like = like_of(plan, first)
+    found = lane(plan, 0, function, *args)
+    like = like_of(plan, found)
     out = new_arrays(like, n)
-    store(like, out, 0, first)
+    store(like, out, 0, found)
     for k in range(1, n):
-        store(like, out, k, lane(plan, k, function, *args))
+        found = lane(plan, k, function, *args)
+        store(like, out, k, found)
     return arranged(like, out)
 
 
