@@ -445,7 +445,7 @@ def append(
         assert walk.test is not None
         outs = b.while_(inits, (walk.regions[0], walk.test), walk.regions[1], results, stop)
     else:
-        outs = b.for_(plan.bounds, inits, walk.regions[0], results, stop)
+        outs = b.for_(plan.bounds, inits, walk.regions[0], results, stop, lanes=plan.lanes)
     leaves = iter(outs)
     before, after = low.state.copy(), low.state
     entities = {name: instantiate(low, shape, leaves, str(name)) for name, shape in header.shapes.items()}

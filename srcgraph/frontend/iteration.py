@@ -40,6 +40,8 @@ class Plan:
     """The lists that are looped over."""
     held: list[Cell] = field(default_factory=list)
     """What is read an iteration before it is used, so that nothing may be stored into it."""
+    lanes: bool = False
+    """Whether it is a loop over lanes, see `srcgraph.ir.graph.For`."""
     few: range | None = None
     """The items, if they are few integers known when compiling."""
 
@@ -50,6 +52,9 @@ def plan_of(low: Lowering, over: Entity, name: str) -> Plan:
     if isinstance(over, Iteration) and over.kind == "range":
         start, stop, step = (as_index(low, low.value(e), "a bound of range") for e in over.parts)
         return Plan((start, stop, step), Scalar, name)
+    if isinstance(over, Iteration) and over.kind == "lanes":
+        (count,) = (low.value(e) for e in over.parts)
+        return Plan((b.const(0), count, b.const(1)), Scalar, name, lanes=True)
     count, item = counted(low, over)
     return Plan((b.const(0), count, b.const(1)), item)
 

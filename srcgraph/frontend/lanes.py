@@ -15,7 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError, ShapeError
 from srcgraph.frontend import calls, derived, lane_axes, lane_results, memory, structures
-from srcgraph.frontend.entities import NONE, Array, Closure, Const, Entity, Listing, Method, Partial, Rng, Scalar, Tup
+from srcgraph.frontend.entities import (
+    NONE,
+    Array,
+    Closure,
+    Const,
+    Entity,
+    Iteration,
+    Listing,
+    Method,
+    Partial,
+    Rng,
+    Scalar,
+    Tup,
+)
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.lane_axes import Axes
 from srcgraph.frontend.lane_results import Like
@@ -103,7 +116,7 @@ def over_lanes(plan, function, *args):
     like = known_before(plan, n, function, *args)
     if like is not None:
         out = new_arrays(like, n)
-        for k in range(n):
+        for k in all_lanes(like, n):
             found = lane(plan, k, function, *args)
             store(like, out, k, found)
         return arranged(like, out)
@@ -160,6 +173,12 @@ def lane(low: Lowering, plan: Plan, k: Entity, function: Entity, *args: Entity) 
     given = [_part(low, e, a, low.value(k)) for e, a in zip(args, plan.axes, strict=True)]
     count = len(given) - len(plan.keywords)
     return calls.apply(low, function, given[:count], dict(zip(plan.keywords, given[count:], strict=True)))
+
+
+@_step
+def all_lanes(low: Lowering, like: Like, n: Entity) -> Entity:
+    """The lanes, to loop over."""
+    return Iteration("lanes", (n,))
 
 
 @_step

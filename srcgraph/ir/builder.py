@@ -143,11 +143,12 @@ class Builder(StraightBuilder):
         results: Sequence[Value],
         stop: Value | None = None,
         names: Sequence[str] = (),
+        lanes: bool = False,
     ) -> tuple[Value, ...]:
         """Append a `For`; ``region`` has the index and the carry as parameters."""
         outputs = self._loop_outputs(region, region.params[1:], names)
         body = region.graph("body", (*results, *([stop] if stop is not None else [])))
-        node = For(*bounds, tuple(inits), (), body, outputs, stop is not None, self.origin)
+        node = For(*bounds, tuple(inits), (), body, outputs, stop is not None, self.origin, lanes)
         return self._add(node)
 
     def while_(

@@ -148,7 +148,8 @@ class For:
     """Run ``body`` for each index of ``range(start, stop, step)``; step is not zero.
 
     ``body`` maps (index, carry, captures) to the next carry and, if ``stops``, one more bool that
-    ends the loop when true.
+    ends the loop when true. With ``lanes`` the trips are independent but for what is stored at their index: what is
+    the same in all of them may be computed, and checked, before the loop, even if there are none.
     """
 
     start: Value
@@ -160,6 +161,7 @@ class For:
     outputs: tuple[Value, ...]
     stops: bool = False
     origin: Origin = NOWHERE
+    lanes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,8 @@ class _Scope:
     def for_(self, head: str, args: list[ast.expr], attrs: dict[str, ast.expr], outputs: Callable) -> Node:
         start, stop, step = map(self.operand, args[:3])
         carry, captures = self.operands(attrs["carry"]), self.operands(attrs["captures"])
-        return For(start, stop, step, carry, captures, self.inner(args[3]), outputs(), "stops" in attrs)
+        body, stops = self.inner(args[3]), "stops" in attrs
+        return For(start, stop, step, carry, captures, body, outputs(), stops, lanes="lanes" in attrs)
 
     def inner(self, name: ast.expr) -> Graph:
         assert isinstance(name, ast.Name)

@@ -141,6 +141,7 @@ class _Printer:
                 return f"while_({names[0]}, {names[1]}, carry={self.operands(node.carry)}, {captures}{stops})"
             case For():
                 stops = ", stops=True" if node.stops else ""
+                stops += ", lanes=True" if node.lanes else ""
                 bounds = ", ".join(self.operand(v) for v in (node.start, node.stop, node.step))
                 return f"for_({bounds}, {names[0]}, carry={self.operands(node.carry)}, {captures}{stops})"
         raise AssertionError(node)

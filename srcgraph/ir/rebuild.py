@@ -219,7 +219,7 @@ class Rebuild:
             extra.finish(node.body.nodes, stop)
         region.params = (index, *params, *extra.params)
         names = [o.name for o in node.outputs] + extra.names
-        outs = self.builder.for_(bounds, inits + extra.inits, region, results + extra.results, stop, names)
+        outs = self.builder.for_(bounds, inits + extra.inits, region, results + extra.results, stop, names, node.lanes)
         extra.leave(outs[len(inits) :])
         return outs[: len(inits)]
 

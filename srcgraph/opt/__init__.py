@@ -9,6 +9,7 @@ dce       drop nodes, branch outputs and loop carries that nothing needs
 settle    carries that never change, and branches that agree, become plain values
 simplify  replay: literals fold, equal nodes merge, decided branches and loops go
 thread    branches on one condition that follow each other become one
+lanes     matrix products of all lanes of a loop at once
 licm      move what is the same on every trip out of its loop
 ad        reverse-mode derivatives
 """

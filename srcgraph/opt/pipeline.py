@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from srcgraph.opt.dce import dce
+from srcgraph.opt.lanes import batch
 from srcgraph.opt.licm import licm
 from srcgraph.opt.passes import Pass
 from srcgraph.opt.reshapes import carry_reshaped
@@ -16,6 +17,7 @@ PRIMAL = (
     Pass("thread", thread),
     Pass("simplify", simplify),
     Pass("licm", licm),
+    Pass("batch", batch),
     Pass("carry_reshaped", carry_reshaped),
     Pass("dce", dce),
 )
@@ -26,6 +28,7 @@ DERIVED = (
     Pass("settle", settle),
     Pass("simplify", simplify),
     Pass("licm", licm),
+    Pass("batch", batch),
     Pass("carry_reshaped", carry_reshaped),
     Pass("dce", dce),
 )

@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 
 import srcgraph as sg
+from srcgraph.ir.interp import interpret
+from srcgraph.ir.parser import parse_graph
+from srcgraph.ir.verify import verify
 
 X = np.array([[0.2, 0.9, 0.4], [0.7, -0.3, 1.1], [1.5, 0.1, -0.6], [0.3, 0.8, 2.0]])
 Y = X[::-1] * 0.5 + 0.1
@@ -255,7 +258,7 @@ START = np.array([0.5, -0.4, 0.3])
 
 def test_gradients_of_each_example() -> None:
     each = sg.vmap(sg.grad(loss), in_axes=(None, 0, 0))(START, X, V)
-    np.testing.assert_array_equal(each, [sg.grad(loss)(START, x, y) for x, y in zip(X, V, strict=True)])
+    np.testing.assert_allclose(each, [sg.grad(loss)(START, x, y) for x, y in zip(X, V, strict=True)])
     values, gradients = sg.vmap(sg.value_and_grad(loss, argnums=(0, 2)), in_axes=(None, 0, 0))(START, X, V)
     np.testing.assert_allclose(values, [loss(START, x, y) for x, y in zip(X, V, strict=True)])
     np.testing.assert_array_equal(gradients[0], each)
@@ -352,3 +355,72 @@ def test_one_plain_loop() -> None:
     assert text.count("for ") == 2 and "out[k, i] = x[k, i + 1] * 2.0" in text
     numbers = sg.vmap(halvings).python(V)
     assert numbers.count("np.empty") == 4 and numbers.count("for ") == 1
+
+
+def layers(params, x):
+    for w, b in params:
+        x = np.tanh(x @ w + b)
+    return np.sum(x)
+
+
+PARAMS = ((W, np.array([0.5, -0.5])), (W[:2] - 0.3, np.ones(2)))
+
+
+def products(text: str) -> tuple[int, int]:
+    """How many matrix products there are before the last loop over lanes, and in it or after it."""
+    before, _, after = text.rpartition("for k in")
+    return before.count("matmul("), after.count("matmul(")
+
+
+def test_products_of_all_lanes() -> None:
+    """What all lanes multiply by is multiplied by once, also where a lane computes its row first."""
+    rows = sg.vmap(lambda x, w: w.T @ x, in_axes=(1, None))
+    assert products(rows.python(X.T, W)) == (1, 0)
+    np.testing.assert_allclose(rows(X.T, W), X @ W, rtol=1e-14)
+    pairs = sg.vmap(sg.vmap(np.dot, in_axes=(None, 0)), in_axes=(0, None))
+    assert products(pairs.python(X, Y)) == (1, 0)
+    np.testing.assert_allclose(pairs(X, Y), X @ Y.T, rtol=1e-14)
+    each = sg.vmap(sg.grad(layers), in_axes=(None, 0))
+    assert products(each.python(PARAMS, X)) == (3, 0)
+    found = each(PARAMS, X)
+    for k, x in enumerate(X):
+        for got, want in zip(found, sg.grad(layers)(PARAMS, x), strict=True):
+            np.testing.assert_allclose(got[0][k], want[0], rtol=1e-12)
+            np.testing.assert_allclose(got[1][k], want[1], rtol=1e-12)
+    summed = sg.grad(lambda p, xs: np.sum(sg.vmap(layers, in_axes=(None, 0))(p, xs)))(PARAMS, X)
+    np.testing.assert_allclose(summed[0][0], found[0][0].sum(axis=0), rtol=1e-12)
+    with pytest.raises(ValueError, match="do not fit: 2 columns, 3 rows"):
+        rows(X.T[:, :0], W[:2])
+
+
+def scaled_first(x, scale, w):
+    x *= scale
+    return x @ w
+
+
+def changing(x, w):
+    y = x @ w
+    w += y
+    return y
+
+
+def test_products_that_stay() -> None:
+    """A row that the lane changes, and what the lanes change in turn."""
+    rows = X.copy()
+    np.testing.assert_allclose(sg.vmap(scaled_first, in_axes=(0, 0, None))(rows, V, W), (X * V[:, None]) @ W)
+    np.testing.assert_array_equal(rows, X * V[:, None])
+    shared, plain = W[:, 0].copy(), W[:, 0].copy()
+    got = sg.vmap(changing, in_axes=(0, None))(X, shared)
+    np.testing.assert_allclose(got, [changing(x, plain) for x in X], rtol=1e-14)
+    np.testing.assert_allclose(shared, plain, rtol=1e-14)
+
+
+def test_graphs_of_lanes() -> None:
+    """Valid, read back from text, and of the same meaning node by node."""
+    mapped = sg.vmap(lambda x, w: (np.sin(x * x[0]) @ w, x[1:]), in_axes=(0, None))
+    graph = mapped.graph(X, W)
+    assert "lanes=True" in str(graph)
+    assert str(parse_graph(str(graph))) == str(graph)
+    verify(graph)
+    for got, want in zip(interpret(graph, [X, W]), mapped(X, W), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
