@@ -267,6 +267,11 @@ class Fitting:
         if isinstance(entity, Array | Scalar):
             found = _type_in_words(self.low.value(entity))
         hint = f"a {self.what} has the structure, the shape and the dtype of what it belongs to"
+        if not isinstance(like, ScalarArg | ArrayArg | TupleArg | StaticArg):
+            why = (
+                f"{where}, which is no number, no array and no tuple of these, has no {self.what}, but {found} is given"
+            )
+            return self.by.refuse(why, "return None for it, and pass the floats in it as arguments of their own")
         if moved(like, 0) == StaticArg(None):
             hint = f"the {self.what} of what is no float is None"
         return self.by.refuse(f"the {self.what} of {where}, {in_words(like)}, is {found}", hint)

@@ -140,6 +140,9 @@ class _Signature:
             session.active.append((self.custom, self.names[-1]))
         try:
             return self.settled(key)
+        except BaseException:  # what is refused here is refused again where it counts
+            session.ruled.pop(key, None)
+            raise
         finally:
             del session.active[active:]
 

@@ -326,3 +326,23 @@ def test_what_is_no_function() -> None:
         sg.custom_vjp(lambda x: x, nondiff_argnums=(3,))
     with pytest.raises(sg.errors.ArgumentError, match="a rule for each of the 1 arguments"):
         sg.custom_jvp(lambda x: x).defjvps(None, None)
+
+
+def test_what_has_no_cotangent() -> None:
+    f = sg.custom_vjp(lambda p: 2.0 * p["a"])
+    f.defvjp(lambda p: (2.0 * p["a"], None), lambda _, ct: ({"a": 2.0 * ct},))
+    with pytest.raises(sg.errors.InferenceError, match="p, which is no number, no array and no tuple of these, has no"):
+        sg.grad(f)({"a": 1.0})
+
+
+def test_what_is_refused_in_a_loop_is_refused_after_it() -> None:
+    f = sg.custom_vjp(lambda x: x * x)
+    f.defvjp(lambda x: x * x, lambda x, ct: (2.0 * x * ct,))
+
+    def looped(a):
+        while a < 3.0:
+            a = f(a)
+        return f(a)
+
+    with pytest.raises(sg.errors.InferenceError, match="the rule returns a float"):
+        sg.grad(looped)(1.1)
