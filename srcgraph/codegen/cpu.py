@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TypeGuard
 
 from srcgraph.codegen.body import Body
+from srcgraph.codegen.buffers import made_once
 from srcgraph.codegen.decisions import transparent
 from srcgraph.codegen.expr import loop_index
 from srcgraph.codegen.integers import annotated, grow, is_numpy_integer
@@ -152,11 +153,11 @@ class Module:
         self.copies += copies
         self.helpers.update(helpers)
         if not self.depth_left:
-            functions = outlined(_function(name, params, statements, options), self.lines())
+            functions = [made_once(f) for f in outlined(_function(name, params, statements, options), self.lines())]
         else:
             if name in self.called:
                 statements = [*body.placed([_too_deep(self.depth_left)], _first_origin(graph)), *statements]
-            functions = [_function(name, [*params, self.depth_left], calls_nested(statements), options)]
+            functions = [made_once(_function(name, [*params, self.depth_left], calls_nested(statements), options))]
         if watched:
             for function in functions:
                 annotated(function, names.of_type(is_numpy_integer))

@@ -389,7 +389,7 @@ def _hint(item: Let) -> str:
         offset = _offset(part)
         if offset is None:
             return ""
-        letters.append(offset[0])
+        letters.append(offset[0].lstrip("_"))
         offsets.append(offset[1])
     base = expr.value.value.name
     if not base:

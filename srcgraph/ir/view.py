@@ -55,6 +55,11 @@ def element(ndim: int) -> View:
     return View(("i",) * ndim, ())
 
 
+def part(first: int, rest: int) -> View:
+    """The view that indexes the ``first`` axes and leaves the ``rest``."""
+    return View(("i",) * first + (":",) * rest, tuple(range(rest)))
+
+
 def transposed(ndim: int, axes: Sequence[int]) -> View:
     return View((":",) * ndim, tuple(axes))
 

@@ -5,6 +5,7 @@ graph with the forward and the reverse sweep, and for every value the reverse sw
 comes by it: it is still there, it is recomputed, or it is saved on a tape.
 
 vjp        the order of work
+induction  integers that counted loops change by the same amount follow from the trip
 prepare    loops count their trips and say why they stopped
 activity   which values depend on the inputs and influence the result
 custom     rules that users write, in place of calls;  transpose: forward mode by those for reverse mode

@@ -1,9 +1,10 @@
 """Both sweeps put together: the forward one saves on tapes, the reverse one reads them.
 
-A value inside counted loops only is saved in an array with an axis per loop, made before the nest.
+A value inside counted loops only is saved in an array with an axis per loop, made before the nest; so is an array of
+which the size is known there, with its own axes behind those.
 Inside a loop whose trips are not known beforehand, each run of the counted loops below it fills a
 block, and the blocks go on a list; where there are no counted loops below, numbers go on a list.
-Arrays go on a list as they are. Lists are read from the end. What a function that calls itself saves goes
+Other arrays go on a list as they are. Lists are read from the end. What a function that calls itself saves goes
 on lists, or in blocks on them, which every call is handed; a call pushes when the calls that it makes have.
 """
 
@@ -19,7 +20,7 @@ from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, 
 from srcgraph.ir.op import OPS
 from srcgraph.ir.rebuild import Extra, Rebuild
 from srcgraph.ir.types import INT, ArrayType, ListType, ScalarType, Type
-from srcgraph.ir.view import element
+from srcgraph.ir.view import part
 from srcgraph.opt.ad.prepare import LoopFacts
 from srcgraph.opt.ad.residuals import Home, Residuals, is_reverse, top_symbols
 
@@ -75,6 +76,7 @@ class _Assemble(Rebuild):
         self.residuals = residuals
         self.loops = loops
         self.top_symbols = top_symbols(graph)
+        self.sizes = {d.symbol for p in graph.params if isinstance(p.type, ArrayType) for d in p.type.shape if d.symbol}
         self.tapes = [self.planned(v) for v in residuals.saved]
         self.of_value = {t.value: t for t in self.tapes}
         self.state: dict[Tape, Value] = {}
@@ -94,25 +96,29 @@ class _Assemble(Rebuild):
         outermost = chain[0].node
         assert outermost is not None
         hint = hint_of(value, self.residuals.definition.get(value))
-        if not isinstance(value.type, ArrayType):
-            for k in range(len(nest)):
-                if self.counted(nest[k:]):
-                    listed = bool(home.function) or not (k == 0 and self.sized_at_top(nest))
+        for k in range(len(nest)):
+            if self.counted(nest[k:]):
+                listed = bool(home.function) or not (k == 0 and self.sized_at_top(nest))
+                if not isinstance(value.type, ArrayType) or (not listed and self.is_row(value.type, nest)):
                     return Tape(value, home, tuple(nest[k:]), listed, outermost, hint)
         return Tape(value, home, (), True, outermost, hint)
 
     def counted(self, nest: Sequence[Home]) -> bool:
         """Whether the trips of every loop are known before the first of them starts."""
-        first = nest[0]
+        first, never_stops = nest[0], _never_stops(nest)
         for home in nest:
             if not isinstance(home.node, For):
                 return False
             node = home.node
-            if any(self.inside(v, first) for v in (node.start, node.stop, node.step)):
+            bounds = (node.start, node.stop, node.step)
+            if any(self.inside(v, first) and not (never_stops and self.known_at_top(v)) for v in bounds):
                 return False
             if node.step.type.value.const is None or not self.known_in_reverse(node.start.type.value, home):
                 return False
         return True
+
+    def known_at_top(self, value: Value) -> bool:
+        return value.type.value.symbols() <= self.top_symbols
 
     def inside(self, value: Value, home: Home) -> bool:
         where = self.residuals.home_of.get(value)
@@ -125,7 +131,11 @@ class _Assemble(Rebuild):
 
     def sized_at_top(self, nest: Sequence[Home]) -> bool:
         values = [v for h in nest if isinstance(h.node, For) for v in (h.node.start, h.node.stop)]
-        return all(v.type.value.symbols() <= self.top_symbols for v in values)
+        return all(map(self.known_at_top, values))
+
+    def is_row(self, type: ArrayType, nest: Sequence[Home]) -> bool:
+        """Whether there is place for an array: its size is known before the nest, each of whose trips is made."""
+        return _never_stops(nest) and all(d.const is not None or d.symbol in self.sizes for d in type.shape)
 
     # -- making tapes -----------------------------------------------------------------------------
 
@@ -183,8 +193,9 @@ class _Assemble(Rebuild):
             self.state[tape] = OPS["list_push"](self.state[tape], self.block[tape])
 
     def new_block(self, tape: Tape) -> Value:
-        """An array with an axis per counted loop."""
+        """An array with an axis per counted loop, and those of the value."""
         sizes = [self.trips(h.node) for h in tape.blocked if isinstance(h.node, For)]
+        sizes += [self.builder.dim_value(substitute(d, self.symbols)) for d in tape.value.type.shape]
         dtype = tape.value.type.dtype
         return self.builder.apply(OPS["empty"], tuple(sizes), {"dtype": dtype}, name=tape.block_name)
 
@@ -219,8 +230,8 @@ class _Assemble(Rebuild):
         if tape.blocked:
             where = self.block if tape.listed else self.state
             index = self.slots(tape)
-            stored = self.builder.cast(value, value.type.dtype, False)
-            view = element(len(index))
+            stored = value if value.type.ndim else self.builder.cast(value, value.type.dtype, False)
+            view = part(len(index), value.type.ndim)
             where[tape] = self.builder.apply(
                 OPS["setitem"], (where[tape], stored, *index), {"view": view}, name=tape.block_name
             )
@@ -298,7 +309,7 @@ class _Assemble(Rebuild):
         if tape.blocked:
             source = self.block[tape] if tape.listed else self.state[tape]
             index = self.slots(tape)
-            view = element(len(index))
+            view = part(len(index), tape.value.type.ndim)
             found = b.apply(OPS["getitem"], (source, *index), {"view": view}, name=_weak(tape))
         else:
             self.state[tape], found = b.apply(OPS["list_pop"], (self.state[tape],), {}, name=_weak(tape))
@@ -441,6 +452,11 @@ class _Assemble(Rebuild):
         for (which, tape), out in zip(changed, outs[len(node.outputs) :], strict=True):
             (self.state, self.block)[which][tape] = out
         return outs[: len(node.outputs)]
+
+
+def _never_stops(nest: Sequence[Home]) -> bool:
+    """Whether every trip is made. One that may stop early is often given many more than there is memory for."""
+    return not any(isinstance(h.node, For) and h.node.stops for h in nest)
 
 
 class _Threaded(Extra):

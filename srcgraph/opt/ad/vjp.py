@@ -1,6 +1,6 @@
 """Reverse mode: from a closed graph to the closed graph of its value and gradient.
 
-The order of work is: count trips (`prepare`), find what matters (`activity`), build the reverse
+The order of work is: let integers follow from the trip (`induction`), count trips (`prepare`), find what matters (`activity`), build the reverse
 sweep (`reverse`), drop its dead code, choose what to save (`residuals`), put both together (`tape`).
 """
 
@@ -21,6 +21,7 @@ from srcgraph.opt.ad.activity import active_values, through_complex
 from srcgraph.opt.ad.custom import expand, released
 from srcgraph.opt.ad.explain import explain
 from srcgraph.opt.ad.functions import NO_CALLEES, Callees, active_functions, divided, with_functions
+from srcgraph.opt.ad.induction import follow_trips
 from srcgraph.opt.ad.prepare import Prepared, prepare
 from srcgraph.opt.ad.residuals import Choice, choose
 from srcgraph.opt.ad.reverse import Reverse
@@ -74,7 +75,7 @@ def gradient(
     """
     whole = with_functions(graph, callees, rules)
     expanded = expand(whole, rules, inputs, [output])
-    prepared = prepare(expanded.graph)
+    prepared = prepare(follow_trips(expanded.graph))
     both, reversed_calls = _both_sweeps(prepared, output, inputs, kept)
     both = released(both) if expanded.graph is not whole else dce(both)
     residuals = choose(both, reversed_calls)

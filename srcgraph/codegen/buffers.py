@@ -1,0 +1,156 @@
+"""Arrays that a loop makes anew in each trip, made once before it.
+
+An array whose elements are all that is used of it, in the trip in which it is made, can be the same memory in every
+trip: what the last trip left there is overwritten, as nothing reads an array made by `np.empty` before it is filled.
+Making an array takes as long as filling one of some ten numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Sequence
+
+from srcgraph.codegen.statements import names_in, statements_in
+
+Statements = list[ast.stmt]
+
+
+def made_once(function: ast.FunctionDef) -> ast.FunctionDef:
+    """The function with such arrays made before its loops."""
+    found = {s.targets[0].id: s for s in statements_in(function.body) if _makes_array(s)}  # type: ignore[attr-defined]
+    if found:
+        stores = Counter(n.id for s in function.body for n in names_in(s) if isinstance(n.ctx, ast.Store))
+        axes = {x: len(_sizes(s)) for x, s in found.items()}  # type: ignore[arg-type]
+        private = {x for x in found if stores[x] == 1} - _known_otherwise(function.body, axes)
+        lengths = _lengths(function.body, stores)
+        function.body = _block(function.body, private, lengths)[0]
+    return function
+
+
+def _block(body: Sequence[ast.stmt], private: set[str], lengths: set[str]) -> tuple[Statements, set[str]]:
+    """The statements, and the names that they bind; arrays made in loops among them are made before these."""
+    out: Statements = []
+    bound: set[str] = set()
+    for node in body:
+        if isinstance(node, ast.For | ast.While):
+            node.body, inside = _block(node.body, private, lengths)
+            inside |= {n.id for n in names_in(node.target)} if isinstance(node, ast.For) else set()
+            rest: Statements = []
+            for s in node.body:
+                if _makes_array(s) and s.targets[0].id in private and inside.isdisjoint(_read(s)):  # type: ignore[attr-defined]
+                    out += _before(s, lengths)  # type: ignore[arg-type]
+                    rest += _again(s)  # type: ignore[arg-type]
+                else:
+                    rest.append(s)
+            node.body = rest or [ast.copy_location(ast.Pass(), node)]
+            bound |= inside
+        elif isinstance(node, ast.If):
+            for name in ("body", "orelse"):
+                made, inside = _block(getattr(node, name), private, lengths)
+                setattr(node, name, made)
+                bound |= inside
+        else:
+            bound |= {n.id for n in names_in(node) if isinstance(n.ctx, ast.Store)}
+        out.append(node)
+    return out, bound
+
+
+def _makes_array(node: ast.stmt) -> bool:
+    """``x = np.empty(...)`` or ``x = np.zeros(...)``."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name()],
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id="np"), attr="empty" | "zeros"), args=[_, *_]),
+        ):
+            return True
+    return False
+
+
+def _read(node: ast.stmt) -> set[str]:
+    return {n.id for n in names_in(node) if isinstance(n.ctx, ast.Load)}
+
+
+def _before(node: ast.Assign, lengths: set[str]) -> Statements:
+    """What makes the array; a length that a check in the loop keeps from being negative is 0 here."""
+    call = node.value
+    assert isinstance(call, ast.Call)
+    safe = [_not_negative(e, lengths) for e in _sizes(node)]
+    made = ast.Tuple(safe, ast.Load()) if isinstance(call.args[0], ast.Tuple) else safe[0]
+    empty = ast.Attribute(ast.Name("np", ast.Load()), "empty", ast.Load())
+    target = ast.Name(node.targets[0].id, ast.Store())  # type: ignore[attr-defined]
+    return [ast.copy_location(ast.Assign([target], ast.Call(empty, [made, *call.args[1:]], call.keywords)), node)]
+
+
+def _sizes(node: ast.Assign) -> list[ast.expr]:
+    shape = node.value.args[0]  # type: ignore[attr-defined]
+    return shape.elts if isinstance(shape, ast.Tuple) else [shape]
+
+
+def _again(node: ast.Assign) -> Statements:
+    """What is left to do in each trip."""
+    call = node.value
+    assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+    if call.func.attr == "empty":
+        return []
+    array = ast.Name(node.targets[0].id, ast.Load())  # type: ignore[attr-defined]
+    fill = ast.Call(ast.Attribute(array, "fill", ast.Load()), [ast.Constant(0)], [])
+    return [ast.copy_location(ast.Expr(fill), node)]
+
+
+def _not_negative(size: ast.expr, lengths: set[str]) -> ast.expr:
+    if _is_length(size, lengths):
+        return size
+    return ast.Call(ast.Name("max", ast.Load()), [size, ast.Constant(0)], [])
+
+
+def _is_length(size: ast.expr, lengths: set[str]) -> bool:
+    match size:
+        case ast.Name(id=name):
+            return name in lengths
+        case ast.Constant(value=int(value)):
+            return value >= 0
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+            return _is_length(left, lengths) and _is_length(right, lengths)
+        case ast.Call(func=ast.Name(id="max"), args=args):
+            return any(_is_length(a, lengths) for a in args)
+        case ast.Call(func=ast.Name(id="min"), args=args):
+            return all(_is_length(a, lengths) for a in args)
+    return False
+
+
+def _lengths(body: Sequence[ast.stmt], stores: Counter[str]) -> set[str]:
+    """Names that are bound once, to the length of an axis."""
+    found: set[str] = set()
+    for s in statements_in(body):
+        match s:
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Subscript(value=ast.Attribute(attr="shape"))
+            ) if stores[name] == 1:
+                found.add(name)
+    return found
+
+
+def _known_otherwise(body: Sequence[ast.stmt], axes: dict[str, int]) -> set[str]:
+    """Arrays of which more is used than an element, a length or a copy: other names may be the same memory."""
+    found: set[str] = set()
+    todo: list[ast.AST] = list(body)
+    while todo:
+        node = todo.pop()
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if _is_element(index, axes.get(name, 0)):
+                todo.append(index)
+            case ast.Attribute(value=ast.Name(), attr="shape" | "size"):
+                pass
+            case ast.Call(func=ast.Attribute(value=ast.Name(), attr="copy"), args=[]):
+                pass
+            case ast.Name(id=name, ctx=ast.Load()):
+                found.add(name)
+            case _:
+                todo.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def _is_element(index: ast.expr, axes: int) -> bool:
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return len(parts) == axes and not any(isinstance(p, ast.Slice) for p in parts)
