@@ -605,3 +605,42 @@ def put_anywhere(x, k, n):
 
 def crossed_and_blocked(m, x, y):
     return np.cross(m, m[::-1] + 0.5), np.kron(x, y)
+
+
+def counted_along(x, n):
+    """Integers that follow from the trip, one of them backwards and after the loop, one used before it grows."""
+    k = 3
+    down = 2 * n
+    total = x[0]
+    for i in range(n, 0, -1):
+        total = np.sin(total * x[k % len(x)]) + k
+        k += 4
+        for _ in range(0, i, 2):
+            total *= x[down % len(x)]
+            down -= 2
+    return total * k + down
+
+
+def packed_triangle(x, m):
+    """A packed triangle times a row, for each row of a matrix: arrays of known sizes are read again backwards."""
+    total = 0.0
+    for i in range(len(m)):
+        row = np.sin(m[i])
+        out = row * row
+        k = 0
+        for a in range(len(row)):
+            for b in range(a + 1, len(row)):
+                out[b] += x[k % len(x)] * row[a]
+                k += 1
+        total += np.sum(out**3)
+    return total
+
+
+def rows_until(x, m, a):
+    """An array that each trip makes and keeps, in a loop that is left early."""
+    state = x.copy()
+    for i in range(1000):
+        if i >= len(m) or np.sum(state**2) > 50.0:
+            break
+        state = a * np.cos(state) * state + m[i, 0]
+    return np.sum(state)
