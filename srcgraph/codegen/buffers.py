@@ -124,9 +124,9 @@ def _lengths(body: Sequence[ast.stmt], stores: Counter[str]) -> set[str]:
     found: set[str] = set()
     for s in statements_in(body):
         match s:
-            case ast.Assign(
-                targets=[ast.Name(id=name)], value=ast.Subscript(value=ast.Attribute(attr="shape"))
-            ) if stores[name] == 1:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(value=ast.Attribute(attr="shape"))) if (
+                stores[name] == 1
+            ):
                 found.add(name)
     return found
 

@@ -26,7 +26,7 @@ class _FollowTrips(Rebuild):
         if not changes:
             return super().for_(node)
         b = self.builder
-        start, stop, step = bounds = self.values((node.start, node.stop, node.step))
+        start, stop, step = bounds = self.value(node.start), self.value(node.stop), self.value(node.step)
         old_index, *old = node.body.params
         inits, count = self.values(node.carry), len(node.carry)
         kept = [k for k in range(count) if k not in changes]
