@@ -1,7 +1,8 @@
 """Reverse mode: from a closed graph to the closed graph of its value and gradient.
 
-The order of work is: let integers follow from the trip (`induction`), count trips (`prepare`), find what matters (`activity`), build the reverse
-sweep (`reverse`), drop its dead code, choose what to save (`residuals`), put both together (`tape`).
+The order of work is: let integers follow from the trip (`induction`), count trips (`prepare`), find what matters
+(`activity`), build the reverse sweep (`reverse`), drop its dead code, choose what to save (`residuals`), put both
+together (`tape`).
 """
 
 from __future__ import annotations
