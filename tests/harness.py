@@ -581,7 +581,7 @@ def tangent_program(version: Version, argnums: tuple[int, ...]) -> Program:
 def check_tangent(version: Version, argnums: tuple[int, ...], leaves: list[Any], gradients: list[Any]) -> None:
     """The tangent in a direction is the gradient's product with it."""
     draw = np.random.default_rng(5)
-    directions = [_drawn_like(g, draw) for g in gradients]
+    directions = [drawn_like(g, draw) for g in gradients]
     (got,) = interpret(tangent_program(version, argnums), [*leaves, *directions])
     terms = [np.asarray(g, float) * d for g, d in zip(gradients, directions, strict=True)]
     size = sum(float(np.sum(np.abs(t))) for t in terms)
@@ -589,7 +589,7 @@ def check_tangent(version: Version, argnums: tuple[int, ...], leaves: list[Any],
     assert abs(got - sum(float(np.sum(t)) for t in terms)) <= loose * (1 + size), "tangent against adjoint"
 
 
-def _drawn_like(x: Any, draw: np.random.Generator) -> Any:
+def drawn_like(x: Any, draw: np.random.Generator) -> Any:
     drawn = np.asarray(draw.normal(size=np.shape(x)), np.asarray(x).dtype)
     return drawn if isinstance(x, np.ndarray) else drawn[()]
 

@@ -272,8 +272,9 @@ class Scheduler(Decisions):
     def list_made(self, node: Apply) -> ast.expr:
         """``[x, y]``, ``[x] * n`` or ``list(a)``."""
         if node.op.name == "list_full":
-            n, x = map(self.write.scalar, node.inputs)
-            return ast.BinOp(ast.List([x], ast.Load()), ast.Mult(), n)
+            n, x = node.inputs
+            item = ref(x) if in_memory(x) else self.write.scalar(x)
+            return ast.BinOp(ast.List([item], ast.Load()), ast.Mult(), self.write.scalar(n))
         if node.op.name == "list_of":
             return call("list", self.in_place(node.inputs[0]))
         if not node.inputs and not pushed(self.uses, node.outputs[0]):

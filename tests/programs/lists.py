@@ -669,3 +669,31 @@ def ranges_compared(n, k):
 def numbers_stacked(a, n, x):
     rows = np.vstack((a, 2.0)), np.column_stack([a, 1]), np.hstack((1, n)), np.stack([1, n], axis=-1)
     return np.stack([a, 1]), np.hstack([a, x, 2.0]), rows
+
+
+def arrays_kept_and_read(x, n):
+    kept = []
+    for t in range(n):
+        kept.append(x * (t + 1.0))
+    total = 0.0
+    for t in range(n):
+        total += np.sum(np.sin(kept[t])) * np.sum(kept[n - 1 - t])
+    return total
+
+
+def arrays_popped(x, n):
+    rest = [x * 1.0]
+    for t in range(n):
+        rest.append(np.sin(rest[t]) * x.mean())
+    total = 0.0
+    while len(rest) > 1:
+        y = rest.pop()
+        total = total * 0.5 + np.sum(y * y)
+    return total
+
+
+def arrays_replaced(x, n):
+    two = [x * 1.0, x * x]
+    for t in range(n):
+        two[t % 2] = two[1 - t % 2] * x.mean()
+    return np.sum(two[0]) + np.sum(two[1] ** 2)

@@ -22,7 +22,7 @@ import scipy.linalg
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import OPS, NoDerivative, Op, current_builder, define, sample
+from srcgraph.ir.op import OPS, Op, current_builder, define, sample
 from srcgraph.ir.ops._loops import chosen
 from srcgraph.ir.ops._rules import conjugated, total
 from srcgraph.ir.ops.compare import equal, less, where
@@ -208,10 +208,19 @@ def _cofactors_meaning(a: np.ndarray) -> np.ndarray:
     return (np.linalg.det(u) * np.linalg.det(vh) * (u * others) @ vh).astype(a.dtype)
 
 
-def _no_second(ct: Value, out: Value, a: Value) -> tuple[None]:
+def _no_second() -> None:
+    """Raise where it is asked for: in the branch for singular matrices."""
     message = "the second derivative of the determinant of a singular matrix is not supported"
     current_builder().call_named("check_that", False, error="NotImplementedError", message=message)
+
+
+def _no_second_vjp(ct: Value, out: Value, a: Value) -> tuple[None]:
+    _no_second()
     return (None,)
+
+
+def _no_second_jvp(tangents: Cts, out: Value, a: Value) -> None:
+    _no_second()
 
 
 cofactors = library(
@@ -219,8 +228,8 @@ cofactors = library(
     "The derivative of the determinant, also of a singular matrix.",
     lambda a: a,
     _cofactors_meaning,
-    vjp=_no_second,
-    jvp=NoDerivative("the second derivative of the determinant of a singular matrix is not supported"),
+    vjp=_no_second_vjp,
+    jvp=_no_second_jvp,
     samples=(sample("f64[3, 3]"),),
 )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from srcgraph.ir.dims import UNKNOWN
 from srcgraph.ir.op import NoDerivative, define
 from srcgraph.ir.types import PY_INT, ArrayType, ListType, ScalarType, Type, without_value
 
@@ -33,7 +34,9 @@ def _item_of(x: Type) -> Any:
     return without_value(x)
 
 
-def _repeated(n: ScalarType, x: ScalarType) -> ListType:
+def _repeated(n: ScalarType, x: ScalarType | ArrayType) -> ListType:
+    if isinstance(x, ArrayType):
+        return ListType(ArrayType(x.dtype, (UNKNOWN,) * x.ndim))
     return ListType(_item_of(x))
 
 
@@ -49,6 +52,7 @@ list_new = define(
     kind="list",
     fresh=True,
     vjp=_MOVED,
+    through_complex=True,
 )
 list_full = define(
     name="list_full",
@@ -58,6 +62,7 @@ list_full = define(
     kind="list",
     fresh=True,
     vjp=_MOVED,
+    through_complex=True,
 )
 list_of = define(
     name="list_of",
@@ -67,6 +72,7 @@ list_of = define(
     kind="list",
     fresh=True,
     vjp=_MOVED,
+    through_complex=True,
 )
 list_push = define(
     name="list_push",
@@ -76,6 +82,7 @@ list_push = define(
     kind="list",
     fresh=True,
     vjp=_MOVED,
+    through_complex=True,
 )
 list_pop = define(
     name="list_pop",
@@ -85,6 +92,7 @@ list_pop = define(
     kind="list",
     fresh=True,
     vjp=_MOVED,
+    through_complex=True,
 )
 list_set = define(
     name="list_set",
@@ -94,6 +102,7 @@ list_set = define(
     kind="list",
     fresh=True,
     vjp=_MOVED,
+    through_complex=True,
 )
 list_get = define(
     name="list_get",
@@ -102,6 +111,7 @@ list_get = define(
     numpy=lambda xs, i: xs[i],
     kind="list",
     vjp=_MOVED,
+    through_complex=True,
 )
 list_len = define(
     name="list_len",
@@ -119,4 +129,5 @@ list_array = define(
     kind="structural",
     heavy=True,
     vjp=_MOVED,
+    through_complex=True,
 )

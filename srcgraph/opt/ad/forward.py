@@ -157,10 +157,26 @@ class Forward(Rebuild):
         if not isinstance(value.type, ListType):
             return zeros_of(value)
         item = value.type.item
-        assert isinstance(item, ScalarType)
+        if isinstance(item, ArrayType):
+            return self.zero_arrays(value)
         number = item.dtype.type(0)
         zero = self.builder.const(number.item() if item.weak else number)
         return OPS["list_full"](OPS["list_len"](value), zero)
+
+    def zero_arrays(self, value: Value) -> Value:
+        """A list of zeros in the shapes of the arrays that a list has."""
+        b = self.builder
+        made = b.definition(value)
+        empty = b.apply(OPS["list_new"], (), {"item": value.type.item}, name=d_name(value))
+        if made is not None and made.op.name == "list_new" and not made.inputs:
+            return empty
+        bounds = (b.const(0), OPS["list_len"](value), b.const(1))
+        region, k = b.for_region(bounds, "k")
+        with b.inside(region):
+            now = b.fresh(empty.name, empty.type)
+            b.enter_params(region, (k, now))
+            result = OPS["list_push"](now, zeros_of(b.apply(OPS["list_get"], (value, k), {})))
+        return b.for_(bounds, [empty], region, [result], None, [empty.name])[0]
 
     # -- nodes ----------------------------------------------------------------------------------
 

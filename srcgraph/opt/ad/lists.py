@@ -1,7 +1,8 @@
 """The adjoints of lists: what the forward sweep pushes, the reverse one pops, and the other way round.
 
 The cotangent of a list is a list of the same length, changed in place as the list was. No list of the
-forward sweep is read: only indices, and lengths where a cotangent starts as zeros.
+forward sweep is read: only indices, and lengths where a cotangent starts as zeros. An array that is empty along
+all axes stands for zeros, so that the shapes of arrays on a list need not be known.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from srcgraph.errors import DerivativeError, InternalError, Problem
+from srcgraph.errors import InternalError
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
-from srcgraph.ir.types import ListType, ScalarType
+from srcgraph.ir.ops.shape import zeros_of
+from srcgraph.ir.types import ArrayType, ListType, ScalarType
 from srcgraph.ir.view import element
 
 if TYPE_CHECKING:
@@ -26,17 +28,35 @@ def reverse(work: Reverse, node: Apply) -> None:
 
 def zeros(work: Reverse, xs: Value) -> Value:
     """A cotangent that is zero, as long as ``xs``."""
-    item = xs.type.item
-    if not isinstance(item, ScalarType):
-        raise DerivativeError(Problem("the derivative through a list of arrays is not supported", None))
     if xs not in work.lengths:
         raise InternalError(f"the length of {xs} is not known in the reverse sweep")
-    return work.builder.call(OPS["list_full"], (work.lengths[xs], zero(work, item)), {}, name=f"d_{xs.name or 'list'}")
+    items = (work.lengths[xs], zero(work, xs.type.item))
+    return work.builder.call(OPS["list_full"], items, {}, name=f"d_{xs.name or 'list'}")
 
 
-def zero(work: Reverse, item: ScalarType) -> Value:
+def zero(work: Reverse, item: ScalarType | ArrayType) -> Value:
+    b = work.builder
     number = item.dtype.type(0)
-    return work.builder.const(number.item() if item.weak else number)
+    if isinstance(item, ArrayType):
+        return b.call_named("full", number, *(0 for _ in item.shape))
+    return b.const(number.item() if item.weak else number)
+
+
+def of_item(work: Reverse, ct: Value, x: Value) -> Value:
+    """The cotangent of what was put on a list as ``x``, from the one that the list has."""
+    if not isinstance(ct.type, ArrayType) or not ct.type.ndim:
+        return ct
+    b = work.builder
+    none, some = b.new_region(), b.new_region()
+    with b.inside(none):
+        nothing = zeros_of(x)
+    with b.inside(some):
+        something = b.retype(ct, x.type.shape)
+    return b.if_(is_empty(work, ct), (none, [nothing]), (some, [something]), [ct.name])[0]
+
+
+def is_empty(work: Reverse, ct: Value) -> Value:
+    return work.builder.call_named("equal", work.builder.dim_value(ct.type.shape[0]), 0)
 
 
 def add(work: Reverse, running: Value, ct: Value) -> Value:
@@ -51,14 +71,25 @@ def add(work: Reverse, running: Value, ct: Value) -> Value:
         b.enter_params(region, (k, now))
         more = b.apply(OPS["list_get"], (ct, k), {}) if is_list else b.apply(
             OPS["getitem"], (ct, k), {"view": element(1)})  # fmt: skip
-        result = _added(work, now, k, more)
+        result = _added(work, now, k, more, is_list)
     return b.for_(bounds, [running], region, [result], None, [running.name])[0]
 
 
-def _added(work: Reverse, xs: Value, at: Value, ct: Value) -> Value:
+def _added(work: Reverse, xs: Value, at: Value, ct: Value, listed: bool = False) -> Value:
+    """``xs`` with ``ct`` added to an item; ``listed`` if it is itself from such a list."""
     b = work.builder
-    total = b.call_named("add", b.apply(OPS["list_get"], (xs, at), {}), ct)
+    now = b.apply(OPS["list_get"], (xs, at), {})
+    total = _sum_of_arrays(work, now, ct, listed) if ct.type.ndim else b.call_named("add", now, ct)
     return b.apply(OPS["list_set"], (xs, at, _as_item(work, total, xs)), {}, name=xs.name)
+
+
+def _sum_of_arrays(work: Reverse, x: Value, y: Value, either: bool) -> Value:
+    """Their sum, where ``x``, or either, may be empty in place of zeros."""
+    b = work.builder
+    none, some = b.new_region(), b.new_region()
+    with b.inside(some):
+        total = _sum_of_arrays(work, y, x, False) if either else b.call_named("add", b.retype(x, y.type.shape), y)
+    return b.if_(is_empty(work, x), (none, [y]), (some, [total]))[0]
 
 
 def _as_item(work: Reverse, number: Value, xs: Value) -> Value:
@@ -74,7 +105,8 @@ def _push(work: Reverse, node: Apply) -> None:
     rest, item = work.builder.apply(OPS["list_pop"], (ct,), {}, name="")
     work.builder.suggest(rest, ct.name)
     work.accumulate(xs, rest)
-    work.accumulate(x, item)
+    if x in work.active:
+        work.accumulate(x, of_item(work, item, x))
 
 
 def _pop(work: Reverse, node: Apply) -> None:
@@ -94,7 +126,8 @@ def _set(work: Reverse, node: Apply) -> None:
         return
     b = work.builder
     xs, at, x = node.inputs
-    work.accumulate(x, b.apply(OPS["list_get"], (ct, at), {}))
+    if x in work.active:
+        work.accumulate(x, of_item(work, b.apply(OPS["list_get"], (ct, at), {}), x))
     cleared = b.apply(OPS["list_set"], (ct, at, zero(work, ct.type.item)), {}, name=ct.name)
     work.accumulate(xs, cleared)
 
@@ -110,7 +143,9 @@ def _new(work: Reverse, node: Apply) -> None:
     ct = work.ct(node.outputs[0])
     if ct is not None:
         for k, x in enumerate(node.inputs):
-            work.accumulate(x, work.builder.apply(OPS["list_get"], (ct, work.builder.const(k)), {}))
+            if x in work.active:
+                item = work.builder.apply(OPS["list_get"], (ct, work.builder.const(k)), {})
+                work.accumulate(x, of_item(work, item, x))
 
 
 def _full(work: Reverse, node: Apply) -> None:

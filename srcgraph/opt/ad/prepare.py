@@ -15,6 +15,7 @@ from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, 
 from srcgraph.ir.op import OPS, building
 from srcgraph.ir.rebuild import Extra, Rebuild
 from srcgraph.ir.types import PY_BOOL, PY_INT, ArrayType, ListType
+from srcgraph.opt.ad.activity import carries_derivative
 
 Recall = Callable[[Value, Value], Value]
 """From (a trip is the last one, the condition's last value) to the condition in that trip."""
@@ -82,7 +83,7 @@ class _Prepare(Rebuild):
 
     def sizes(self, value: Value) -> None:
         """Let each size that only this array knows be a number of its own, so that it can be kept."""
-        if isinstance(value.type, ListType) and value.type.item.dtype.kind == "f":
+        if isinstance(value.type, ListType) and carries_derivative(value.type):
             self.lengths[value] = OPS["list_len"](value)  # before the list changes
         if not isinstance(value.type, ArrayType) or len(self.builder.regions) == 1:
             return

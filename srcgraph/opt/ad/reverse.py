@@ -22,6 +22,7 @@ from typing import Any
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.closure import free_values, renamed
+from srcgraph.ir.dims import UNKNOWN
 from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import OPS, NoDerivative
@@ -223,10 +224,11 @@ class Reverse:
                 self.builder.fresh(d_name(r), self.unsized(r.type))
                 for r in map(graph.results.__getitem__, function.outputs)
             ]
-            handed = {k: self.builder.fresh(d_name(p), p.type) for k in self.handed(function) if (p := graph.params[k])}
+            others = [graph.params[k] for k in self.handed(function)]
+            handed = {p: self.builder.fresh(d_name(p), ct_type(p.type)) for p in others}
             self.builder.enter_params(region, (*seeds, *handed.values()))
             self.owned.update(v for v in handed.values() if isinstance(v.type, ArrayType))
-            frame.update({graph.params[k]: v for k, v in handed.items()})
+            frame.update(handed)
             for k, ct in zip(function.outputs, seeds, strict=True):
                 self.accumulate(graph.results[k], self.sized(ct, graph.results[k]))
             self.nodes(graph.nodes)
@@ -236,7 +238,7 @@ class Reverse:
         self.builder.region.nodes.append(Define(made, self.changes_back(function), function.node.origin))
 
     def unsized(self, type: Type) -> Type:
-        return self.builder.unknown_sizes(type) if isinstance(type, ArrayType) else type
+        return self.builder.unknown_sizes(type) if isinstance(type, ArrayType) else ct_type(type)
 
     def handed(self, function: Function) -> list[int]:
         """The parameters whose cotangents are handed in: arrays and lists that the function does not change."""
@@ -263,7 +265,7 @@ class Reverse:
         inputs = [self.ct_or_zero(node.outputs[k]) for k in function.outputs]
         inputs += [self.ct_or_zero(v) if mine else self.zero_like(v) for v, mine in zip(handed, own, strict=True)]
         wanted = [node.inputs[k] for k in function.inputs]
-        names, types = [d_name(v) for v in wanted], [v.type for v in wanted]
+        names, types = [d_name(v) for v in wanted], [ct_type(v.type) for v in wanted]
         outs = self.builder.call_graph(f"{node.callee}r", inputs, types, names, self.changes_back(function))
         self.calls[outs[0]] = node
         kept = dict(zip(self.handed(function), own, strict=True))
@@ -339,7 +341,7 @@ class Reverse:
         region, index = self.builder.for_region(bounds, self.index_name(node))
         with self.builder.inside(region):
             carried = [self.builder.fresh(d_name(params[k]), self.carried_type(params[k], node.carry[k])) for k in kept]
-            running = [self.builder.fresh(d_name(v), v.type) for v in outer]
+            running = [self.builder.fresh(d_name(v), ct_type(v.type)) for v in outer]
             self.builder.enter_params(region, (index, *carried, *running))
             self.owned.update(v for v in (*carried, *running) if isinstance(v.type, ArrayType))
             frame: Frame = dict(zip(outer, running, strict=True))
@@ -392,7 +394,7 @@ class Reverse:
     def carried_type(self, param: Value, init: Value) -> Type:
         """The type of a carried cotangent: sizes that change from trip to trip are unknown."""
         if not isinstance(param.type, ArrayType):
-            return param.type
+            return ct_type(param.type)
         sizes = zip(param.type.shape, init.type.shape, strict=True)
         return replace(param.type, shape=tuple(p if p == q else self.builder.new_size() for p, q in sizes))
 
@@ -432,6 +434,13 @@ class Reverse:
 
     def index_name(self, node: For | While) -> str:
         return node.body.params[0].name if isinstance(node, For) else "_trip"
+
+
+def ct_type(type: Type) -> Type:
+    """The type of a cotangent: arrays on a list may be empty in place of zeros."""
+    if isinstance(type, ListType) and isinstance(type.item, ArrayType):
+        return ListType(replace(type.item, shape=(UNKNOWN,) * type.item.ndim))
+    return type
 
 
 def d_name(value: Value) -> str:

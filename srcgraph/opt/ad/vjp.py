@@ -16,7 +16,7 @@ from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Apply, Call, Define, Graph, Value, While, node_graphs
 from srcgraph.ir.op import building
 from srcgraph.ir.ops.shape import zeros_of
-from srcgraph.ir.types import ArrayType, ListType, ScalarType, type_symbols
+from srcgraph.ir.types import ScalarType, type_symbols
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.activity import active_values, through_complex
 from srcgraph.opt.ad.custom import expand, released
@@ -117,22 +117,8 @@ def _both_sweeps(
 
 
 def _refuse_unsupported(graph: Graph, active: frozenset[Value]) -> None:
-    """What has no derivative yet must not come out as zero: complex numbers, lists of arrays."""
+    """What has no derivative yet must not come out as zero: that by complex numbers."""
     for node in all_nodes(graph):
-        if any(
-            isinstance(v.type, ListType) and v in active and isinstance(v.type.item, ArrayType) for v in node.outputs
-        ):
-            tape = node.origin.by != ""
-            problem = Problem(
-                "the second derivative of this loop is not supported: its first keeps arrays on a list"
-                if tape
-                else "the derivative through a list of arrays is not supported",
-                node.origin.loc,
-                hint="a loop over range(n) whose values are numbers keeps them in an array, which is supported"
-                if tape
-                else "store the arrays as rows of one array",
-            )
-            raise DerivativeError(problem)
         if isinstance(node, Apply) and not node.op.through_complex and through_complex(node, active):
             problem = Problem(
                 f"{node.op.name}: its derivative for complex numbers is not supported",
