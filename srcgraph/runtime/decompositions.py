@@ -257,17 +257,53 @@ def cofactors(a):
     """The derivative of the determinant: of each singular value the product of the others, turned back."""
     n = len(a)
     u, s, vh, _ = svd(a, True)
-    lu, pivots, _ = lu_factor(u)
-    sign = lu_det(lu, pivots)
-    lu, pivots, _ = lu_factor(vh)
-    sign *= lu_det(lu, pivots)
+    sign = _orientation(u) * _orientation(vh)
     out = np.zeros((n, n), a.dtype)
     for k in range(n):
-        others = sign
-        for j in range(n):
-            if j != k:
-                others *= s[j]
+        others = sign * _without(s, k, k)
         for i in range(n):
             for j in range(n):
                 out[i, j] += others * u[i, k] * vh[k, j]
+    return out
+
+
+@njit(error_model="numpy", cache=True)
+def moved_cofactors(a, e):
+    """How the cofactors move with the matrix: between singular vectors, they are products of singular values."""
+    n = len(a)
+    u, s, vh, _ = svd(a, True)
+    sign = _orientation(u) * _orientation(vh)
+    between = _product(_product(u.T, e), vh.T)
+    moved = np.zeros((n, n), a.dtype)
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                moved[i, j] = -sign * between[j, i] * _without(s, i, j)
+                moved[i, i] += sign * between[j, j] * _without(s, i, j)
+    return _product(_product(u, moved), vh)
+
+
+@njit(error_model="numpy", cache=True)
+def _orientation(a):
+    lu, pivots, _ = lu_factor(a)
+    return lu_det(lu, pivots)
+
+
+@njit(error_model="numpy", cache=True)
+def _without(s, i, j):
+    """The product of all numbers but two."""
+    product = s.dtype.type(1.0)
+    for k in range(len(s)):
+        if k != i and k != j:
+            product *= s[k]
+    return product
+
+
+@njit(error_model="numpy", cache=True)
+def _product(x, y):
+    out = np.zeros((x.shape[0], y.shape[1]), y.dtype)
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            for j in range(y.shape[1]):
+                out[i, j] += x[i, k] * y[k, j]
     return out

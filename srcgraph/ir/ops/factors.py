@@ -22,7 +22,7 @@ import scipy.linalg
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import OPS, Op, current_builder, define, sample
+from srcgraph.ir.op import OPS, NoDerivative, Op, current_builder, define, sample
 from srcgraph.ir.ops._loops import chosen
 from srcgraph.ir.ops._rules import conjugated, total
 from srcgraph.ir.ops.compare import equal, less, where
@@ -208,28 +208,40 @@ def _cofactors_meaning(a: np.ndarray) -> np.ndarray:
     return (np.linalg.det(u) * np.linalg.det(vh) * (u * others) @ vh).astype(a.dtype)
 
 
-def _no_second() -> None:
-    """Raise where it is asked for: in the branch for singular matrices."""
-    message = "the second derivative of the determinant of a singular matrix is not supported"
+def _moved_cofactors_meaning(a: np.ndarray, e: np.ndarray) -> np.ndarray:
+    if not len(a):
+        return a.copy()
+    u, s, vh = np.linalg.svd(a)
+    between = u.T @ e @ vh.T
+    others = np.array([[np.prod(np.delete(s, [i, j])) for j in range(len(s))] for i in range(len(s))])
+    np.fill_diagonal(others, 0.0)
+    moved = np.diag(others @ np.diag(between)) - between.T * others
+    return (np.linalg.det(u) * np.linalg.det(vh) * u @ moved @ vh).astype(a.dtype)
+
+
+def _no_third(ct: Value, out: Value, a: Value, e: Value) -> tuple[None, Value]:
+    """Linear in ``e``, and its own transpose; by ``a`` it raises where it is asked for."""
+    message = "the third derivative of the determinant of a singular matrix is not supported"
     current_builder().call_named("check_that", False, error="NotImplementedError", message=message)
+    return None, moved_cofactors(a, ct)
 
 
-def _no_second_vjp(ct: Value, out: Value, a: Value) -> tuple[None]:
-    _no_second()
-    return (None,)
-
-
-def _no_second_jvp(tangents: Cts, out: Value, a: Value) -> None:
-    _no_second()
-
-
+moved_cofactors = library(
+    "moved_cofactors",
+    "The derivative of the cofactors of ``a`` in the direction ``e``; what moves with ``a`` is refused.",
+    lambda a, e: a,
+    _moved_cofactors_meaning,
+    vjp=_no_third,
+    jvp=NoDerivative("the third derivative of the determinant of a singular matrix is not supported"),
+    samples=(sample("f64[3, 3]", "f64[3, 3]"),),
+)
 cofactors = library(
     "cofactors",
     "The derivative of the determinant, also of a singular matrix.",
     lambda a: a,
     _cofactors_meaning,
-    vjp=_no_second_vjp,
-    jvp=_no_second_jvp,
+    vjp=lambda ct, out, a: (moved_cofactors(a, ct),),
+    jvp=lambda tangents, out, a: moved_cofactors(a, tangents[0]),
     samples=(sample("f64[3, 3]"),),
 )
 
