@@ -253,18 +253,22 @@ class Rebuild:
         return outs[:count]
 
     def carry(self, old: Sequence[Value], old_inits: Sequence[Value], inits: Sequence[Value]) -> list[Value]:
-        """New loop parameters; a size is the initial value's where it was so before."""
+        """New loop parameters; sizes that were equal, to those of initial values too, are equal again."""
         params = []
+        sizes: dict[Dim, Dim] = {}
         for param, before, init in zip(old, old_inits, inits, strict=True):
-            new = self.builder.fresh(param.name, self.retyped(param.type, before.type, init.type))
+            new = self.builder.fresh(param.name, self.retyped(param.type, before.type, init.type, sizes))
             self.bind(param, new)
             params.append(new)
         return params
 
-    def retyped(self, param: Type, before: Type, init: Type) -> Type:
+    def retyped(self, param: Type, before: Type, init: Type, sizes: dict[Dim, Dim]) -> Type:
         if isinstance(param, ArrayType) and isinstance(before, ArrayType) and isinstance(init, ArrayType):
-            sizes = zip(param.shape, before.shape, init.shape, strict=True)
-            return replace(param, shape=tuple(n if p == b else self.builder.new_size() for p, b, n in sizes))
+            for p, b in zip(param.shape, before.shape, strict=True):
+                if p != b and p not in sizes:
+                    sizes[p] = self.builder.new_size()
+            shapes = zip(param.shape, before.shape, init.shape, strict=True)
+            return replace(param, shape=tuple(n if p == b else sizes[p] for p, b, n in shapes))
         if is_integer(param):
             assert isinstance(param, ScalarType)
             return replace(param, value=None)

@@ -163,3 +163,11 @@ def made_by_the_class(n, x):
     buffer = np.ndarray((n, 2), dtype=x.dtype)
     buffer[:] = x[0]
     return buffer, isinstance(buffer, np.ndarray)
+
+
+def outer_products_of_a_carried_vector(q, x, n):
+    total = np.zeros_like(q)
+    for _ in range(n):
+        total += np.outer(x, x)
+        x = q.T @ x / len(x)
+    return total

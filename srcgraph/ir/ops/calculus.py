@@ -271,7 +271,13 @@ def _between(at: Value, xs: Value, fs: Value, left: Any, right: Any) -> Value:
     inside = add(mul(slope, sub(flat_at, x0)), f0)
     inside = where(b.call_named("isnan", inside), add(mul(slope, sub(flat_at, x1)), f1), inside)
     inside = where(logical_and(b.call_named("isnan", inside), equal(f0, f1)), f0, inside)
-    inside = where(equal(flat_at, x1), f1, where(equal(flat_at, x0), f0, inside))  # x1 only at the last point
+    known = where(b.call_named("isfinite", slope), slope, 0.0)
+    at_point = [
+        add(mul(known, sub(flat_at, x)), f) for x, f in ((x0, f0), (x1, f1))
+    ]  # exactly f, with the slope beside it
+    inside = where(
+        equal(flat_at, x1), at_point[1], where(equal(flat_at, x0), at_point[0], inside)
+    )  # x1: the last point
     out = where(less(flat_at, first_x), first_f if left is None else b.value(left), inside)
     out = where(greater(flat_at, last_x), last_f if right is None else b.value(right), out)
     number = b.call_named("isnan", flat_at)

@@ -12,7 +12,7 @@ from srcgraph.ir import dims
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, define, sample
 from srcgraph.ir.ops._rules import arithmetic, binary, conjugated, unary
-from srcgraph.ir.ops.compare import equal, greater, less, logical_and, not_equal, where
+from srcgraph.ir.ops.compare import equal, greater, less, logical_and, logical_or, not_equal, where
 from srcgraph.ir.ops.vector import literal, neg
 from srcgraph.ir.promote import is_weak, ufunc
 from srcgraph.ir.types import (
@@ -191,10 +191,15 @@ def _extreme(function: np.ufunc, wins: Any, doc: str, exact: Any = None) -> Any:
     )
 
 
+def _unless_nan(wins: Any) -> Any:
+    """Whether ``x`` wins, also where ``y`` is NaN."""
+    return lambda x, y: logical_or(wins(x, y), logical_and(not_equal(y, y), equal(x, x)))
+
+
 maximum = _extreme(np.maximum, greater, "The larger of two, NaN if either is; ties share the derivative.", dims.maximum)
 minimum = _extreme(np.minimum, less, "The smaller of two, NaN if either is; ties share the derivative.", dims.minimum)
-fmax = _extreme(np.fmax, greater, "The larger of two, ignoring NaN; ties share the derivative.")
-fmin = _extreme(np.fmin, less, "The smaller of two, ignoring NaN; ties share the derivative.")
+fmax = _extreme(np.fmax, _unless_nan(greater), "The larger of two, ignoring NaN; ties share the derivative.")
+fmin = _extreme(np.fmin, _unless_nan(less), "The smaller of two, ignoring NaN; ties share the derivative.")
 
 # -- integers -----------------------------------------------------------------------------------
 
