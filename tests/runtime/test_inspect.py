@@ -188,9 +188,9 @@ SQUARE = np.eye(3) + 0.1
 TAPES = [
     (scalars.newton_sqrt, (2.0, 1e-9), "x", "list", "8", "8 * trips(line 11)", NEXT),
     (arrays.garch, (VECTOR, 0.1, 0.2), "var", "array", "8", "8 * n", NEXT),
-    (arrays.gauss_seidel, (VECTOR, VECTOR, 3), "u[i]", "blocks", "8", "8 * n_1 * (n - 2)", BY_PART),
-    (arrays.slice_add, (VECTOR, 0.1, 3), "x", "list", "8 * n", "8 * n * n_1", NEXT),
-    (arrays.power_iteration, (SQUARE, 4), "v", "list", "8 * n", "8 * n * n_1", "matmul is too costly to run again"),
+    (arrays.gauss_seidel, (VECTOR, VECTOR, 3), "u[i]", "array", "8", "8 * n_1 * (n - 2)", BY_PART),
+    (arrays.slice_add, (VECTOR, 0.1, 3), "x", "array", "8 * n", "8 * n * n_1", NEXT),
+    (arrays.power_iteration, (SQUARE, 4), "v", "array", "8 * n", "8 * n * n_1", "matmul is too costly to run again"),
 ]
 
 
