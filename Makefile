@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench gradbench golden fuzz conformance clean
+.PHONY: demo test lint bench gradbench golden fuzz conformance second_order clean
 
 # make fuzz N=20000 SEED=1: random programs against CPython
 N    ?= 1000
@@ -49,6 +49,9 @@ gradbench: $(VENV)/.test
 
 fuzz: $(VENV)/.test
 	cd tests && $(abspath $(BIN))/python -m fuzz $(N) --seed $(SEED) --native 50
+
+second_order: $(VENV)/.test
+	SRCGRAPH_SECOND_ORDER=all $(BIN)/python -m pytest -n auto tests/test_second_order.py
 
 conformance: $(VENV)/.test
 	cd tests && $(abspath $(BIN))/python -m external --write ../docs/conformance.md
