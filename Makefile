@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench gradbench golden fuzz conformance second_order clean
+.PHONY: demo test lint bench gradbench golden fuzz conformance native second_order clean
 
 # make fuzz N=20000 SEED=1: random programs against CPython
 N    ?= 1000
@@ -34,7 +34,7 @@ test: $(VENV)/.test
 
 golden: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --update-golden tests/test_golden.py tests/test_errors.py \
-		tests/test_readme.py tests/test_notebooks.py
+		tests/test_readme.py tests/test_notebooks.py tests/test_tape.py
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
@@ -49,6 +49,9 @@ gradbench: $(VENV)/.test
 
 fuzz: $(VENV)/.test
 	cd tests && $(abspath $(BIN))/python -m fuzz $(N) --seed $(SEED) --native 50
+
+native: $(VENV)/.test
+	SRCGRAPH_NATIVE=all $(BIN)/python -m pytest -n auto tests/test_programs.py tests/ir/test_every_op.py
 
 second_order: $(VENV)/.test
 	SRCGRAPH_SECOND_ORDER=all $(BIN)/python -m pytest -n auto tests/test_second_order.py

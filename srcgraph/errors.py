@@ -128,6 +128,10 @@ class DerivativeError(SrcgraphError, TypeError):
     """Something that has no derivative, with the reason."""
 
 
+class VerificationError(SrcgraphError, ArithmeticError):
+    """A derivative is not what differences give; the message names the first statement that makes it so."""
+
+
 class SourceError(SrcgraphError, OSError):
     """The source of a function cannot be found, or is not what is running."""
 

@@ -1,12 +1,15 @@
 """Options of the test run, and what holds in all of it."""
 
 import functools
+import gc
 from collections.abc import Iterator
 
 import pytest
 
 from srcgraph.opt.passes import run_passes
 from srcgraph.runtime import specialization
+
+gc.set_threshold(50_000, 20, 100)  # the compiler makes many objects that live long
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -18,6 +18,7 @@ from harness import (
     drawn_like,
     duplicate,
     float_arguments,
+    float_leaves,
     is_full_size,
     leaves_of,
     uses_single_precision,
@@ -30,7 +31,7 @@ from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.verify import verify
 from srcgraph.opt.ad.forward import pushforward
 from srcgraph.opt.ad.vjp import gradient
-from srcgraph.runtime.transforms import Gradient, Version
+from srcgraph.runtime.transforms import Version
 
 
 def check_second_order(program: Callable) -> None:
@@ -42,7 +43,7 @@ def check_second_order(program: Callable) -> None:
     if not argnums or not differentiable_results(version):
         return
     first = derived(version, argnums)
-    moving = list(dict.fromkeys(k for a in argnums for k, _ in Gradient(argnums).leaves(version, a)[1]))
+    moving = float_leaves(version, argnums)
     own: list[Any] = []  # generators move on with each run, and are leaves by their address
 
     def leaves() -> list[Any]:
@@ -52,8 +53,8 @@ def check_second_order(program: Callable) -> None:
     slopes = _run(first.program, leaves())
     draw = np.random.default_rng(7)
     directions = [drawn_like(g, draw) for g in slopes]
-    by_reverse = _run(_reverse_over_reverse(first, moving), [*leaves(), *directions])
-    by_forward = _run(_forward_over_reverse(first, moving), [*leaves(), *directions])
+    by_reverse = _run(reverse_over_reverse(first, moving), [*leaves(), *directions])
+    by_forward = _run(forward_over_reverse(first, moving), [*leaves(), *directions])
 
     def moved(step: float) -> list[Any]:
         at = leaves()
@@ -98,7 +99,7 @@ def _with_directions(graph: Graph, moving: Sequence[int]) -> Graph:
     return replace(graph, params=(*graph.params, *directions))
 
 
-def _forward_over_reverse(first: Version, moving: Sequence[int]) -> Program:
+def forward_over_reverse(first: Version, moving: Sequence[int]) -> Program:
     count = len(first.graph.params)
     places = {k: count + j for j, k in enumerate(moving)}
     results = range(len(first.graph.results))
@@ -106,7 +107,7 @@ def _forward_over_reverse(first: Version, moving: Sequence[int]) -> Program:
     return _program(out.graph, {name: graph for name, (graph, _) in out.callees.items()})
 
 
-def _reverse_over_reverse(first: Version, moving: Sequence[int]) -> Program:
+def reverse_over_reverse(first: Version, moving: Sequence[int]) -> Program:
     graph = _with_directions(first.graph, moving)
     work = Rebuild(graph.name)
     with building(work.builder):

@@ -192,22 +192,22 @@ def test_stored_element_keeps_its_old_cotangent() -> None:
 
 def test_tape_that_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """A forward sweep that forgets to save: the reverse sweep finds nothing, or something else."""
-    monkeypatch.setattr(tape._Assemble, "save", lambda self, old: None)
+    monkeypatch.setattr(tape.Assemble, "save", lambda self, old: None)
     with pytest.raises(Exception):  # noqa: B017  (pops from an empty list, or reads a block that nothing wrote)
         check_gradient(scalars.logistic_map)
 
 
 def test_tape_read_one_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading a block one place too low: the first trip gets the last one's value."""
-    load = tape._Assemble.load
-    slots = tape._Assemble.slots
+    load = tape.Assemble.load
+    slots = tape.Assemble.slots
 
-    def shifted(self: Any, saved: Any) -> Value:
+    def shifted(self: Any, saved: Any) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tape._Assemble, "slots", lambda work, t: tuple(OPS["sub"](k, 1) for k in slots(work, t)))
-            return load(self, saved)
+            patch.setattr(tape.Assemble, "slots", lambda work, t: tuple(OPS["sub"](k, 1) for k in slots(work, t)))
+            load(self, saved)
 
-    monkeypatch.setattr(tape._Assemble, "load", shifted)
+    monkeypatch.setattr(tape.Assemble, "load", shifted)
     fails(check_gradient, scalars.logistic_map, match="differences give")
 
 

@@ -1,4 +1,4 @@
-"""What the README shows is what its code prints.
+"""What the README and other pages show is what their code prints.
 
 Each ``python`` block with a ``text`` block behind it is saved as ``model.py`` and run. ``pytest --update-golden
 tests/test_readme.py`` stores what they print now.
@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "docs" / "derivatives.md"]
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.DOTALL)
-BLOCKS = list(BLOCK.finditer(README.read_text(encoding="utf-8")))
+BLOCKS = [block for page in PAGES for block in BLOCK.finditer(page.read_text(encoding="utf-8"))]
 
 
 def printed(code: str, folder: Path) -> str:
@@ -31,7 +32,8 @@ def test_readme_shows_what_its_code_prints(number: int, tmp_path: Path, update_g
     if not update_golden:
         assert printed(BLOCKS[number]["code"], tmp_path) == BLOCKS[number]["output"]
     elif number == 0:  # one test writes for all, as several may run at once
-        README.write_text(BLOCK.sub(lambda block: refreshed(block, tmp_path), README.read_text(encoding="utf-8")))
+        for page in PAGES:
+            page.write_text(BLOCK.sub(lambda block: refreshed(block, tmp_path), page.read_text(encoding="utf-8")))
 
 
 def refreshed(block: re.Match[str], folder: Path) -> str:

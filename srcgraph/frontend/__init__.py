@@ -53,7 +53,8 @@ fancy        indexing with arrays of integers or booleans
 choices      one of a few functions or constants, known only at run time: a tag and its options
 branching    actions in branches of their own, and what they give joined
 higher       functools.partial and reduce
-derived      grad, jvp inside compiled functions;  jacobians: those of more numbers, in Python
+derived      grad, jvp, vjp, hvp inside compiled functions;  pullbacks: what vjp returns there
+jacobians    those of more numbers;  fitting: tangents and cotangents that are given, checked and taken apart
 lanes        vmap: a loop over lanes;  lane_axes: in_axes and out_axes;  lane_results: what lanes give, in arrays
 structures   tuples, lists, dicts and objects, by what is in them
 recursion    functions that call themselves: what a call means, as a fixpoint

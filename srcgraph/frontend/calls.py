@@ -29,6 +29,7 @@ from srcgraph.frontend import (
     lanes,
     library,
     lists,
+    marked,
     numpy_calls,
     objects,
     operator_functions,
@@ -218,20 +219,20 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
         return ufuncs.call(low, function, ufunc, args, kwargs)
     if isinstance(made := getattr(function, "custom", None), Custom) and low.session.call_custom is not None:
         return low.session.call_custom(low, made, args, kwargs)
-    if isinstance(function, derived.Deriving):
-        return derived.call(low, function.transforms, args, kwargs)
-    if isinstance(function, derived.Written):
-        return derived.write(low, function, args, kwargs)
+    if marked.marks_of(function) is not None:
+        return marked.call(low, function, args, kwargs)
+    if isinstance(function, derived.Inside):
+        return function.lower(low, args, kwargs)
+    if getattr(function, "verifies", False):
+        raise derived.refuse_verifying(low)
     if getattr(function, "transforms", ()):
         return derived.call(low, function.transforms, [Const(function.py_func), *args], kwargs)
     if derived.maker_of(function) is not None:
         return derived.make(low, function, args, kwargs)
-    if isinstance(function, lanes.Lanes):
-        return lanes.call(low, function, args, kwargs)
     if lanes.maker_of(function) is not None:
         return lanes.make(low, function, args, kwargs)
-    if (pushes := getattr(function, "pushes", None)) is not None:
-        return derived.push(low, pushes, args)
+    if (mode := derived.mode_of(function)) is not None:
+        return mode(low, args, kwargs)
     home = getattr(function, "__module__", None) or ""
     if home.split(".")[0] == "srcgraph" and not home.startswith("srcgraph.frontend."):
         why = f"srcgraph.{function.__name__} cannot be called inside a compiled function"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from srcgraph.frontend import conditions, contents, item_kinds, nested, statements
+from srcgraph.frontend import conditions, contents, item_kinds, marked, nested, statements
 from srcgraph.frontend.entities import (
     ALREADY,
     STALE,
@@ -249,6 +249,7 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header, strict: 
 
     def lower_body() -> None:
         low.catching.begin_iteration()
+        marked.put(low, node)
         if plan is not None:
             with low.at(node.target):
                 statements.assign(low, node.target, plan.item(body.params[0]))

@@ -5,7 +5,7 @@ A rule is checked where it is lowered, so that what does not fit is shown at its
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,29 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError, Loc
-from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Tup, Unusable, cells_of
+from srcgraph.frontend.entities import (
+    Array,
+    Const,
+    Entity,
+    Scalar,
+    Tup,
+    Unusable,
+    cells_of,
+)
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.source import node_loc
 from srcgraph.frontend.template import Fixed, NewArray, Out, Template, TupleOf
-from srcgraph.infer.signature import ArrayArg, ScalarArg, Skeleton, StaticArg, TupleArg
+from srcgraph.infer.signature import (
+    ArrayArg,
+    ItemsArg,
+    ObjectArg,
+    ScalarArg,
+    Skeleton,
+    StaticArg,
+    TupleArg,
+)
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import OPS
-from srcgraph.ir.types import ScalarType
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -36,6 +50,8 @@ class Custom:
     ----------
     functions : dict
         ``function`` itself and its rule, once there is one: ``fwd`` and ``bwd``, or ``jvp``.
+    again : bool
+        Whether it is to have no rule: the reverse sweep runs it again.
     reverse : bool
         Whether the rule is one for reverse mode.
     nondiff : tuple of int
@@ -46,6 +62,14 @@ class Custom:
     functions: dict[str, Any]
     reverse: bool
     nondiff: tuple[int, ...] = ()
+    again: bool = False
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What the names of its graphs end in: the function itself, and its rule."""
+        if self.again:
+            return ("",)
+        return ("", "_fwd", "_bwd") if self.reverse else ("", "_jvp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,93 +216,10 @@ def in_words(skeleton: Skeleton) -> str:
             return f"an array of {dtype} with shape ({', '.join(lengths)}{',' * (len(shape) == 1)})"
         case TupleArg(items=items, cls=cls):
             return f"a {cls.__name__} of {', '.join(map(in_words, items)) or 'nothing'}"
+        case ItemsArg(items=items):
+            return f"a list of {', '.join(map(in_words, items)) or 'nothing'}"
+        case ObjectArg(cls=cls):
+            return f"a {cls.__name__}"
         case StaticArg(value=value):
             return repr(value)
     return "something without floats"
-
-
-class Fitting:
-    """Takes tangents or cotangents apart, which must be like what they belong to.
-
-    Parameters
-    ----------
-    what : str
-        ``cotangent`` or ``tangent``.
-    likes : iterator of (type, lengths)
-        Of each float that there must be one for, in order, its type and its lengths as values.
-    """
-
-    def __init__(self, low: Lowering, by: Rules, what: str, likes: Iterator[tuple[Any, Sequence[Value]]]):
-        self.low, self.by, self.what, self.likes = low, by, what, likes
-
-    def values(self, entity: Entity, like: Skeleton, where: str) -> Iterator[Value]:
-        """The values of ``entity`` for each float of ``like``; zeros where it is None."""
-        match like:
-            case TupleArg(items=items) if isinstance(entity, Tup) and len(entity.items) == len(items):
-                for k, (e, s) in enumerate(zip(entity.items, items, strict=True)):
-                    yield from self.values(e, s, f"{where}[{k}]")
-            case TupleArg(items=items) if entity == NONE:
-                for s in items:
-                    yield from self.values(NONE, s, where)
-            case ScalarArg(dtype=dtype) | ArrayArg(dtype=dtype) if dtype.kind == "f":
-                yield self.value(entity, like, where)
-            case _ if entity != NONE:
-                raise self.wrong(entity, like, where)
-
-    def value(self, entity: Entity, like: ScalarArg | ArrayArg, where: str) -> Value:
-        type, lengths = next(self.likes)
-        b = self.low.builder
-        if entity == NONE:
-            zero = b.const(type.dtype.type(0))
-            return OPS["full"](zero, *lengths) if isinstance(like, ArrayArg) else b.cast(zero, type.dtype, like.weak)
-        if isinstance(entity, Unusable):
-            self.low.report(self.low.unusable(entity).problem)
-            raise Unknown
-        if not (isinstance(entity, Scalar | Array) or (isinstance(entity, Const) and entity.is_number)):
-            raise self.wrong(entity, like, where)
-        value = self.low.value(entity)
-        if value.type.ndim == 0 and isinstance(like, ScalarArg) and not isinstance(value.type, ScalarType):
-            value = b.scalar(value)
-        fits = value.type.dtype == type.dtype or (getattr(value.type, "weak", False) and value.type.dtype.kind == "f")
-        if (
-            not fits
-            or value.type.ndim != type.ndim
-            or isinstance(value.type, ScalarType) != isinstance(like, ScalarArg)
-        ):
-            raise self.wrong(entity, like, where)
-        if isinstance(like, ScalarArg):
-            return b.cast(value, type.dtype, like.weak)
-        return self.sized(value, lengths, entity, like, where)
-
-    def sized(self, value: Value, lengths: Sequence[Value], entity: Entity, like: Skeleton, where: str) -> Value:
-        b = self.low.builder
-        message = f"{self.by.name}: the {self.what} of {where} has length {{x}}, not {{y}}"
-        with b.at(self.by.loc):
-            for d, length in zip(value.type.shape, lengths, strict=True):
-                wanted = length.type.value
-                if d.const is not None and wanted.const is not None and d != wanted:
-                    raise self.wrong(entity, like, where)
-                if d != wanted:
-                    b.call_named("equal_size", b.dim_value(d), length, error="ValueError", message=message)
-            return b.retype(value, [v.type.value for v in lengths])
-
-    def wrong(self, entity: Entity, like: Skeleton, where: str) -> Exception:
-        found = describe(entity)
-        if isinstance(entity, Array | Scalar):
-            found = _type_in_words(self.low.value(entity))
-        hint = f"a {self.what} has the structure, the shape and the dtype of what it belongs to"
-        if not isinstance(like, ScalarArg | ArrayArg | TupleArg | StaticArg):
-            why = (
-                f"{where}, which is no number, no array and no tuple of these, has no {self.what}, but {found} is given"
-            )
-            return self.by.refuse(why, "return None for it, and pass the floats in it as arguments of their own")
-        if moved(like, 0) == StaticArg(None):
-            hint = f"the {self.what} of what is no float is None"
-        return self.by.refuse(f"the {self.what} of {where}, {in_words(like)}, is {found}", hint)
-
-
-def _type_in_words(value: Value) -> str:
-    type = value.type
-    if isinstance(type, ScalarType):
-        return in_words(ScalarArg(type.dtype, type.weak))
-    return in_words(ArrayArg(type.dtype, tuple("n" if d.const is None else d.const for d in type.shape), 0))

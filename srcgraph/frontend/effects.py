@@ -15,11 +15,12 @@ from srcgraph.frontend.catching import KEPT
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Scalar, Text, Tup, Unusable
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Dead, refuse
-from srcgraph.frontend.pythonic import MANY, builtin
+from srcgraph.frontend.pythonic import BUILTINS, MANY, builtin
 from srcgraph.frontend.text import Part, is_text, known_text, parts_of, shown, template, text_of
 from srcgraph.ir.exceptions import name_of
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
+from srcgraph.ir.ops.marks import save
 from srcgraph.ir.text import escaped, field_of
 
 if TYPE_CHECKING:
@@ -124,6 +125,35 @@ def assert_(low: Lowering, node: gast.Assert) -> None:
     low.inside(*failing, lambda: low.catching.inside(raising))
     live = frozenset(n for n in low.state.names if isinstance(n, str))
     statements.merge(low, test, going, failing, live, node)
+
+
+# -- what a program says to derivatives ------------------------------------------------------------
+
+
+def save_(low: Lowering, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str) -> Entity:
+    """``save(x)``: ``x`` itself."""
+    if kwargs or len(args) != 1:
+        raise refuse("save takes one number, array, or tuple of these", low.loc, kind=InferenceError)
+    _mark(low, args[0], hint)
+    return args[0]
+
+
+BUILTINS[save] = save_
+
+
+def _mark(low: Lowering, entity: Entity, hint: str = "") -> None:
+    match entity:
+        case Tup(items=items):
+            for item in items:
+                _mark(low, item)
+        case Scalar() | Array():
+            value = low.value(entity)
+            low.builder.suggest(value, hint)
+            low.builder.call_named("saved", value)
+        case Const(value=bool() | int() | float() | complex()):
+            pass
+        case _:
+            raise refuse(f"save takes numbers, arrays and tuples of these, not {describe(entity)}", low.loc)
 
 
 # -- print and warnings ---------------------------------------------------------------------------

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class Lanes(derived.Inside):
     """Calls its first argument for each lane of the others, and returns all results.
 
     Attributes
@@ -54,12 +54,8 @@ class Lanes:
     in_axes: Axes
     out_axes: Axes
 
-    def __call__(self, function: Any, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError("only compiled functions call it")
-
-
-class Absent:
-    """Stands for an argument that is not given."""
+    def lower(self, low: Lowering, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:
+        return call(low, self, args, kwargs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +89,7 @@ def make(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str,
 
 def call(low: Lowering, lanes: Lanes, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:
     """Call a function, the first argument, for each lane of the others."""
-    function, *given = [e for e in args if e != Const(Absent)]
-    named = {k: e for k, e in kwargs.items() if e != Const(Absent)}
+    (function, *given), named = derived.present(args, kwargs)
     names = (*derived.names_of(function, len(given)), *named)
     with lane_axes.refusing(low):
         by_position = lane_axes.of_arguments(lanes.in_axes, len(given))

@@ -15,6 +15,7 @@ from srcgraph.frontend import (
     expressions,
     iteration,
     lists,
+    marked,
     nests,
     statements,
 )
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 
 def for_(low: Lowering, node: Any) -> None:
+    marked.take(low, node)
     over = expressions.lower(low, node.iter)
     items = lists.known_items(low, over)
     if isinstance(over, Iteration) and over.kind == "map":
@@ -50,6 +52,7 @@ def for_(low: Lowering, node: Any) -> None:
         unrolled(low, node, [Const(k) for k in few], over)
         return
     if nests.is_nest(over):
+        marked.refuse_nest(low, node)
         nests.loop(low, node, over)
         return
     hint = node.target.id if hasattr(node.target, "id") else "i"
@@ -65,6 +68,7 @@ def for_(low: Lowering, node: Any) -> None:
     except carrying.Unrolled:
         unrolled(low, node, [Const(k) for k in few or ()], over)
     except carrying.ItemsChange:
+        marked.refuse_nest(low, node)
         nests.loop(low, node, over)
     except carrying.LengthChanges as change:
         if not isinstance(over, Listing):
@@ -115,6 +119,7 @@ def _index_loop(node: Any, k: str, xs: str) -> Any:
     loop.test.comparators[0].func = gast.copy_location(gast.Constant(len, None), node.iter)
     loop.body[0].targets = [node.target]
     loop.body += node.body
+    loop.mark = getattr(node, "mark", None)
     return gast.copy_location(loop, node)
 
 
@@ -170,6 +175,7 @@ def _rest_unless(low: Lowering, node: Any, stop: Value, items: Sequence[Any], ov
 
 
 def while_(low: Lowering, node: Any) -> None:
+    marked.take(low, node)
     before = low.state.copy()
     try:
         carrying.run(low, node, None)
@@ -186,6 +192,7 @@ def _test_inside(low: Lowering, node: Any) -> Any:
         asked = gast.copy_location(asked, node.test)
         loop = gast.While(gast.copy_location(gast.Constant(True, None), node.test), [asked], [])
         loop = node.test_inside = gast.copy_location(loop, node)
+        loop.mark = getattr(node, "mark", None)
     low.scope.header[id(loop)] = low.scope.after[id(asked := loop.body[0])] = low.scope.header[id(node)]
     low.scope.after[id(loop)] = low.scope.after[id(node)]
     return loop

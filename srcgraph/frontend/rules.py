@@ -16,7 +16,6 @@ from srcgraph.frontend import calls
 from srcgraph.frontend.callees import Summary, at_call, call_summary
 from srcgraph.frontend.custom import (
     Custom,
-    Fitting,
     Rules,
     Unknown,
     as_numbers,
@@ -31,6 +30,7 @@ from srcgraph.frontend.custom import (
     template_of,
 )
 from srcgraph.frontend.entities import ALREADY, NONE, Const, Entity, Tup, Unusable
+from srcgraph.frontend.fitting import Fitting
 from srcgraph.frontend.lower import Lowering, NeedStatic
 from srcgraph.frontend.memory import Dead, Refusal, refuse
 from srcgraph.frontend.parameters import parameter
@@ -135,7 +135,7 @@ class _Signature:
         if known is not None and session.graphs.get(known.name) is known.graph:
             return known
         active = len(session.active)
-        for kind in ("", "_fwd", "_bwd") if self.custom.reverse else ("", "_jvp"):
+        for kind in self.custom.kinds:
             self.names.append(session.graph_name(f"{self.custom.name}{kind}"))
             session.active.append((self.custom, self.names[-1]))
         try:
@@ -155,11 +155,17 @@ class _Signature:
             found = self.primal(hidden)
             session.ruled[key] = found
             session.graphs[found.name] = found.graph
-            hidden = self.vjp(found) if self.custom.reverse else self.jvp(found)
+            hidden = self.rules(found)
             if len(session.problems) > problems:
                 raise Unknown
             if len(hidden) == len(found.hidden):
                 return found
+
+    def rules(self, primal: Summary) -> tuple[Hidden, ...]:
+        """Lower the graphs of the rule; return the globals that all graphs read."""
+        if self.custom.again:
+            return primal.hidden
+        return self.vjp(primal) if self.custom.reverse else self.jvp(primal)
 
     def begun(self, name: str, skeletons: dict[str, Skeleton], hidden: Sequence[Hidden] = ()) -> _Piece:
         """A new graph with these parameters."""
@@ -243,8 +249,8 @@ class _Signature:
         inputs = list(enumerate(piece.params[: piece.count]))
         moving = tuple(k for k, v in inputs if v in floats)
         frozen = tuple(k for k, v in inputs if v not in floats and _has_derivative(v))
-        forward, *backward = self.names[1:]
-        return Rule(self.custom.name, forward, "".join(backward), moving, frozen)
+        forward, backward = (*self.names[1:], "", "")[:2]
+        return Rule(self.custom.name, forward, backward, moving, frozen)
 
     def matched(self, piece: _Piece, made: Entity, by: Rules) -> tuple[Skeleton, Arguments, list[Value]]:
         """What a rule returns as the function's result, which is as the function returns it."""

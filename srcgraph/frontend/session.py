@@ -176,6 +176,8 @@ class Session:
     """Calls a function with a derivative rule of its own."""
     deriving: bool = False
     """Whether a derivative may be taken of what is being lowered."""
+    marked: dict[Any, Any] = field(default_factory=dict)
+    """Functions that the program marks to be run again."""
     ruled: dict[Any, Any] = field(default_factory=dict)
     """By function with a rule and skeletons: what a call returns, and its rule."""
     graphs: dict[str, Graph] = field(default_factory=dict)

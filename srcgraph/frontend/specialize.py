@@ -20,6 +20,7 @@ from srcgraph.frontend.lower import Lowering, NeedStatic
 from srcgraph.frontend.memory import Refusal, refuse
 from srcgraph.frontend.parameters import box_parameter, parameter
 from srcgraph.frontend.passing import Arguments
+from srcgraph.frontend.pullbacks import with_pullback
 from srcgraph.frontend.recursion import (
     Passed,
     assumed_summary,
@@ -258,9 +259,12 @@ def _derived(
     except SrcgraphError as error:
         first = error.problems[0]
         raise refuse(first.message, first.loc or low.loc, first.hint, kind=type(error)) from None
-    names = _with_callees(session, summary, made.callees)
+    reverse, template = made.reverse, made.template
+    names = _with_callees(session, summary, {**made.callees, **(reverse.version.callees if reverse else {})})
     graph = replace(calling(made.graph, names), name=summary.name)
-    return Summary(summary.name, graph, made.template, (), (), (), summary.hidden, summary.contiguous)
+    if reverse is not None:
+        template = with_pullback(low, template, reverse, names)
+    return Summary(summary.name, graph, template, (), (), (), summary.hidden, summary.contiguous)
 
 
 def _with_callees(session: Session, derived: Summary, callees: Mapping[str, tuple[Graph, Any]]) -> dict[str, str]:

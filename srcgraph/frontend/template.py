@@ -225,3 +225,17 @@ def parts_of(template: Template | NewBox | ArgumentBox) -> tuple[Template | NewB
         case NewBox(content=content):
             return () if content is None else (content,)
     return ()
+
+
+def places(tree: Template) -> list[int]:
+    """The outputs in a structure of floats, in order."""
+    match tree:
+        case Out(index=k) | NewArray(index=k):
+            return [k]
+        case RowsOf(parts=parts):
+            return list(parts)
+        case TupleOf(items=items) | RecordOf(items=items):
+            return [k for t in items for k in places(t)]
+        case ListOf(content=content) | ObjectOf(box=NewBox(content=RecordOf() as content)):
+            return places(content)
+    return []

@@ -287,6 +287,7 @@ class Leaves:
     """The lists that are inside of one."""
     around: list[Any] = field(default_factory=list)
     """The objects that hold what is being described."""
+    generators: list[np.random.Generator] = field(default_factory=list)
     distinct: bool = False
     """Whether an array or object passed twice counts as two."""
 
@@ -425,6 +426,7 @@ def skeleton_of(value: Any, name: str, leaves: Leaves, static: frozenset[str] = 
         return TupleArg(items, type(value))
     if type(value) is np.random.Generator:
         leaves.values.append(address(value))
+        leaves.generators.append(value)
         return RNG
     if isinstance(value, np.random.RandomState):
         raise _refuse(name, "a RandomState is not supported", "pass a generator: np.random.default_rng(seed)")

@@ -166,7 +166,7 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a derivative passes through a call, by graphs of the program that the user wrote.
+    """How a derivative passes through a call: by graphs of the program that the user wrote, or by running it again.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class Rule:
     forward : str
         The graph that runs instead. With a ``backward`` one it takes what the callee takes, and returns what that
         returns and then residuals; else it takes a tangent more for each of ``moving``, and returns the tangents of
-        the inexact outputs last.
+        the inexact outputs last. If '', the reverse sweep runs the callee again.
     backward : str
         The graph from residuals and the cotangents of the inexact outputs to those of ``moving``; or ''.
     moving : tuple of int

@@ -14,10 +14,10 @@ from srcgraph.ir.op import Op
 from srcgraph.ir.types import INT, PYTHON_TYPE, ArrayType, ListType, ScalarType, Type
 
 
-def interpret(graph: Graph | Program, args: Sequence[Any]) -> list[Any]:
+def interpret(graph: Graph | Program, args: Sequence[Any], effects: bool = True) -> list[Any]:
     """Run a closed graph on ``args`` and return its results.
 
-    Arrays are never modified: a store makes a new array.
+    Arrays are never modified: a store makes a new array. Without ``effects`` nothing is written, nor warned of.
 
     Raises
     ------
@@ -25,12 +25,13 @@ def interpret(graph: Graph | Program, args: Sequence[Any]) -> list[Any]:
         An op's result is not of the type its rule promised.
     """
     program = graph if isinstance(graph, Program) else Program({graph.name: graph}, graph.name)
-    return _Run(program.graphs).graph(program.main, args)
+    return _Run(program.graphs, effects).graph(program.main, args)
 
 
 class _Run:
-    def __init__(self, graphs: Mapping[str, Graph]):
+    def __init__(self, graphs: Mapping[str, Graph], effects: bool):
         self.graphs = graphs
+        self.effects = effects
 
     def graph(self, graph: Graph, args: Sequence[Any]) -> list[Any]:
         env: dict[Value, Any] = {}
@@ -46,13 +47,10 @@ class _Run:
 
     def node(self, node: Node, env: dict[Value, Any]) -> Sequence[Any]:
         match node:
+            case Apply(op=op) if op.kind == "effect" and not self.effects:
+                return (True,)
             case Apply():
-                args = [env[v] for v in node.inputs]
-                if node.op.grows and is_python_integer(node.outputs[0].type):
-                    return (exact(node.op, args, node.attrs),)
-                with np.errstate(all="ignore"):
-                    out = node.op.numpy(*args, **node.attrs)
-                return out if len(node.outputs) > 1 else (out,)
+                return applied(node, [env[v] for v in node.inputs])
             case If():
                 branch = node.then if env[node.cond] else node.orelse
                 return self.graph(branch, [env[v] for v in node.captures])
@@ -85,6 +83,15 @@ class _Run:
 
     def call(self, node: Call, env: dict[Value, Any]) -> list[Any]:
         return self.graph(self.graphs[node.callee], [env[v] for v in node.inputs])
+
+
+def applied(node: Apply, args: Sequence[Any]) -> Sequence[Any]:
+    """What a use of an op gives, one value for each of its outputs."""
+    if node.op.grows and is_python_integer(node.outputs[0].type):
+        return (exact(node.op, args, node.attrs),)
+    with np.errstate(all="ignore"):
+        out = node.op.numpy(*args, **node.attrs)
+    return out if len(node.outputs) > 1 else (out,)
 
 
 def is_python_integer(type: Type) -> bool:

@@ -10,6 +10,7 @@ settle    carries that never change, and branches that agree, become plain value
 simplify  replay: literals fold, equal nodes merge, decided branches and loops go
 thread    branches on one condition that follow each other become one
 lanes     matrix products of all lanes of a loop at once
+marks     what programs say to derivatives goes, once these are taken
 licm      move what is the same on every trip out of its loop
 ad        reverse-mode derivatives
 """

@@ -7,6 +7,8 @@ api             compile, inspect; `Compiled`, which keeps a version per signatur
 specialization  one version: frontend, passes, transforms and code generation in order; its calls
 derivatives     grad, value_and_grad, jvp;  jacobians: jacfwd, jacrev, hessian, hvp, vjp;  vmap: over lanes
 custom          custom_vjp, custom_jvp;  implicit: roots and fixed points;  texts: functions made of text
+pullbacks       reverse mode in two versions;  cotangents: what is given to a pullback, checked and taken apart
+floats          what derivatives are of: the floats of arguments and results, in their structures
 written         functions written around a user's;  tangents: forward mode as a transform
 transforms      what can be made of a function before it is compiled: its gradient
 results         what a call returns, made from the generated function's outputs

@@ -46,6 +46,9 @@ class Compiled:
         The original function.
     """
 
+    verifies = False
+    """Whether calls are checked, so that nothing else can be made of it."""
+
     def __init__(
         self,
         function: types.FunctionType,
@@ -136,7 +139,7 @@ class Compiled:
         if named is self:
             return self.py_func.__qualname__
         made_of = named if isinstance(named, Compiled) else vars(self.py_func).get(MADE_BY, self.py_func)
-        return _made_of, (made_of, self.transforms, self.source, self.error_model)
+        return _made_of, (type(self), made_of, self.transforms, self.source, self.error_model)
 
     def __copy__(self) -> Compiled:
         return self
@@ -169,11 +172,13 @@ MADE_BY = "_srcgraph_made_by"
 """The attribute of a function written around another that says what makes it: a function and its arguments."""
 
 
-def _made_of(function: Any, transforms: tuple[Transform, ...], source: str | None, error_model: str) -> Compiled:
+def _made_of(
+    kind: type[Compiled], function: Any, transforms: tuple[Transform, ...], source: str | None, error_model: str
+) -> Compiled:
     """What was pickled by the name of another function, or by what made it."""
     if isinstance(function, tuple):
         function = function[0](*function[1])
-    return Compiled(as_function(function), transforms, source, error_model)
+    return kind(as_function(function), transforms, source, error_model)
 
 
 ERROR_MODELS = ("python", "numpy")
@@ -192,6 +197,14 @@ def error_model_of(given: str | None, function: Any = None) -> str:
     if not isinstance(given, str) or given not in ERROR_MODELS:
         raise ArgumentError(f"error_model must be 'python' or 'numpy', not {given!r}")
     return given
+
+
+def refuse_verified(function: Any) -> None:
+    """What is verified is the derivative that is called, not one that is made into another."""
+    if isinstance(function, Compiled) and function.verifies:
+        name = function.py_func.__name__
+        why = f"the gradient of {name} made with verify=True is differentiated: only the outermost one is verified"
+        raise ArgumentError(Problem(why, hint=f"sg.grad(sg.grad({name}), verify=True)"))
 
 
 def as_function(function: Any) -> types.FunctionType:
@@ -270,7 +283,7 @@ def compile(function: Callable | None = None, /, *, source: str | None = None, e
         return lambda f: compile(f, source=source, error_model=error_model)
     if isinstance(function, Compiled):
         same = model == function.error_model
-        return function if same else Compiled(function.py_func, function.transforms, function.source, model)
+        return function if same else type(function)(function.py_func, function.transforms, function.source, model)
     if (method := method_of(function)) is not None:
         made = compile(method.__func__, source=source, error_model=error_model)
         return types.MethodType(made, method.__self__)

@@ -27,9 +27,10 @@ class CustomFunction:
     """
 
     reverse = True
+    again = False
 
     def __init__(self, function: Callable, nondiff_argnums: Sequence[int] = ()):
-        kind = "custom_vjp" if self.reverse else "custom_jvp"
+        kind = "checkpoint" if self.again else "custom_vjp" if self.reverse else "custom_jvp"
         inner = getattr(function, "py_func", function)
         if not isinstance(inner, types.FunctionType) or isinstance(function, CustomFunction):
             raise ArgumentError(f"{kind} takes a Python function, not {function!r}")
@@ -47,7 +48,7 @@ class CustomFunction:
             raise ArgumentError(
                 f"{kind}: nondiff_argnums={nondiff}, but {inner.__name__} takes {len(parameters)} arguments"
             )
-        self.custom = Custom(inner.__name__, {"function": inner}, self.reverse, nondiff)
+        self.custom = Custom(inner.__name__, {"function": inner}, self.reverse, nondiff, self.again)
         self.caller = _caller(self, parameters)
         functools.update_wrapper(self, inner)
 

@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from srcgraph.errors import ArgumentError
-from srcgraph.runtime.api import Compiled, as_function, error_model_of, method_of
+from srcgraph.frontend.derived import Mode
+from srcgraph.runtime.api import Compiled, as_function, error_model_of, method_of, refuse_verified
+from srcgraph.runtime.checkpoint import checkpointing
 from srcgraph.runtime.tangents import Tangent
 from srcgraph.runtime.transforms import Gradient
+from srcgraph.runtime.verification.verified import Verified
 from srcgraph.runtime.written import names_of, remembered, written
 
 
@@ -24,7 +27,10 @@ def grad(
     *,
     has_aux: bool = False,
     return_value: bool = False,
+    checkpoint: int | str | None = None,
+    progress: bool = False,
     error_model: str | None = None,
+    verify: bool = False,
 ) -> Any:
     """The gradient of a function that returns one float.
 
@@ -38,8 +44,19 @@ def grad(
         The function returns (number, auxiliary data); the gradient function (gradient, data).
     return_value : bool
         Return (gradient, value) instead of the gradient alone.
+    checkpoint : int or str, optional
+        Reverse the outermost loops from stored states, not from a tape of all trips: so many states of each loop
+        (``50``), as many as fit into an amount of memory (``"200 MB"``), or ``"auto"``: a tape where its size, found
+        from the arguments at each call, is known not to be above 1 GB, else states in so much memory. The states of
+        a loop are what it carries from trip to trip; the trips between them run again, each at most r times where
+        ``C(s + r, s)`` is at least the number of trips and s that of states. See `checkpoint` to mark single loops.
+    progress : bool
+        Show how far checkpointed loops are reversed, in a bar of `tqdm`.
     error_model : {"python", "numpy"}, optional
         See `compile`; that of a compiled function is kept.
+    verify : bool
+        Compare every call's gradient with differences, operation by operation, and raise `VerificationError` where
+        it is wrong. For tests: see the notes.
 
     Returns
     -------
@@ -53,6 +70,20 @@ def grad(
         When called: the function does not return one float, or uses something that has no derivative.
     ArgumentError
         When called: an argument differentiated with respect to is not a float; the message names it.
+    VerificationError
+        When called, with ``verify=True``: the gradient is wrong; the message names the first statement, as the reverse
+        sweep goes, that makes it so.
+
+    Notes
+    -----
+    With ``verify=True`` a call is run once more, one operation after the other, and all values are kept: that takes
+    some tenths of a millisecond for each operation that runs, so give it few trips. What the rule of an operation, or
+    a `custom_vjp` of your own, makes of its cotangents is compared with complex-step or central differences of that
+    operation at the values it had; the gradient, with what these rules make of the run without loops and tapes.
+    Branches go the way they went; `stop_gradient`, integers and random numbers are constants. Not checked are
+    operations at a kink or a jump, where numbers are not finite or differences not exact enough, and gradients that
+    rounding decides; the returned function's ``report`` lists them. The bodies of functions with rules of their own
+    are not looked at, either.
 
     Examples
     --------
@@ -65,7 +96,10 @@ def grad(
     12.0
     """
     order = "gradient, value" if return_value else "gradient"
-    more = {"return_value": return_value, "error_model": error_model}
+    more = {
+        "return_value": return_value, "checkpoint": checkpoint, "progress": progress, "error_model": error_model,
+        "verify": verify,
+    }  # fmt: skip
     return _differentiated(function, argnums, order, has_aux, grad, more)
 
 
@@ -75,34 +109,47 @@ def value_and_grad(
     argnums: int | Sequence[int] = 0,
     *,
     has_aux: bool = False,
+    checkpoint: int | str | None = None,
+    progress: bool = False,
     error_model: str | None = None,
+    verify: bool = False,
 ) -> Any:
     """The value and the gradient of a function that returns one float, as (value, gradient).
 
-    See `grad` for the parameters; with ``has_aux`` the value is (number, auxiliary data).
+    See `grad` for the parameters, ``verify`` too; with ``has_aux`` the value is (number, auxiliary data).
 
     Examples
     --------
     >>> value_and_grad(lambda x: x * x)(3.0)
     (9.0, 6.0)
     """
-    return _differentiated(function, argnums, "value, gradient", has_aux, value_and_grad, {"error_model": error_model})
+    more = {"checkpoint": checkpoint, "progress": progress, "error_model": error_model, "verify": verify}
+    return _differentiated(function, argnums, "value, gradient", has_aux, value_and_grad, more)
 
 
 def jvp(
-    function: Callable, /, primals: Sequence[Any], tangents: Sequence[Any], *, error_model: str | None = None
-) -> tuple[Any, Any]:
+    function: Callable,
+    /,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    has_aux: bool = False,
+    error_model: str | None = None,
+) -> tuple[Any, ...]:
     """The value of a function, and how it moves when its arguments do: forward mode.
 
     Parameters
     ----------
     function : function or Compiled
-        Plain Python, as for `grad`; it may return any number of floats and arrays.
+        Plain Python, as for `grad`; it may return any number of floats and arrays, alone or in tuples, lists, dicts
+        and objects.
     primals : sequence
         Its positional arguments.
     tangents : sequence
-        The direction in which each moves: of the shape and dtype of the argument, or None for one that does not
-        move; an argument that is no float has None.
+        The direction in which each moves: of the structure, shape and dtype of the argument, with None for what does
+        not move, or is no float.
+    has_aux : bool
+        The function returns (what is differentiated, auxiliary data), and `jvp` (value, tangent, data).
     error_model : {"python", "numpy"}, optional
         See `compile`.
 
@@ -134,8 +181,9 @@ def jvp(
     if len(given) != len(moved):
         raise ArgumentError(f"jvp: {len(given)} primals, but {len(moved)} tangents")
     if (method := method_of(function)) is not None:
-        return jvp(method.__func__, (method.__self__, *given), (None, *moved), error_model=error_model)
-    return _pushed(function, len(given), error_model_of(error_model, function))(*given, *moved)
+        own = (method.__self__, *given), (None, *moved)
+        return jvp(method.__func__, *own, has_aux=has_aux, error_model=error_model)
+    return _pushed(function, len(given), has_aux, error_model_of(error_model, function))(*given, *moved)
 
 
 def _gradient(
@@ -143,24 +191,33 @@ def _gradient(
     *,
     has_aux: bool = False,
     return_value: bool = False,
+    checkpoint: int | str | None = None,
+    progress: bool = False,
     error_model: str | None = None,
 ) -> Gradient:
-    return Gradient(_argnums(argnums), "gradient, value" if return_value else "gradient", has_aux)
+    order = "gradient, value" if return_value else "gradient"
+    return Gradient(argument_numbers(argnums), order, has_aux, checkpointing(checkpoint, progress))
 
 
 def _value_and_gradient(
-    argnums: int | Sequence[int] = 0, *, has_aux: bool = False, error_model: str | None = None
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    checkpoint: int | str | None = None,
+    progress: bool = False,
+    error_model: str | None = None,
 ) -> Gradient:
-    return Gradient(_argnums(argnums), "value, gradient", has_aux)
+    return Gradient(argument_numbers(argnums), "value, gradient", has_aux, checkpointing(checkpoint, progress))
 
 
 grad.derives = _gradient  # type: ignore[attr-defined]
 value_and_grad.derives = _value_and_gradient  # type: ignore[attr-defined]
-jvp.pushes = Tangent  # type: ignore[attr-defined]
+jvp.mode = Mode("jvp", lambda count, has_aux: (Tangent(count, has_aux),))  # type: ignore[attr-defined]
 
 
-def _pushed(function: Any, count: int, error_model: str) -> Compiled:
+def _pushed(function: Any, count: int, has_aux: bool, error_model: str) -> Compiled:
     """A function of ``count`` arguments and as many directions; made once for each function."""
+    refuse_verified(function)
     inner = function.py_func if isinstance(function, Compiled) else function
     before = function.transforms if isinstance(function, Compiled) else ()
 
@@ -168,10 +225,10 @@ def _pushed(function: Any, count: int, error_model: str) -> Compiled:
         names = names_of(function, count)
         directions = [_unlike(f"d_{name}", names) for name in names]
         first = [t.counted_from_the_front(count) if isinstance(t, Gradient) else t for t in before]
-        transforms = (*first, Tangent(count))
+        transforms = (*first, Tangent(count, has_aux))
         return written(inner, [*names, *directions], f"primal({', '.join(names)})", {"primal": inner}, transforms)
 
-    return remembered(inner, ("jvp", count, error_model, before), make)
+    return remembered(inner, ("jvp", count, has_aux, error_model, before), make)
 
 
 def _unlike(name: str, taken: Sequence[str]) -> str:
@@ -183,7 +240,7 @@ def _unlike(name: str, taken: Sequence[str]) -> str:
 def _differentiated(
     function: Callable | None, argnums: Any, order: str, has_aux: bool, again: Callable, more: dict[str, Any]
 ) -> Any:
-    chosen, model = _argnums(argnums), error_model_of(more["error_model"], function)
+    chosen, model = argument_numbers(argnums), error_model_of(more["error_model"], function)
     if function is None:
         return lambda f: again(f, argnums=chosen, has_aux=has_aux, **more)
     if (method := method_of(function)) is not None:  # the arguments are counted without the object
@@ -191,16 +248,18 @@ def _differentiated(
         places = tuple(shifted) if isinstance(chosen, tuple) else shifted[0]
         return types.MethodType(_differentiated(method.__func__, places, order, has_aux, again, more), method.__self__)
     if isinstance(function, functools.partial):  # they are counted without those that are given
-        places = _free(function, chosen) if isinstance(chosen, tuple) else _free(function, (chosen,))[0]
+        places = free_places(function, chosen) if isinstance(chosen, tuple) else free_places(function, (chosen,))[0]
         made = _differentiated(function.func, places, order, has_aux, again, more)
         return functools.partial(made, *function.args, **function.keywords)
-    transform = Gradient(chosen, order, has_aux)
+    refuse_verified(function)
+    kind = Verified if more["verify"] else Compiled
+    transform = Gradient(chosen, order, has_aux, checkpointing(more["checkpoint"], more["progress"]))
     if isinstance(function, Compiled):
-        return Compiled(function.py_func, (*function.transforms, transform), function.source, model)
-    return Compiled(as_function(function), (transform,), error_model=model)
+        return kind(function.py_func, (*function.transforms, transform), function.source, model)
+    return kind(as_function(function), (transform,), error_model=model)
 
 
-def _free(function: functools.partial, argnums: tuple[int, ...]) -> tuple[int, ...]:
+def free_places(function: functools.partial, argnums: tuple[int, ...]) -> tuple[int, ...]:
     """The places of arguments of a partial among those of its function."""
     names = list(signature(function.func).parameters)
     free = [k for k, name in enumerate(names) if k >= len(function.args) and name not in function.keywords]
@@ -209,7 +268,7 @@ def _free(function: functools.partial, argnums: tuple[int, ...]) -> tuple[int, .
     return tuple(free[k] for k in argnums)
 
 
-def _argnums(argnums: Any) -> int | tuple[int, ...]:
+def argument_numbers(argnums: Any) -> int | tuple[int, ...]:
     several = isinstance(argnums, list | tuple)
     many = tuple(argnums) if several else (argnums,)
     if not many or not all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in many):

@@ -15,7 +15,7 @@ from numba.extending import lower_builtin
 
 from srcgraph.ir.exceptions import exception
 from srcgraph.ir.ops.checks import exception_of
-from srcgraph.ir.ops.effects import flush_stream, issue_warning, show_text
+from srcgraph.ir.ops.effects import flush_stream, issue_warning, show_progress, show_text
 
 
 class Raised(Exception):
@@ -53,12 +53,17 @@ def flush(stream: str) -> None:
     flush_stream(stream=stream)
 
 
+def progress(text: str, done: int, total: int) -> None:
+    """Move a progress bar."""
+    show_progress(done, total, text=text)
+
+
 def warn(text: str, category: str, file: str, line: int, module: str, *values: Any) -> None:
     """Issue a warning."""
     issue_warning(*values, text=text, category=category, file=file, line=line, module=module)
 
 
-_HELPERS: dict[str, Callable[..., None]] = {f.__name__: f for f in (show, show_error, flush, warn)}
+_HELPERS: dict[str, Callable[..., None]] = {f.__name__: f for f in (show, show_error, flush, progress, warn)}
 
 
 def run_helper(name: str, *args: Any) -> None:
@@ -100,4 +105,4 @@ def _callable_when_compiled(name: str, helper: Callable[..., None]) -> None:
 for _name, _helper in _HELPERS.items():
     _callable_when_compiled(_name, _helper)
 
-__all__ = ["Raised", "flush", "raised", "show", "show_error", "warn"]
+__all__ = ["Raised", "flush", "progress", "raised", "show", "show_error", "warn"]

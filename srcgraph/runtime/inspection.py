@@ -26,6 +26,8 @@ MEANING = {
     "array": "array: one array, an axis per loop",
     "list": "list: pushed in each trip, popped in the reverse sweep",
     "blocks": "blocks: one array per run of the inner loops, kept on a list",
+    "undone": "undone: the reverse sweep changes the variable back, trip by trip",
+    "states": "states: stored before some of the trips, from which the others run again",
 }
 """The ways of saving, explained below a tape table."""
 
@@ -71,7 +73,7 @@ class TapeRow:
     total : str
         Saved by a whole run of its loops.
     choice : str
-        ``array``, ``list``, ``blocks``, ``recomputed`` or ``nothing``.
+        ``array``, ``list``, ``blocks``, ``states``, ``recomputed``, ``undone`` or ``nothing``.
     reason : str
     """
 
@@ -303,7 +305,7 @@ def _tape(choices: Sequence[Choice], links: _Links) -> Table:
 
 
 def _tape_row(choice: Choice, links: _Links) -> TapeRow:
-    saved = choice.how in MEANING
+    saved = choice.how in ("array", "list", "blocks", "states")
     total = " * ".join(map(_factor, (choice.bytes, *choice.trips))) if saved else ""
     each = str(choice.bytes) if saved else ""
     return TapeRow(choice.name, links.to(choice.loc), each, total, choice.how, choice.reason)

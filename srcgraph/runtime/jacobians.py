@@ -2,39 +2,109 @@
 
 from __future__ import annotations
 
+import functools
+import types
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
-
-import numpy as np
+from inspect import Parameter
+from typing import Any, TypeAlias
 
 from srcgraph.errors import ArgumentError
-from srcgraph.frontend.derived import Written
-from srcgraph.frontend.jacobians import by_columns, by_rows, by_the_shorter, weighed
-from srcgraph.infer.signature import Leaves, skeleton_of
-from srcgraph.runtime.api import Compiled, error_model_of
-from srcgraph.runtime.derivatives import grad, jvp
-from srcgraph.runtime.transforms import leaf_positions
-from srcgraph.runtime.written import names_of, remembered, written
+from srcgraph.frontend.derived import Given, Mode, Written
+from srcgraph.frontend.jacobians import by_columns, by_rows, by_the_shorter, given, part
+from srcgraph.runtime.api import Compiled, as_function, error_model_of, method_of, refuse_verified
+from srcgraph.runtime.derivatives import argument_numbers, free_places, grad, jvp
+from srcgraph.runtime.pullbacks import Pullback
+from srcgraph.runtime.tangents import Tangent
+from srcgraph.runtime.transforms import Gradient, from_the_front
+from srcgraph.runtime.written import around, by_position, remembered, takes_any_number
+
+
+def vjp(function: Callable, /, *primals: Any, has_aux: bool = False, error_model: str | None = None) -> tuple[Any, ...]:
+    """The value of a function, and a function that pulls cotangents of it back: reverse mode.
+
+    Parameters
+    ----------
+    function : function or Compiled
+        It returns floats and arrays of floats, alone or in tuples, lists, dicts and objects.
+    *primals
+        Its arguments.
+    has_aux : bool
+        The function returns (what is differentiated, auxiliary data), and `vjp` (value, pullback, data).
+    error_model : {"python", "numpy"}, optional
+        See `compile`.
+
+    Returns
+    -------
+    value : any
+        What the function returns.
+    pullback : function
+        ``pullback(cotangent)``, a cotangent in the structure of the value, with None for what does not count, gives a
+        tuple of the cotangents of the arguments, in their structure, with None for what is no float. The function has
+        run and is not run again: what the reverse sweep needs of it is kept, and each call, of which there may be any
+        number, is one of the reverse sweep alone.
+
+    Raises
+    ------
+    ArgumentError
+        No argument is a float; in the pullback, the cotangent does not fit the value.
+    DerivativeError
+        The function returns no float, or something on the way has no derivative.
+
+    Examples
+    --------
+    >>> value, pullback = vjp(lambda x, y: (x * y, x + y), 2.0, 3.0)
+    >>> value, pullback((1.0, 0.0)), pullback((0.0, 1.0))
+    ((6.0, 5.0), (3.0, 2.0), (1.0, 1.0))
+    """
+    return _pulled(function, tuple(range(len(primals))), has_aux, error_model)(*primals)
+
+
+def _pulled(function: Any, argnums: tuple[int, ...], has_aux: bool, error_model: str | None) -> Callable[..., Any]:
+    if (method := method_of(function)) is not None:
+        shifted = tuple(k + 1 for k in argnums)
+        return types.MethodType(_pulled(method.__func__, shifted, has_aux, error_model), method.__self__)
+    if isinstance(function, functools.partial):
+        made = _pulled(function.func, free_places(function, argnums), has_aux, error_model)
+        return functools.partial(made, *function.args, **function.keywords)
+    refuse_verified(function)
+    before = function.transforms if isinstance(function, Compiled) else ()
+    source = function.source if isinstance(function, Compiled) else None
+    model, inner = error_model_of(error_model, function), as_function(function)
+    key = ("vjp", argnums, has_aux, model, before)
+    return remembered(
+        inner, key, lambda: Compiled(inner, (*before, Pullback(argnums, has_aux)), source, error_model=model)
+    )
+
 
 _SPACE = {
-    "by_columns": by_columns, "by_rows": by_rows, "by_the_shorter": by_the_shorter, "weighed": weighed, "grad": grad,
-    "jvp": jvp,
+    "by_columns": by_columns, "by_rows": by_rows, "by_the_shorter": by_the_shorter, "given": given, "part": part,
+    "grad": grad, "jvp": jvp, "vjp": vjp,
 }  # fmt: skip
 _FORWARD = "by_columns({at}, {x}, jvp)"
-_REVERSE = "by_rows({at}, {x}, grad)"
-_SHORTER = "by_the_shorter({at}, {x}, jvp, grad)"
+_REVERSE = "by_rows({at}, {x}, grad, vjp)"
+_SHORTER = "by_the_shorter({at}, {x}, jvp, grad, vjp)"
+_SECOND = "by_columns(lambda w_: by_rows({at}, w_, grad, vjp), {x}, jvp)"
 
 
-def jacfwd(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_model: str | None = None) -> Compiled:
+def jacfwd(
+    function: Callable,
+    /,
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    error_model: str | None = None,
+) -> Compiled:
     """The Jacobian of a function, column by column: forward mode, for functions of few numbers.
 
     Parameters
     ----------
     function : function or Compiled
-        Of numbers and arrays of floats; it returns a float or an array of floats.
+        Of floats and arrays of floats, alone or in tuples, dicts and objects; it returns such.
     argnums : int or sequence of int
         Which arguments to differentiate with respect to; a sequence gives a tuple of Jacobians.
+    has_aux : bool
+        The function returns (what is differentiated, auxiliary data), and this one (Jacobian, data).
     error_model : {"python", "numpy"}, optional
         See `compile`.
 
@@ -42,7 +112,8 @@ def jacfwd(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_mod
     -------
     Compiled
         Takes the same arguments. A Jacobian has the shape of the result followed by that of the argument:
-        ``J[i, j]`` is the derivative of ``result[i]`` by ``argument[j]``.
+        ``J[i, j]`` is the derivative of ``result[i]`` by ``argument[j]``. Of structures it is one: that of the result,
+        with that of the argument in place of each float, and None in place of what is no float.
 
     Examples
     --------
@@ -50,10 +121,17 @@ def jacfwd(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_mod
     array([[4., 0.],
            [3., 2.]])
     """
-    return _jacobian(function, argnums, _FORWARD, error_model)
+    return _jacobian(function, _FORWARD, argnums, has_aux, error_model)
 
 
-def jacrev(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_model: str | None = None) -> Compiled:
+def jacrev(
+    function: Callable,
+    /,
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    error_model: str | None = None,
+) -> Compiled:
     """The Jacobian of a function, row by row: reverse mode, for functions that return few numbers.
 
     See `jacfwd`, which gives the same, for the parameters and the shape.
@@ -64,10 +142,17 @@ def jacrev(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_mod
     array([[4., 0.],
            [3., 2.]])
     """
-    return _jacobian(function, argnums, _REVERSE, error_model)
+    return _jacobian(function, _REVERSE, argnums, has_aux, error_model)
 
 
-def jacobian(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_model: str | None = None) -> Compiled:
+def jacobian(
+    function: Callable,
+    /,
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    error_model: str | None = None,
+) -> Compiled:
     """The Jacobian of a function, by `jacfwd` or `jacrev`, whichever takes fewer evaluations.
 
     Examples
@@ -75,10 +160,17 @@ def jacobian(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_m
     >>> jacobian(lambda x: np.sum(x**2))(np.array([2.0, 3.0]))
     array([4., 6.])
     """
-    return _jacobian(function, argnums, _SHORTER, error_model)
+    return _jacobian(function, _SHORTER, argnums, has_aux, error_model)
 
 
-def hessian(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_model: str | None = None) -> Compiled:
+def hessian(
+    function: Callable,
+    /,
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    error_model: str | None = None,
+) -> Compiled:
     """The second derivatives of a function that returns one float: forward over reverse mode.
 
     Parameters
@@ -87,6 +179,8 @@ def hessian(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_mo
         As for `grad`.
     argnums : int or sequence of int
         Which arguments; a sequence gives a tuple of tuples, ``H[i][j]`` by arguments i and then j.
+    has_aux : bool
+        The function returns (float, auxiliary data), and this one (Hessian, data).
     error_model : {"python", "numpy"}, optional
         See `compile`.
 
@@ -101,11 +195,12 @@ def hessian(function: Callable, /, argnums: int | Sequence[int] = 0, *, error_mo
     array([[6., 4.],
            [4., 0.]])
     """
-    names = names_of(function)
-    return _around(function, names, _hessian(argnums, getattr(function, "__name__", "function"), names), error_model)
+    return _jacobian(function, _SECOND, argnums, has_aux, error_model)
 
 
-def hvp(function: Callable, /, primals: Any, tangents: Any, *, error_model: str | None = None) -> Any:
+def hvp(
+    function: Callable, /, primals: Any, tangents: Any, *, has_aux: bool = False, error_model: str | None = None
+) -> Any:
     """The Hessian of a function that returns one float, times a vector: forward over reverse mode.
 
     Parameters
@@ -116,6 +211,10 @@ def hvp(function: Callable, /, primals: Any, tangents: Any, *, error_model: str 
         Its argument, or a tuple of its arguments.
     tangents : any, or tuple
         The vector, in the same structure; None for an argument that does not move.
+    has_aux : bool
+        The function returns (float, auxiliary data), and `hvp` (product, data).
+    error_model : {"python", "numpy"}, optional
+        See `compile`.
 
     Returns
     -------
@@ -127,124 +226,68 @@ def hvp(function: Callable, /, primals: Any, tangents: Any, *, error_model: str 
     >>> hvp(lambda x: x[0] ** 2 * x[1], np.array([2.0, 3.0]), np.array([1.0, 0.0]))
     array([6., 4.])
     """
+    more = {"has_aux": has_aux, "error_model": error_model}
     if not isinstance(primals, tuple):
-        return hvp(function, (primals,), (tangents,), error_model=error_model)[0]
+        found = hvp(function, (primals,), (tangents,), **more)
+        return (found[0][0], found[1]) if has_aux else found[0]
     if not isinstance(tangents, tuple) or len(tangents) != len(primals):
         raise ArgumentError("hvp: tangents are a tuple as long as that of the primals")
     moving = tuple(k for k, t in enumerate(tangents) if t is not None)
-    slope = grad(function, argnums=moving, error_model=error_model)
-    moved = iter(jvp(slope, primals, tangents)[1])
-    return tuple(next(moved) if k in moving else None for k in range(len(primals)))
-
-
-def vjp(function: Callable, /, *primals: Any, error_model: str | None = None) -> tuple[Any, Callable[[Any], Any]]:
-    """The value of a function, and a function that pulls cotangents of it back: reverse mode.
-
-    Parameters
-    ----------
-    function : function or Compiled
-        It returns a number, an array, or a tuple of these.
-    *primals
-        Its arguments.
-
-    Returns
-    -------
-    value : any
-        What the function returns.
-    pullback : function
-        ``pullback(cotangent)``, a cotangent in the structure of the value, with None for what does not count, gives a
-        tuple of the cotangents of the arguments, None for those that are no floats. It may be called again and
-        again; each call computes the function anew.
-
-    Examples
-    --------
-    >>> value, pullback = vjp(lambda x, y: (x * y, x + y), 2.0, 3.0)
-    >>> value, pullback((1.0, 0.0)), pullback((0.0, 1.0))
-    ((6.0, 5.0), (3.0, 2.0), (1.0, 1.0))
-    """
-    names = names_of(function, len(primals))
-    moving = [k for k, x in enumerate(primals) if _has_floats(x)]
     if not moving:
-        raise ArgumentError(f"vjp: no argument of {function.__name__} is a float")
-    value = _around(function, names, f"primal({', '.join(names)})", error_model)(*primals)
-    given = "".join(f"{names[k]}, " for k in moving)
-    moved = {k: f"{names[k]}_" for k in moving}
-    inner = f"lambda {', '.join(moved.values())}: weighed(primal({_with(names, moved)}), ct_)"
-    text = f"grad({inner}, argnums={tuple(range(len(moving)))})({given})"
-    pull = _around(function, [*names, "ct_"], text, error_model)
-
-    def pullback(cotangent: Any) -> Any:
-        found = iter(pull(*primals, cotangent))
-        return tuple(next(found) if k in moving else None for k in range(len(primals)))
-
-    return value, pullback
+        raise ArgumentError("hvp: all tangents are None")
+    slope = grad(function, argnums=moving, **more)
+    _, moved, *aux = jvp(slope, primals, tangents, has_aux=has_aux)
+    product = tuple(moved[moving.index(k)] if k in moving else None for k in range(len(primals)))
+    return (product, *aux) if has_aux else product
 
 
-def _has_floats(x: Any) -> bool:
-    return any(s.dtype.kind == "f" for _, s in leaf_positions(skeleton_of(x, "x", Leaves(), frozenset()), 0))
+Argnums: TypeAlias = int | tuple[int, ...]
 
 
-def _jacobian(function: Callable, argnums: Any, template: str, error_model: str | None) -> Compiled:
-    names = names_of(function)
-    body = _blocks(template, argnums, getattr(function, "__name__", "function"), names)
-    return _around(function, names, body, error_model)
+def _jacobian(function: Any, template: str, argnums: Any, has_aux: bool, error_model: str | None) -> Compiled:
+    model, parameters = error_model_of(error_model, function), by_position(function)
+    chosen = argument_numbers(argnums)
+    if not takes_any_number(function):  # counted from the end, as by `grad`: of all parameters
+        chosen = from_the_front(chosen, len(parameters))
+    required = sum(p.default is Parameter.empty for p in parameters)
+    made = _inside(template)(chosen, has_aux=has_aux)
+    return remembered(function, (template, chosen, has_aux, model), lambda: around(function, made, required, model))
 
 
-def _blocks(template: str, argnums: Any, name: str, names: Sequence[str]) -> str:
-    """The text of a Jacobian of a function of these arguments."""
-    chosen = _positions(name, len(names), argnums)
+def _inside(template: str) -> Callable[..., Written]:
+    """What it is inside compiled functions, by the text of one."""
 
-    def one(k: int) -> str:
-        return template.format(at=f"lambda v_: primal({_with(names, {k: 'v_'})})", x=names[k])
-
-    return f"({''.join(f'{one(k)}, ' for k in chosen)})" if isinstance(chosen, tuple) else one(chosen)
-
-
-def _hessian(argnums: Any, name: str, names: Sequence[str]) -> str:
-    """The text of a Hessian of a function of these arguments."""
-    chosen = _positions(name, len(names), argnums)
-
-    def block(i: int, j: int) -> str:
-        slope = f"grad(lambda w_: primal({_with(names, {j: 'v_', i: 'w_'})}))({'v_' if i == j else names[i]})"
-        return f"by_columns(lambda v_: {slope}, {names[j]}, jvp)"
-
-    if not isinstance(chosen, tuple):
-        return block(chosen, chosen)
-    rows = ["(" + "".join(f"{block(i, j)}, " for j in chosen) + ")" for i in chosen]
-    return f"({', '.join(rows)},)"
-
-
-def _inside(body: Callable[..., str]) -> Callable[..., Written]:
-    """What it is inside compiled functions, by the text that it writes for ``argnums``."""
-
-    def make(argnums: int | Sequence[int] = 0, *, error_model: str | None = None) -> Written:
-        return Written(lambda names: body(argnums, "the function", names), tuple(_SPACE.items()))
+    def make(argnums: int | Sequence[int] = 0, *, has_aux: bool = False, error_model: str | None = None) -> Written:
+        return Written(partial(_body, template, argument_numbers(argnums), has_aux), tuple(_SPACE.items()))
 
     return make
 
 
-for _made, _template in ((jacfwd, _FORWARD), (jacrev, _REVERSE), (jacobian, _SHORTER)):
-    _made.derives = _inside(partial(_blocks, _template))  # type: ignore[attr-defined]
-hessian.derives = _inside(_hessian)  # type: ignore[attr-defined]
+def _body(template: str, argnums: Argnums, has_aux: bool, call: Given) -> str:
+    """The text of derivatives of a function, by some of its arguments."""
+    chosen = _from_the_front(call, argnums)
+    args = [f"given({call.at(k)}, {call.names[k]!r})" for k in chosen]
+    if isinstance(argnums, tuple):
+        x, moved = f"({', '.join(args)},)", {k: f"v_[{j}]" for j, k in enumerate(chosen)}
+    else:
+        x, moved = args[0], {chosen[0]: "v_"}
+    main = f"part({call.call(moved)}, 0)" if has_aux else call.call(moved)
+    found = template.format(at=f"lambda v_: {main}", x=x)
+    return f"({found}, part({call.call()}, 1))" if has_aux else found
 
 
-def _with(names: Sequence[str], others: dict[int, str]) -> str:
-    """The arguments of a call, some of them others."""
-    return ", ".join(others.get(k, name) for k, name in enumerate(names))
-
-
-def _positions(name: str, count: int, argnums: Any) -> int | tuple[int, ...]:
+def _from_the_front(call: Given, argnums: Argnums) -> list[int]:
     """Arguments by their numbers, counted from the front."""
-    several = isinstance(argnums, list | tuple)
-    for k in argnums if several else (argnums,):
-        if not isinstance(k, int | np.integer) or isinstance(k, bool) or not -count <= k < count:
-            raise ArgumentError(f"argnums={argnums!r}, but {name} takes {count} arguments")
-    return tuple(int(k) % count for k in argnums) if several else int(argnums) % count
+    count = len(call.names)
+    several = argnums if isinstance(argnums, tuple) else (argnums,)
+    if any(not -count <= k < count for k in several):
+        raise ArgumentError(f"argnums={argnums!r}, but the function takes {count} arguments")
+    return [k % count for k in several]
 
 
-def _around(function: Any, parameters: Sequence[str], body: str, error_model: str | None) -> Compiled:
-    model = error_model_of(error_model, function)
-    space = {**_SPACE, "primal": function}
-    return remembered(
-        function, (body, tuple(parameters), model), lambda: written(function, parameters, body, space, (), model)
-    )
+for _made, _template in ((jacfwd, _FORWARD), (jacrev, _REVERSE), (jacobian, _SHORTER), (hessian, _SECOND)):
+    _made.derives = _inside(_template)  # type: ignore[attr-defined]
+vjp.mode = Mode("vjp", lambda count, has_aux: (Pullback(tuple(range(count)), has_aux),))  # type: ignore[attr-defined]
+hvp.mode = Mode(  # type: ignore[attr-defined]
+    "hvp", lambda count, moving, has_aux: (Gradient(moving, has_aux=has_aux), Tangent(count, has_aux))
+)

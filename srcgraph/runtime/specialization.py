@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numba.core.errors
@@ -22,13 +23,16 @@ from srcgraph.ir.graph import Graph
 from srcgraph.ir.types import NAME_OF
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.inline import inline
+from srcgraph.opt.marks import unmarked
 from srcgraph.opt.passes import Report, run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.effects import raised
+from srcgraph.runtime.floats import ColumnArg, leaf_positions
 from srcgraph.runtime.load import load
+from srcgraph.runtime.pullbacks import pulling
 from srcgraph.runtime.results import Make, Objects, borrowed, is_nested, maker, outputs_used, refill, updater
-from srcgraph.runtime.transforms import ColumnArg, Transform, Version, leaf_positions
+from srcgraph.runtime.transforms import Transform, Version
 
 MANY = 12
 """How often a signature is tried again with one more number known when compiling."""
@@ -72,15 +76,15 @@ class Specialization:
     single: bool
     changed: tuple[int, ...]
     private: tuple[int, ...]
-    contiguous: tuple[int, ...]
+    contiguous: tuple[int, ...] = ()
     """The arrays that must lie in memory in C order without gaps."""
-    hidden: tuple[Hidden, ...]
-    hidden_types: tuple[Skeleton, ...]
-    hidden_key: Any
+    hidden: tuple[Hidden, ...] = ()
+    hidden_types: tuple[Skeleton, ...] = ()
+    hidden_key: Any = ()
     """What `quick_key` says of the globals."""
-    guards: tuple[Guard, ...]
-    static: frozenset[str]
-    shared: bool
+    guards: tuple[Guard, ...] = ()
+    static: frozenset[str] = frozenset()
+    shared: bool = False
     lists: tuple[tuple[int, Make, bool], ...] = ()
     """For each list among the arguments that it changes: its number, and what it holds afterwards."""
     error_model: str = "python"
@@ -302,7 +306,22 @@ def specialize(
     """Compile a function, transformed, for the types of ``args``."""
     found, skeletons, static = lowered(code, names, args, bool(transforms), raises=error_model == "python")
     report = Report()
-    version = without_rules(derived(found, skeletons, transforms, report), report)
+    made = finished(derived(found, skeletons, transforms, report), code.name, error_model, report)
+    return replace(
+        made,
+        contiguous=tuple(sorted(found.summary.contiguous)),
+        hidden=found.summary.hidden,
+        hidden_types=describe_hidden(found.summary.hidden),
+        hidden_key=quick_key([h.read() for h in found.summary.hidden], []),
+        guards=found.guards,
+        static=static,
+        shared=passed_twice(skeletons.values()),
+    )
+
+
+def finished(version: Version, name: str, error_model: str, report: Report | None = None) -> Specialization:
+    """A version compiled, as if it read nothing from outside."""
+    version = to_run(version, report)
     integers = "Integers" if error_model == "python" else "WrappingIntegers"
     generated = generate(
         version.graph, version.interface, name=version.name, integers=integers, callees=version.callees
@@ -312,29 +331,26 @@ def specialize(
         run = with_depth(run, generated.frame)
     returned = version.interface.returned
     place = {k: at for at, k in enumerate(returned)}
+    make = maker(version.template, version.graph.results, place)
+    if version.reverse is not None:
+        reverse = partial(finished, version.reverse.version, version.reverse.version.name, error_model)
+        make = pulling(make, version.reverse, reverse)
     return Specialization(
-        name=code.name,
+        name=name,
         graph=version.graph,
         generated=generated,
         run=run,
         file=file,
-        make=maker(version.template, version.graph.results, place),
+        make=make,
         updates=tuple(updater(r, version.graph.results, place) for r in version.rebound),
         single=len(returned) == 1,
         interface=version.interface,
         changed=tuple(version.interface.changed),
         private=version.private,
-        contiguous=tuple(sorted(found.summary.contiguous)),
-        hidden=found.summary.hidden,
-        hidden_types=describe_hidden(found.summary.hidden),
-        hidden_key=quick_key([h.read() for h in found.summary.hidden], []),
-        guards=found.guards,
-        static=static,
-        shared=passed_twice(skeletons.values()),
         lists=tuple((k, maker(t, version.graph.results, place), is_nested(t)) for k, t in version.lists),
         error_model=error_model,
         tape=version.tape,
-        report=report,
+        report=Report() if report is None else report,
     )
 
 
@@ -372,8 +388,15 @@ def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton], graphs: 
     )
 
 
-def without_rules(version: Version, report: Report | None = None) -> Version:
-    """A version to be run: functions with rules of their own are as all others."""
+def to_run(version: Version, report: Report | None = None) -> Version:
+    """A version without what only derivatives read: rules of functions, and marks."""
+    version = _without_rules(version, report)
+    callees = {n: (unmarked(g), to) for n, (g, to) in version.callees.items()}
+    return replace(version, graph=unmarked(version.graph), callees=callees)
+
+
+def _without_rules(version: Version, report: Report | None) -> Version:
+    """Functions with rules of their own are as all others."""
     if not version.rules:
         return version
     program = inline(replace(version.program, graphs={**version.program.graphs, **version.rules}), rules=False)

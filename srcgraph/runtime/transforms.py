@@ -6,7 +6,7 @@ the caller. A transform turns one version into another, so that transforms compo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -34,28 +34,24 @@ from srcgraph.frontend.template import (
 )
 from srcgraph.infer.signature import (
     ArrayArg,
-    BoxArg,
-    ChoiceArg,
     ItemsArg,
     ObjectArg,
-    RecordArg,
     RngArg,
     RowsArg,
     ScalarArg,
     Skeleton,
     StaticArg,
     TupleArg,
-    all_parts,
-    columns,
-    inner_sizes,
 )
 from srcgraph.ir.graph import Graph, Program
 from srcgraph.ir.op import building
 from srcgraph.ir.rebuild import Rebuild
-from srcgraph.ir.types import INT, is_float
+from srcgraph.ir.types import TensorType, is_float
+from srcgraph.opt.ad.checkpoint import Checkpointing
 from srcgraph.opt.ad.functions import Callees
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.ad.vjp import gradient
+from srcgraph.runtime.floats import returned, structured, with_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +88,8 @@ class Version:
 
     rebound: tuple[Rebound, ...] = ()
     """What it does to the arguments' objects."""
+    reverse: Reverse | None = None
+    """The reverse sweep, where that is for the caller to run."""
     rules: Mapping[str, Graph] = field(default_factory=dict)
     """The functions with derivative rules of their own that it calls, and the graphs of these rules."""
 
@@ -107,6 +105,55 @@ class Version:
         known = {self.graph.name: (self.graph, self.interface), **self.callees}
         return {name: (graph, tuple(to.changed.items())) for name, (graph, to) in known.items()}
 
+    @property
+    def never(self) -> bool:
+        """Whether it raises before there is anything to differentiate."""
+        return isinstance(self.template, Never)
+
+    @property
+    def copied(self) -> tuple[int, ...]:
+        """The parameters that the original function changes; a derivative works on copies."""
+        return tuple({*self.private, *self.interface.changed})
+
+    def raising(self) -> Version:
+        """The derivative of what always raises."""
+        return replace(self, interface=Interface({}, []), private=self.copied)
+
+
+def derived_version(
+    version: Version, kind: str, graph: Graph, template: Template, callees: Callees, tape: tuple[Choice, ...]
+) -> Version:
+    """A derivative, which changes nothing, of a version."""
+    interface = Interface({}, list(range(len(graph.results))), owned=version.interface.owned)
+    return Version(
+        f"{version.name}_{kind}", graph, interface, template, version.arguments, version.copied, tape,
+        interfaces(callees), rules=version.rules,
+    )  # fmt: skip
+
+
+def main_and_aux(version: Version, has_aux: bool) -> tuple[Template, Template | None]:
+    """What a version returns to be differentiated, and the rest if it has some."""
+    if not has_aux:
+        return version.template, None
+    if isinstance(version.template, TupleOf) and len(version.template.items) == 2:
+        return version.template.items
+    raise DerivativeError(Problem(f"with has_aux=True, {version.name} must return (result, auxiliary data)"))
+
+
+def moving(version: Version, main: Template, kind: str) -> tuple[Version, Template]:
+    """A version of which each float in ``main`` is a result, and their structure: see `returned`."""
+
+    def refused(template: Template, why: str, hint: str = "") -> DerivativeError:
+        what = describe_result(version, template)
+        return DerivativeError(Problem(f"{kind}: {version.name} returns {what}, {why}", hint=hint))
+
+    hint = "make it an array, or return it as auxiliary data with has_aux=True"
+    version, tree = returned(version, main, lambda t: refused(t, "the derivative of which is not supported", hint))
+    if isinstance(main, Fixed):
+        hint = "a function that only changes its arguments returns nothing: return the array"
+        raise refused(main, "which has no derivative", hint if main.value is None else "return a float, or an array")
+    return version, tree
+
 
 def interfaces(callees: Callees) -> dict[str, tuple[Graph, Interface]]:
     """Functions that return what they do not change."""
@@ -118,13 +165,31 @@ def interfaces(callees: Callees) -> dict[str, tuple[Graph, Interface]]:
     return found
 
 
-class ColumnArg(ArrayArg):
-    """The array that holds a number of every item of a list."""
-
-    __slots__ = ()
-
-
 Transform: TypeAlias = Callable[[Version], Version]
+
+
+def from_the_front(argnums: int | tuple[int, ...], count: int) -> int | tuple[int, ...]:
+    """Numbers of ``count`` arguments, those counted from the end counted from the front."""
+    several = argnums if isinstance(argnums, tuple) else (argnums,)
+    front = tuple(k + count if k < 0 else k for k in several)
+    return front if isinstance(argnums, tuple) else front[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Reverse:
+    """A reverse sweep by itself, from what is saved and the cotangents of results to those of arguments.
+
+    Attributes
+    ----------
+    value : Template
+        The structure of the results, over the numbers of their cotangents, which are the last parameters.
+    types : tuple of Type
+        Of these.
+    """
+
+    version: Version
+    value: Template
+    types: tuple[TensorType, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,52 +204,53 @@ class Gradient:
         What is returned: ``"gradient"``, ``"value, gradient"`` or ``"gradient, value"``.
     has_aux : bool
         Whether the function returns (number to differentiate, anything else).
+    checkpoint : Checkpointing or None
+        Whether loops are reversed from stored states.
     """
 
     argnums: int | tuple[int, ...]
     order: str = "gradient"
     has_aux: bool = False
+    checkpoint: Checkpointing | None = None
 
     def __call__(self, version: Version) -> Version:
-        if isinstance(version.template, Never):  # it raises before there is anything to differentiate
-            private = tuple({*version.private, *version.interface.changed})
-            return replace(version, interface=Interface({}, []), private=private)
-        main, aux = self.parts(version)
-        if isinstance(main, MaybeOf):
-            version, main = _checked(version, main)
-        asked = self.argnums if isinstance(self.argnums, tuple) else (self.argnums,)
-        chosen = [self.leaves(version, k) for k in asked]
+        if version.never:
+            return version.raising()
+        version, main, aux = self.present(version)
+        chosen = self.chosen(version)
         output = self.output(version, main)
-        inputs = list(dict.fromkeys(k for _, leaves in chosen for k, _ in leaves))
         kept = Kept(version)
         value = kept.template(main) if self.order != "gradient" else Fixed(None)
         rest = kept.template(aux) if aux is not None else None
-        derived = gradient(version.graph, output, inputs, kept.results, version.functions, version.rules)
-        at = {k: len(kept.results) + j for j, k in enumerate(inputs)}
-        grads = [self.structured(skeleton, iter(leaves), at) for skeleton, leaves in chosen]
+        inputs = Numbered(len(kept.results))
+        grads = [structured(skeleton, first, inputs) for skeleton, first in chosen]
+        asked = version.graph, output, inputs.seen, kept.results, version.functions, version.rules
+        derived = gradient(*asked, self.checkpoint)
         grad = TupleOf(tuple(grads)) if isinstance(self.argnums, tuple) else grads[0]
         template = self.arranged(value, grad, rest)
-        interface = Interface({}, list(range(len(derived.graph.results))), owned=version.interface.owned)
-        private = tuple({*version.private, *version.interface.changed})
-        name = f"{version.name}_grad"
-        arguments, callees = version.arguments, interfaces(derived.callees)
-        tape, rules = derived.tape, version.rules
-        return Version(name, derived.graph, interface, template, arguments, private, tape, callees, rules=rules)
+        return derived_version(version, "grad", derived.graph, template, derived.callees, derived.tape)
+
+    def gradient_in(self, result: Any) -> Any:
+        """The gradient, or the gradients, in what a call returns."""
+        if self.order == "gradient":
+            return result[0] if self.has_aux else result
+        return result[0 if self.order == "gradient, value" else 1]
 
     def counted_from_the_front(self, count: int) -> Gradient:
         """The same for a function whose first ``count`` arguments are those counted from the end."""
-        nums = self.argnums if isinstance(self.argnums, tuple) else (self.argnums,)
-        front = tuple(k + count if k < 0 else k for k in nums)
-        return replace(self, argnums=front if isinstance(self.argnums, tuple) else front[0])
+        return replace(self, argnums=from_the_front(self.argnums, count))
 
     # -- what is differentiated -------------------------------------------------------------------
 
-    def parts(self, version: Version) -> tuple[Template, Template | None]:
-        if not self.has_aux:
-            return version.template, None
-        if isinstance(version.template, TupleOf) and len(version.template.items) == 2:
-            return version.template.items
-        raise DerivativeError(Problem(f"with has_aux=True, {version.name} must return (number, auxiliary data)"))
+    def present(self, version: Version) -> tuple[Version, Template, Template | None]:
+        """The function, what it returns to be differentiated, and the rest; None in place of that raises."""
+        main, aux = main_and_aux(version, self.has_aux)
+        return (*_checked(version, main), aux) if isinstance(main, MaybeOf) else (version, main, aux)
+
+    def chosen(self, version: Version) -> list[tuple[Skeleton, int]]:
+        """The skeletons of the arguments, and the position of the first parameter of each."""
+        asked = self.argnums if isinstance(self.argnums, tuple) else (self.argnums,)
+        return [self.argument(version, k) for k in asked]
 
     def output(self, version: Version, main: Template) -> int:
         """The result to differentiate."""
@@ -194,23 +260,20 @@ class Gradient:
             return main.index
         hint = "return a number, such as the sum of an array"
         if isinstance(main, Fixed) and main.value is None:
-            hint = "a function that only changes its arguments returns nothing: return a number made of them"
+            hint = "a function that only changes its arguments returns nothing: return what it changes, or a number"
         raise DerivativeError(
             Problem(f"the gradient of {version.name} is not defined: it returns {what}, not one float", hint=hint)
         )
 
-    def leaves(self, version: Version, argnum: int) -> tuple[Skeleton, list[tuple[int, Skeleton]]]:
-        """An argument's skeleton, and the float leaves in it with their parameter's position."""
+    def argument(self, version: Version, argnum: int) -> tuple[Skeleton, int]:
+        """An argument's skeleton, and the position of its first parameter."""
         names = list(version.arguments)
         if not -len(names) <= argnum < len(names):
             raise ArgumentError(f"argnums={argnum}, but {version.name} takes {len(names)} arguments")
         name = names[argnum]
-        skeleton = version.arguments[name]
-        first = sum(len(list(leaf_positions(version.arguments[before], 0))) for before in names[:argnum])
-        found = list(leaf_positions(skeleton, first))
-        floats = [(k, s) for k, s in found if s.dtype.kind == "f"]
-        structured = isinstance(skeleton, TupleArg | ObjectArg | ItemsArg | RowsArg)
-        if not floats or (not structured and len(floats) != len(found)):
+        skeleton, first = list(with_places(version.arguments.values()))[argnum]
+        structured(skeleton, first, found := Numbered(0))
+        if not found.seen:
             raise ArgumentError(
                 Problem(
                     f"argument {name!r} of {version.name} is {describe_argument(skeleton)}: "
@@ -218,36 +281,28 @@ class Gradient:
                     hint=_argument_hint(skeleton),
                 )
             )
-        return skeleton, floats
+        return skeleton, first
 
     # -- what is returned -------------------------------------------------------------------------
-
-    def structured(self, skeleton: Skeleton, leaves: Iterator[tuple[int, Skeleton]], at: dict[int, int]) -> Template:
-        """Gradients in the structure of an argument; None where there is none."""
-        match skeleton:
-            case TupleArg(items=items, cls=cls):
-                return TupleOf(tuple(self.structured(s, leaves, at) for s in items), cls)
-            case ObjectArg(cls=cls, box=BoxArg(cell=cell, content=RecordArg(names=names, items=items))):
-                fields = tuple(self.structured(s, leaves, at) for s in items)
-                return ObjectOf(cls, NewBox(-1 - cell, cls.__name__, RecordOf(cls, names, fields)))
-            case ObjectArg(cls=cls, box=BoxArg(cell=cell)):
-                return ObjectOf(cls, NewBox(-1 - cell, cls.__name__, None))
-            case ItemsArg(items=items, cell=cell):
-                return ListOf(TupleOf(tuple(self.structured(s, leaves, at) for s in items), list), cell)
-            case RowsArg(item=item, cell=cell):
-                parts = tuple(at[next(leaves)[0]] for _, dtype in columns(item) if dtype.kind == "f")
-                return ListOf(RowsOf(_float_items(item), parts), cell)
-            case ScalarArg(dtype=dtype) if dtype.kind == "f":
-                return Out(at[next(leaves)[0]])
-            case ArrayArg(dtype=dtype) if dtype.kind == "f":
-                return NewArray(at[next(leaves)[0]])
-        return Fixed(None)
 
     def arranged(self, value: Template, grad: Template, aux: Template | None) -> Template:
         if self.order == "gradient":
             return grad if aux is None else TupleOf((grad, aux))
         full = value if aux is None else TupleOf((value, aux))
         return TupleOf((full, grad) if self.order == "value, gradient" else (grad, full))
+
+
+class Numbered:
+    """Gives the parameters it is asked for the numbers of results, from ``first`` on."""
+
+    def __init__(self, first: int):
+        self.first = first
+        self.seen: list[int] = []
+
+    def __call__(self, position: int) -> int:
+        if position not in self.seen:
+            self.seen.append(position)
+        return self.first + self.seen.index(position)
 
 
 def _checked(version: Version, main: MaybeOf) -> tuple[Version, Template]:
@@ -314,32 +369,6 @@ class Kept:
         if isinstance(box, NewBox) and box.content is not None:
             return replace(box, content=self.template(box.content))
         return box
-
-
-def leaf_positions(skeleton: Skeleton, first: int) -> Iterator[tuple[int, Any]]:
-    """The numbers and arrays of an argument, with their positions among the parameters."""
-    parts: list[Skeleton] = []
-    for s in all_parts([skeleton]):
-        if isinstance(s, ScalarArg | ArrayArg):
-            parts.append(s)
-        elif isinstance(s, RowsArg):
-            shape = (s.size, *inner_sizes(s.item))
-            parts += [ColumnArg(dtype, shape, s.cell) for _, dtype in columns(s.item)]
-        elif isinstance(s, ChoiceArg):  # which one it is
-            parts.append(ScalarArg(INT, weak=True))
-    return enumerate(parts, first)
-
-
-def _float_items(item: Skeleton) -> Skeleton:
-    """An item's gradient: None in place of what is no float."""
-    match item:
-        case ScalarArg(dtype=dtype) if dtype.kind == "f":
-            return item
-        case TupleArg(items=items, cls=cls):
-            return TupleArg(tuple(map(_float_items, items)), cls)
-        case RowsArg(item=inner, size=size) if not isinstance(_float_items(inner), StaticArg):
-            return RowsArg(_float_items(inner), size, -1)
-    return StaticArg(None)
 
 
 def describe_argument(skeleton: Skeleton) -> str:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import Parameter, signature
 from typing import Any
 
 from srcgraph.errors import ArgumentError
 from srcgraph.frontend.lane_axes import axes_of, check, entries
-from srcgraph.frontend.lanes import Absent, Lanes
+from srcgraph.frontend.lanes import Lanes
 from srcgraph.runtime.api import MADE_BY, Compiled, error_model_of
-from srcgraph.runtime.written import remembered, written
-
-_BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+from srcgraph.runtime.written import around, by_position, remembered, takes_any_number
 
 
 def vmap(
@@ -81,26 +78,11 @@ vmap.maps = Lanes  # type: ignore[attr-defined]
 
 
 def _mapped(function: Any, lanes: Lanes, error_model: str) -> Compiled:
-    """A function of the same parameters; those that ``in_axes`` has no entry for are given by keyword."""
-    parameters = list(signature(function).parameters.values())
-    first = [p for p in parameters if p.kind in _BY_POSITION]
-    several = next((p.name for p in parameters if p.kind is Parameter.VAR_POSITIONAL), "")
-    named = next((p.name for p in parameters if p.kind is Parameter.VAR_KEYWORD), "")
+    """Those parameters that ``in_axes`` has no entry for are given by keyword."""
+    first = by_position(function)
     count = len(lanes.in_axes) if isinstance(lanes.in_axes, tuple) else len(first)
-    if count > len(first) and not several:
+    if count > len(first) and not takes_any_number(function):
         name = getattr(function, "__name__", "the function")
         takes = f"{name} takes {len(first)} arguments by position"
         raise ArgumentError(f"vmap: in_axes has {entries(count)}, but {takes}")
-    by_name = [p for p in parameters if p in first[count:] or p.kind is Parameter.KEYWORD_ONLY]
-    several = several or ("more_" if by_name else "")  # those are refused when it is called
-    stars = [f"*{several}"] if several else []
-    double = [f"**{named}"] if named else []
-    optional = [f"{p.name}=Absent_" if p in first else _text(p) for p in by_name]
-    texts = [*map(_text, first[:count]), *stars, *optional, *double]
-    given = [*(p.name for p in first[:count]), *stars, *(f"{p.name}={p.name}" for p in by_name), *double]
-    space = {"lanes_": lanes, "primal_": function, "Absent_": Absent}
-    return written(function, texts, f"lanes_({', '.join(['primal_', *given])})", space, (), error_model)
-
-
-def _text(parameter: Parameter) -> str:
-    return parameter.name if parameter.default is Parameter.empty else f"{parameter.name}=Absent_"
+    return around(function, lanes, count, error_model)

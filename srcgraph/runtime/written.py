@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
-from srcgraph.errors import ArgumentError
+from srcgraph.frontend.derived import Absent, Inside
 from srcgraph.runtime.api import Compiled
 from srcgraph.runtime.texts import function_of
 from srcgraph.runtime.transforms import Transform
@@ -30,6 +30,40 @@ def written(
     return Compiled(made, transforms, error_model=error_model)
 
 
+def around(function: Any, made: Inside, count: int, error_model: str) -> Compiled:
+    """A function of the same parameters that calls ``made`` with ``function`` and what it is given.
+
+    Those after the first ``count`` are given by keyword where they have a default, or are positional if there are more
+    arguments; what is not given is `Absent`.
+    """
+    parameters = list(signature(function).parameters.values())
+    first = by_position(function)
+    several = next((p.name for p in parameters if p.kind is Parameter.VAR_POSITIONAL), "")
+    named = next((p.name for p in parameters if p.kind is Parameter.VAR_KEYWORD), "")
+    by_name = [p for p in parameters if p in first[count:] or p.kind is Parameter.KEYWORD_ONLY]
+    several = several or ("more_" if by_name else "")
+    stars = [f"*{several}"] if several else []
+    double = [f"**{named}"] if named else []
+    optional = [f"{p.name}=Absent_" if p in first else _text(p) for p in by_name]
+    texts = [*map(_text, first[:count]), *stars, *optional, *double]
+    given = [*(p.name for p in first[:count]), *stars, *(f"{p.name}={p.name}" for p in by_name), *double]
+    space = {"made_": made, "primal_": function, "Absent_": Absent}
+    return written(function, texts, f"made_({', '.join(['primal_', *given])})", space, (), error_model)
+
+
+def _text(parameter: Parameter) -> str:
+    return parameter.name if parameter.default is Parameter.empty else f"{parameter.name}=Absent_"
+
+
+def by_position(function: Any) -> list[Parameter]:
+    """The parameters that take arguments by position, one each."""
+    return [p for p in signature(function).parameters.values() if p.kind in _POSITIONAL]
+
+
+def takes_any_number(function: Any) -> bool:
+    return any(p.kind is Parameter.VAR_POSITIONAL for p in signature(function).parameters.values())
+
+
 _MADE = "_srcgraph_written"
 
 
@@ -46,19 +80,8 @@ def remembered(function: Any, key: Any, make: Callable[[], Compiled]) -> Compile
     return known[key]
 
 
-def names_of(function: Any, count: int | None = None) -> list[str]:
-    """What a function calls its first ``count`` arguments, or all of them.
-
-    Raises
-    ------
-    ArgumentError
-        All are asked for, and it takes any number of them.
-    """
-    parameters = list(signature(function).parameters.values())
-    found = [p.name for p in parameters if p.kind in _POSITIONAL][:count]
-    if count is None:
-        if len(found) < len(parameters):
-            raise ArgumentError(f"{function.__name__} takes arguments that are not positional")
-        return found
+def names_of(function: Any, count: int) -> list[str]:
+    """What a function calls its first ``count`` arguments."""
+    found = [p.name for p in by_position(function)][:count]
     more = (f"x_{k}" for k in range(len(found), count))
     return found + [n if n not in found else f"{n}_" for n in more]

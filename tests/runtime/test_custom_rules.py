@@ -52,20 +52,27 @@ def over_arrays(f: Callable, x: np.ndarray, n: int) -> float:
     return np.sum(x)
 
 
+def derivatives(f: Callable) -> tuple[list[Callable], Callable]:
+    """The value, first and second derivatives of `in_loops`, these by every nesting; the gradient of `over_arrays`."""
+    own = lambda a, n: in_loops(f, a, n)  # noqa: E731
+    slope = sg.grad(own)
+    twice = [sg.grad(slope), lambda a, n: sg.jvp(slope, (a, n), (1.0, None))[1], sg.hessian(own)]
+    return [sg.compile(own), slope, *twice], sg.grad(lambda x, n: over_arrays(f, x, n))
+
+
+PLAIN = derivatives(plain)
+
+
 @pytest.mark.parametrize("f", [square, square_too])
-@pytest.mark.parametrize("n", [0, 1, 4, 7])
-def test_right_rules_change_nothing(f: Callable, n: int) -> None:
+def test_right_rules_change_nothing(f: Callable) -> None:
     """In loops, branches and early exits, at first and second order by every nesting."""
-    own, want = (lambda a: in_loops(f, a, n)), (lambda a: in_loops(plain, a, n))
-    assert sg.compile(own)(1.1) == want(1.1)
-    np.testing.assert_allclose(sg.grad(own)(1.1), sg.grad(want)(1.1), rtol=1e-12)
-    second = sg.grad(sg.grad(want))(1.1)
-    np.testing.assert_allclose(sg.grad(sg.grad(own))(1.1), second, rtol=1e-12)
-    np.testing.assert_allclose(sg.jvp(sg.grad(own), (1.1,), (1.0,))[1], second, rtol=1e-12)
-    np.testing.assert_allclose(sg.hessian(own)(1.1), second, rtol=1e-12)
-    for size in (0, 1, 2, 5):
-        got = sg.grad(lambda x: over_arrays(f, x, n))(X[:size])
-        np.testing.assert_allclose(got, sg.grad(lambda x: over_arrays(plain, x, n))(X[:size]), rtol=1e-12)
+    numbers, arrays = derivatives(f)
+    for n in (0, 1, 4, 7):
+        first, second = PLAIN[0][1](1.1, n), PLAIN[0][2](1.1, n)
+        got = [derivative(1.1, n) for derivative in numbers]
+        np.testing.assert_allclose(got, [in_loops(plain, 1.1, n), first, second, second, second], rtol=1e-12)
+        for size in (0, 1, 2, 5):
+            np.testing.assert_allclose(arrays(X[:size], n), PLAIN[1](X[:size], n), rtol=1e-12)
 
 
 def test_all_modes() -> None:
@@ -152,24 +159,30 @@ def powers_bwd(residuals, cotangent):
 powers.defvjp(powers_fwd, powers_bwd)
 
 
-@pytest.mark.parametrize("n", [0, 1, 3])
-def test_structures_and_loops_in_rules(n: int) -> None:
-    def own(matrix, x):
+def test_structures_and_loops_in_rules() -> None:
+    def own(matrix, x, n):
         y, total, count = powers(matrix, x, n)
         return np.sum(y**2) * total + count
 
-    def want(matrix, x):
+    def want(matrix, x, n):
         for _ in range(n):
             x = matrix @ x
         return np.sum(x**2) * np.sum(x)
 
     matrix, x = np.arange(9.0).reshape(3, 3) / 10.0, np.array([1.0, 2.0, 3.0])
-    for got, right in zip(sg.grad(own, (0, 1))(matrix, x), sg.grad(want, (0, 1))(matrix, x), strict=True):
-        np.testing.assert_allclose(got, right, rtol=1e-12)
-    np.testing.assert_allclose(
-        sg.jvp(own, (matrix, x), (matrix, x))[1], sg.jvp(want, (matrix, x), (matrix, x))[1], rtol=1e-12
+    slopes, pushed, second = (
+        [make(f) for f in (own, want)]
+        for make in (
+            lambda f: sg.grad(f, (0, 1)),
+            lambda f: lambda *given: sg.jvp(f, given, (matrix, x, None))[1],
+            lambda f: sg.hessian(f, 1),
+        )
     )
-    np.testing.assert_allclose(sg.hessian(own, 1)(matrix, x), sg.hessian(want, 1)(matrix, x), rtol=1e-12)
+    for n in (0, 1, 3):
+        for got, right in zip(*(slope(matrix, x, n) for slope in slopes), strict=True):
+            np.testing.assert_allclose(got, right, rtol=1e-12)
+        for got, right in (pushed, second):
+            np.testing.assert_allclose(got(matrix, x, n), right(matrix, x, n), rtol=1e-12)
 
 
 def test_forward_mode_transposes_a_rule_for_reverse_mode() -> None:

@@ -174,3 +174,11 @@ def test_what_a_call_is_given_is_not_saved() -> None:
     assert {row.variable for row in saved} == {"down(x * 0.9, n - 1)"}, "the sine's operand, and neither x nor n"
     with pytest.raises(RecursionError):
         sg.grad(down)(0.7, 10**7)
+
+
+def test_pullback_of_recursion() -> None:
+    """What calls save crosses from one sweep to the other, any number of times."""
+    value, pullback = sg.vjp(fibonacci_like, 0.7, 5)
+    slope = sg.grad(fibonacci_like)(0.7, 5)
+    np.testing.assert_allclose(value, fibonacci_like(0.7, 5), rtol=1e-14)
+    np.testing.assert_allclose([pullback(1.0)[0], pullback(2.0)[0]], [slope, 2.0 * slope], rtol=1e-14)

@@ -3,7 +3,7 @@
 vector       literals, casts, + - * / and negation: what derivative rules are made of
 elementwise  exp, sin, sqrt, ...: one scalar expression per element;  powers;  remainders: floor, mod, maximum, bits
 compare      comparisons, logic, where
-constants    what derivatives take for a constant
+constants    what derivatives take for a constant;  marks: what they save
 checks       everything that can raise, as nodes of their own
 effects      text written, warnings issued
 random       draws from a random generator;  generators: the methods of np.random.Generator
@@ -38,6 +38,7 @@ calculus     np.gradient, np.interp, np.trapezoid, np.polyval and the like
 grids        np.meshgrid, np.logspace, np.select, np.median and the like
 numerics     np.where, np.clip, np.dot, np.linalg.norm and the like
 tricks       np.block, np.unravel_index, np.fft.fftshift and the like
+schedules    when states of a loop are stored, so that it can be run again in parts
 _rules       derivative rules made from partials; short ways to write records
 _loops       loops in graph code
 """
@@ -61,6 +62,7 @@ from srcgraph.ir.ops import (
     index,
     linalg,
     lists,
+    marks,
     nan_reductions,
     norms,
     numerics,
@@ -72,6 +74,7 @@ from srcgraph.ir.ops import (
     reduce,
     reductions,
     remainders,
+    schedules,
     searching,
     sequences,
     shape,
@@ -103,6 +106,7 @@ __all__ = [
     "index",
     "linalg",
     "lists",
+    "marks",
     "nan_reductions",
     "norms",
     "numerics",
@@ -114,6 +118,7 @@ __all__ = [
     "reduce",
     "reductions",
     "remainders",
+    "schedules",
     "searching",
     "sequences",
     "shape",

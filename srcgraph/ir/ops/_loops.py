@@ -4,30 +4,69 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import current_builder
 from srcgraph.ir.ops.index import getitem, setitem
-from srcgraph.ir.types import ScalarType
+from srcgraph.ir.types import ScalarType, type_symbols
 from srcgraph.ir.view import View
 
+Body: TypeAlias = Callable[..., Sequence[Value]]
+"""From the index, if there is one, and the carry to the next carry."""
 
-def counted(count: Value, inits: Sequence[Value], body: Callable[..., Sequence[Value]], reverse: bool = False):
+
+def counted(count: Value, inits: Sequence[Value], body: Body, reverse: bool = False, names: Sequence[str] = ()):
     """``for i in range(count): carry = body(i, *carry)``, or downwards; returns the last carry."""
     b = current_builder()
-    one = b.const(1)
     if reverse:
-        bounds = (b.call_named("sub", count, one), b.const(-1), b.const(-1))
-    else:
-        bounds = (b.const(0), count, one)
+        return ranged((b.call_named("sub", count, b.const(1)), b.const(-1), b.const(-1)), inits, body, names)
+    return ranged((b.const(0), count, b.const(1)), inits, body, names)
+
+
+def ranged(
+    bounds: tuple[Value, Value, Value], inits: Sequence[Value], body: Body, names: Sequence[str] = (), stops=False
+):
+    """``for i in range(*bounds): carry = body(i, *carry)``; returns the last carry.
+
+    With ``stops`` the body gives one value more, which ends the loop when true.
+    """
+    b = current_builder()
     region, index = b.for_region(bounds, "i")
     with b.inside(region):
-        carry = [b.fresh(v.name, _without_value(v)) for v in inits]
+        carry = _carry(inits, names)
         b.enter_params(region, (index, *carry))
-        results = body(index, *carry)
-    return b.for_(bounds, list(inits), region, list(results))
+        results = list(body(index, *carry))
+    stop = results.pop() if stops else None
+    return b.for_(bounds, list(inits), region, results, stop)
+
+
+def repeated(
+    test: Callable[..., Value], inits: Sequence[Value], body: Body, names: Sequence[str] = (), stops: bool = False
+):
+    """``while test(*carry): carry = body(*carry)``; returns the last carry.
+
+    With ``stops`` the body gives one value more, which ends the loop when true.
+    """
+    b = current_builder()
+    asked, region = b.new_region(), b.new_region()
+    with b.inside(region):
+        carry = _carry(inits, names)
+        b.enter_params(region, carry)
+        results = list(body(*carry))
+    stop = results.pop() if stops else None
+    with b.inside(asked):  # one symbol for a number in the test and in the body
+        seen = [Value(v.name, v.type) for v in carry]
+        asked.born |= region.born & frozenset().union(*(type_symbols(v.type) for v in carry))
+        b.enter_params(asked, seen)
+        holds = test(*seen)
+    return b.while_(list(inits), (asked, holds), region, results, stop)
+
+
+def _carry(inits: Sequence[Value], names: Sequence[str]) -> list[Value]:
+    b = current_builder()
+    return [b.fresh(n, _without_value(v)) for n, v in zip(names or [v.name for v in inits], inits, strict=True)]
 
 
 def _without_value(value: Value) -> Any:

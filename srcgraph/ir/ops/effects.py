@@ -8,6 +8,11 @@ from typing import Any
 
 import numpy as np
 
+try:
+    from tqdm import tqdm
+except ImportError:  # it is asked for where progress is
+    tqdm = None
+
 from srcgraph.ir.exceptions import exception
 from srcgraph.ir.op import define
 from srcgraph.ir.text import formatted
@@ -41,6 +46,27 @@ def issue_warning(*values: Any, text: str, category: str, file: str, line: int, 
 _REGISTRIES: dict[str, dict[Any, Any]] = {}
 """By file: what `warnings` has seen, as ``__warningregistry__`` of a module."""
 
+_BARS: dict[str, Any] = {}
+"""Progress bars by what they are of."""
+
+
+def show_progress(done: int, total: int, *, text: str) -> bool:
+    """Move a bar of `tqdm`, which is made when a loop begins and closed when it is done."""
+    assert tqdm is not None
+    if text not in _BARS or _BARS[text].n > done:
+        _close(text)
+        _BARS[text] = tqdm(desc=text, total=int(total))
+    _BARS[text].update(int(done) - _BARS[text].n)
+    if done >= total:
+        _close(text)
+    return True
+
+
+def _close(text: str) -> None:
+    if text in _BARS:
+        _BARS.pop(text).close()
+
+
 for _name, _stream in (("show", "stdout"), ("show_error", "stderr")):
     define(
         name=_name,
@@ -59,6 +85,15 @@ flush = define(
     kind="effect",
     helpers="effects",
     emit={"cpu": "flush"},
+)
+progress = define(
+    name="progress",
+    doc="True, once a bar shows that so many of ``total`` steps are done.",
+    infer=_done,
+    numpy=show_progress,
+    kind="effect",
+    helpers="effects",
+    emit={"cpu": "progress"},
 )
 warn = define(
     name="warn",

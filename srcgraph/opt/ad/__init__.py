@@ -12,7 +12,11 @@ custom     rules that users write, in place of calls;  transpose: forward mode b
 reverse    the reverse sweep, written as if every forward value could be read; `accumulate`
 lists      the adjoints of lists: pushes become pops, and the other way round
 residuals  what to save and what to recompute: a minimum cut in bytes
+inverse    what loops do that can be undone;  mincut: minimum cuts of networks
 unused     where a cotangent may be 0 beside an infinite derivative
-tape       both sweeps put together; arrays, blocks and lists of saved values
+plan       where each saved value is kept: arrays, blocks and lists
+split      both sweeps apart again: what runs once, and what runs for every cotangent
+tape       both sweeps put together;  threaded: what loops carry for that
+functions  functions that call themselves
 explain    the tape table, in the user's words
 """

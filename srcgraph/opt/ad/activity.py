@@ -6,10 +6,11 @@ depends on it. Everything else costs nothing in the derivative. Both are fixpoin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Value, While
 from srcgraph.ir.op import ZERO, NoDerivative
 from srcgraph.ir.types import ListType, Type, is_complex, is_inexact
 
@@ -27,7 +28,7 @@ def active_values(graph: Graph, inputs: Iterable[Value], results: Iterable[Value
     """
     functions = functions_of(graph)
     varied = set(inputs)
-    _until_stable(varied, lambda: _forward(graph, varied, functions))
+    _until_stable(varied, lambda: DERIVATIVE.spread(graph, varied, functions))
     useful = {v for v in results if carries_derivative(v.type)}
     _until_stable(useful, lambda: _backward(graph, useful, functions))
     return frozenset(varied & useful)
@@ -61,42 +62,86 @@ def through_complex(node: Apply, active: frozenset[Value]) -> bool:
     return any(is_complex(getattr(v.type, "item", v.type)) and v in active for v in (*node.inputs, *node.outputs))
 
 
-def _forward(graph: Graph, varied: set[Value], functions: Functions) -> None:
-    for node in graph.nodes:
-        match node:
-            case Apply():
-                if differentiable(node) and not varied.isdisjoint(node.inputs):
-                    varied.update(v for v in node.outputs if carries_derivative(v.type))
-            case Call():
-                callee = functions.get(node.callee)
-                if callee is None:  # a call with a rule of its own
-                    found = () if varied.isdisjoint(node.inputs) else node.outputs
-                    varied.update(v for v in found if carries_derivative(v.type))
-                    continue
-                varied.update(p for p, v in zip(callee.params, node.inputs, strict=True) if v in varied)
-                varied.update(v for r, v in zip(callee.results, node.outputs, strict=True) if r in varied)
-            case Define():
-                _forward(node.graph, varied, functions)
-            case If():
-                _forward(node.then, varied, functions)
-                _forward(node.orelse, varied, functions)
-                for out, x, y in zip(node.outputs, node.then.results, node.orelse.results, strict=True):
-                    if x in varied or y in varied:
-                        varied.add(out)
-            case For() | While():
-                _forward_loop(node, varied, functions)
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """How dependence spreads from operands to results.
 
+    Attributes
+    ----------
+    through : callable
+        Whether it passes through a node.
+    carries : callable
+        Whether values of a type have it.
+    control : bool
+        Whether what a condition chooses, or how often a loop runs, depends on the condition.
+    """
 
-def _forward_loop(node: For | While, varied: set[Value], functions: Functions) -> None:
-    params = loop_params(node)
-    while True:
-        before = len(varied)
-        for init, param, result, out in zip(node.carry, params, node.body.results, node.outputs, strict=False):
-            if carries_derivative(param.type) and (init in varied or result in varied):
-                varied.update((param, out))
-        _forward(node.body, varied, functions)
-        if len(varied) == before:
+    through: Callable[[Apply], bool]
+    carries: Callable[[Type], bool]
+    control: bool = False
+
+    def spread(self, graph: Graph, varied: set[Value], functions: Functions) -> None:
+        """One walk over a graph; loops are walked until nothing changes."""
+        for node in graph.nodes:
+            match node:
+                case Apply():
+                    if self.through(node) and not varied.isdisjoint(node.inputs):
+                        varied.update(v for v in node.outputs if self.carries(v.type))
+                case Call():
+                    self._call(node, varied, functions.get(node.callee))
+                case Define():
+                    self.spread(node.graph, varied, functions)
+                case If():
+                    self.spread(node.then, varied, functions)
+                    self.spread(node.orelse, varied, functions)
+                    chosen = self.control and node.cond in varied
+                    for out, x, y in zip(node.outputs, node.then.results, node.orelse.results, strict=True):
+                        if chosen or x in varied or y in varied:
+                            varied.add(out)
+                case For() | While():
+                    self._loop(node, varied, functions)
+
+    def _call(self, node: Call, varied: set[Value], callee: Graph | None) -> None:
+        if callee is None:  # a call with a rule of its own
+            found = () if varied.isdisjoint(node.inputs) else node.outputs
+            varied.update(v for v in found if self.carries(v.type))
             return
+        varied.update(p for p, v in zip(callee.params, node.inputs, strict=True) if v in varied)
+        varied.update(v for r, v in zip(callee.results, node.outputs, strict=True) if r in varied)
+
+    def _loop(self, node: For | While, varied: set[Value], functions: Functions) -> None:
+        params = loop_params(node)
+        before = -1
+        while before != (before := len(varied)):
+            for init, param, result, out in zip(node.carry, params, node.body.results, node.outputs, strict=False):
+                if self.carries(param.type) and not varied.isdisjoint((init, result)):
+                    varied.update((param, out))
+            self.spread(node.body, varied, functions)
+            if self.control:
+                self._decided(node, params, varied, functions)
+
+    def _decided(self, node: For | While, params: Sequence[Value], varied: set[Value], functions: Functions) -> None:
+        """What a loop gives depends on what decides how often it runs."""
+        decides = node.body.results[-1:] if node.stops else ()
+        if isinstance(node, While):
+            varied.update(p for p, q in zip(node.cond.params, params, strict=False) if q in varied)
+            self.spread(node.cond, varied, functions)
+            decides += node.cond.results
+        else:
+            decides += (node.start, node.stop, node.step)
+        if not varied.isdisjoint(decides):
+            varied.update(node.outputs)
+
+
+DERIVATIVE = Dependence(differentiable, carries_derivative)
+VALUE = Dependence(lambda node: node.op.name not in ("dim", "list_len"), lambda type: True, control=True)
+
+
+def dependent(graph: Graph, values: Iterable[Value]) -> set[Value]:
+    """All values of an open graph that depend on these; lengths do not."""
+    varied, functions = set(values), functions_of(graph)
+    _until_stable(varied, lambda: VALUE.spread(graph, varied, functions))
+    return varied
 
 
 def _backward(graph: Graph, useful: set[Value], functions: Functions) -> None:
@@ -141,7 +186,3 @@ def loop_params(node: For | While) -> tuple[Value, ...]:
     """The parameters of a loop's body that are its carry."""
     first = 1 if isinstance(node, For) else 0
     return node.body.params[first : first + len(node.carry)]
-
-
-def owned(node: Node) -> bool:
-    return isinstance(node, If | For | While)

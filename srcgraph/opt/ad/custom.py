@@ -16,21 +16,25 @@ code of the rules. What is done to a tangent must be linear, which shows in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.closure import open_, rename_node, with_graphs
 from srcgraph.ir.dims import substitute
-from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Rule, Value, While, node_graphs, node_inputs
+from srcgraph.ir.graph import Apply, Call, For, Graph, Node, Rule, Value, While, node_graphs, node_inputs
 from srcgraph.ir.op import Op, current_builder
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import ArrayType, ListType, is_inexact
 from srcgraph.ir.walk import all_nodes, calls, definitions
-from srcgraph.opt.ad.activity import Functions, active_values, carries_derivative, functions_of, loop_params
+from srcgraph.opt.ad import checkpoint
+from srcgraph.opt.ad.activity import active_values, carries_derivative, dependent
+from srcgraph.opt.ad.checkpoint import Checkpoints
+from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.dce import dce
+from srcgraph.opt.marks import is_mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ class Expanded:
 
     graph: Graph
     backward: Mapping[str, Graph]
+    tape: tuple[Choice, ...] = ()
 
 
 def expand(
@@ -111,6 +116,7 @@ def expand(
     inputs: Sequence[int],
     outputs: Sequence[int],
     transposed: Transpose | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Expanded:
     """Put rules in place of the calls through which the derivative of ``outputs`` by ``inputs`` passes.
 
@@ -125,6 +131,8 @@ def expand(
     transposed : callable, optional
         For forward mode, what makes of a backward graph, and how many residuals it takes, one that takes also the
         results of the function, for their shapes, and tangents of its arguments, and returns those of the results.
+    checkpoints : Checkpoints, optional
+        Which loops are reversed from stored states.
 
     Raises
     ------
@@ -133,17 +141,20 @@ def expand(
     """
     backward: dict[str, Graph] = {}
     rules = True
-    while any(call.rule is not None for call in calls(graph)):
+    tape: tuple[Choice, ...] = ()
+    again = checkpoints is not None and (checkpoints.plan is not None or any(map(is_mark, all_nodes(graph))))
+    while again or any(call.rule is not None for call in calls(graph)):
         opened = open_(graph)
         wanted, results = [opened.params[k] for k in inputs], [opened.results[k] for k in outputs]
         active = active_values(opened, wanted, results)
-        if all(c.rule is None or active.isdisjoint(c.outputs) for c in calls(opened)):
+        if not again and all(c.rule is None or active.isdisjoint(c.outputs) for c in calls(opened)):
             break
-        work = _Expand(graph.name, graphs, active, transposed, rules)
+        work = _Expand(graph.name, graphs, active, transposed, rules, checkpoints)
         graph = work.run(opened)
         backward |= work.backward
-        rules = False  # what is left is applied to tangents: it is linear as it is
-    return Expanded(graph, backward)
+        tape += work.tape
+        rules = again = False  # what is left is applied to tangents: it is linear as it is
+    return Expanded(graph, backward, tape)
 
 
 class _Expand(Rebuild):
@@ -154,13 +165,16 @@ class _Expand(Rebuild):
         active: frozenset[Value],
         transposed: Transpose | None,
         rules: bool,
+        checkpoints: Checkpoints | None,
     ):
         super().__init__(name)
+        self.checkpoints = checkpoints
         self.graphs = graphs
         self.active = active
         self.transposed = transposed
         self.rules = rules
         self.backward: dict[str, Graph] = {}
+        self.tape: tuple[Choice, ...] = ()
 
     def call(self, node: Call) -> Sequence[Value]:
         if node.rule is None or self.active.isdisjoint(node.outputs):
@@ -169,6 +183,8 @@ class _Expand(Rebuild):
         if not self.rules:
             return self.put(self.graphs[node.callee], inputs)
         self.refuse(node, node.rule)
+        if not node.rule.forward:
+            return self.run_again(node, node.rule, inputs)
         if node.rule.backward:
             return self.pulled(node, node.rule, inputs)
         return self.pushed(node, node.rule, inputs)
@@ -197,14 +213,59 @@ class _Expand(Rebuild):
         graph, used, wanted = needed(self.graphs[rule.backward], len(residuals), wanted)
         kept = [residuals[k] for k in used]
         self.refuse_lists(node, rule, kept)
-        callee = f"{rule.backward}@{len(self.backward)}"
-        self.backward[callee] = self.transposed(rule, graph, len(used), self.graphs) if self.transposed else graph
-        operands = (*(outs[k] for k in exact), *kept, *(inputs[rule.moving[j]] for j in wanted))
-        pull = Pull(callee, len(exact), len(kept))
-        tied = self.builder.apply(PULLED, operands, {"pull": pull})
+        graph = self.transposed(rule, graph, len(used), self.graphs) if self.transposed else graph
+        return self.tied(outs, exact, kept, [inputs[rule.moving[j]] for j in wanted], graph, rule.backward)
+
+    def tied(
+        self,
+        outs: list[Value],
+        exact: Sequence[int],
+        residuals: Sequence[Value],
+        moving: Sequence[Value],
+        backward: Graph,
+        name: str,
+    ) -> list[Value]:
+        """Results, some of them with the derivative that a backward graph gives."""
+        callee = f"{name}@{len(self.backward)}"
+        self.backward[callee] = backward
+        operands = (*(outs[k] for k in exact), *residuals, *moving)
+        tied = self.builder.apply(PULLED, operands, {"pull": Pull(callee, len(exact), len(residuals))})
         for k, value in zip(exact, tied if isinstance(tied, tuple) else (tied,), strict=True):
             outs[k] = value
         return outs
+
+    # -- what is run again ----------------------------------------------------------------------
+
+    def run_again(self, node: Call, rule: Rule, inputs: Sequence[Value]) -> Sequence[Value]:
+        """A function of which nothing is saved but its arguments."""
+        graph = self.graphs[node.callee]
+        if self.checkpoints is None:
+            return self.put(graph, inputs)
+        checkpoint.refuse_effects([graph], self.checkpoints.callees, "a function", node.origin.loc)
+        given = [held(v) for v in inputs]
+        outs = list(self.put(graph, given))
+        exact = [k for k, v in enumerate(node.outputs) if v in self.active]
+        wanted = [k for k in rule.moving if node.inputs[k] in self.active]
+        derived = self.checkpoints.pullback(checkpoint.Unchecked(graph.name).run(graph), exact, wanted, ())
+        backward, used, found = needed(derived, len(given), range(len(wanted)))
+        residuals, moving = [given[k] for k in used], [inputs[wanted[j]] for j in found]
+        return self.tied(outs, exact, residuals, moving, backward, node.callee)
+
+    def for_(self, node: For) -> Sequence[Value]:
+        return self.loop(node) or super().for_(node)
+
+    def while_(self, node: While) -> Sequence[Value]:
+        return self.loop(node) or super().while_(node)
+
+    def loop(self, node: For | While) -> Sequence[Value]:
+        """A checkpointed loop, if it is one."""
+        points = self.checkpoints if self.rules else None
+        plan = None if points is None else points.plan_of(node)
+        if points is None or plan is None or self.active.isdisjoint(node.outputs):
+            return ()
+        made = checkpoint.replayed(self, node, self.active, points, plan, held)
+        self.tape += made.tape
+        return self.tied(made.outputs, made.exact, made.residuals, made.moving, made.backward, "replayed")
 
     def refuse_lists(self, node: Call, rule: Rule, residuals: Sequence[Value]) -> None:
         if any(isinstance(v.type, ListType) for v in residuals):
@@ -307,62 +368,8 @@ def tangent_read(graph: Graph) -> Apply | None:
     for node in all_nodes(graph):
         if isinstance(node, Apply) and node.op is TANGENT:
             varied = dependent(graph, node.outputs)
-            ordered = (n for n in all_nodes(graph) if isinstance(n, Apply) and n.op.ordered)
+            ordered = (n for n in all_nodes(graph) if isinstance(n, Apply) and n.op.ordered and not is_mark(n))
             if not varied.isdisjoint(graph.results) or any(not varied.isdisjoint(n.inputs) for n in ordered):
                 reader = next((n for n in all_nodes(graph) if node.outputs[0] in node_inputs(n)), node)
                 return replace(node, origin=reader.origin if reader.origin.loc is not None else node.origin)
     return None
-
-
-def dependent(graph: Graph, values: Iterable[Value]) -> set[Value]:
-    """All values of an open graph that depend on these; lengths do not."""
-    functions, varied, before = functions_of(graph), set(values), -1
-    while before != (before := len(varied)):
-        _vary(graph, varied, functions)
-    return varied
-
-
-def _vary(graph: Graph, varied: set[Value], functions: Functions) -> None:
-    for node in graph.nodes:
-        match node:
-            case Apply():
-                if not varied.isdisjoint(node.inputs) and node.op.name not in _LENGTHS:
-                    varied.update(node.outputs)
-            case Call():
-                callee = functions.get(node.callee)
-                if callee is not None:
-                    varied.update(p for p, v in zip(callee.params, node.inputs, strict=True) if v in varied)
-                    varied.update(v for r, v in zip(callee.results, node.outputs, strict=True) if r in varied)
-                elif not varied.isdisjoint(node.inputs):
-                    varied.update(node.outputs)
-            case Define():
-                _vary(node.graph, varied, functions)
-            case If():
-                _vary(node.then, varied, functions)
-                _vary(node.orelse, varied, functions)
-                for out, x, y in zip(node.outputs, node.then.results, node.orelse.results, strict=True):
-                    if not varied.isdisjoint((node.cond, x, y)):
-                        varied.add(out)
-            case For() | While():
-                _vary_loop(node, varied, functions)
-
-
-_LENGTHS = frozenset({"dim", "list_len"})
-
-
-def _vary_loop(node: For | While, varied: set[Value], functions: Functions) -> None:
-    params = loop_params(node)
-    graphs = node_graphs(node)
-    before = -1
-    while before != (before := len(varied)):
-        for init, param, result, out in zip(node.carry, params, node.body.results, node.outputs, strict=False):
-            if not varied.isdisjoint((init, param, result)):
-                varied.update((param, out))
-        for inner in graphs:
-            inner_params = inner.params[: len(node.carry)] if inner is not node.body else params
-            varied.update(p for p, q in zip(inner_params, params, strict=True) if q in varied)
-            _vary(inner, varied, functions)
-        decides = node.body.results[-1:] if node.stops else ()
-        decides += node.cond.results if isinstance(node, While) else (node.start, node.stop, node.step)
-        if not varied.isdisjoint(decides):
-            varied.update(node.outputs)

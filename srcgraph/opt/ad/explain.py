@@ -14,8 +14,8 @@ from srcgraph.errors import Loc
 from srcgraph.ir.dims import UNKNOWN, Dim, floordiv, product, symbol
 from srcgraph.ir.graph import Apply, Call, Define, For, If, Node, Value, While
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, is_float, is_integer, type_symbols
+from srcgraph.opt.ad.plan import Tape
 from srcgraph.opt.ad.residuals import Choice, Residuals, recomputable
-from srcgraph.opt.ad.tape import Tape
 
 SAME = ("cast", "with_shape")
 """Ops whose result is, to the user, their operand."""
@@ -38,9 +38,9 @@ class _Explain:
     def rows(self) -> Iterator[Choice]:
         seen: set[tuple[str, int]] = set()
         saved = [self.saved(v) for v in self.residuals.saved]
-        for row in (*saved, *self.recomputed(), *self.there()):
+        for row in (*saved, *self.undone(), *self.recomputed(), *self.there()):
             key = (row.name, row.loc.line if row.loc else 0)
-            if row.how in ("array", "list", "blocks") or key not in seen:
+            if row.how in ("array", "list", "blocks", "undone") or key not in seen:
                 yield row
             seen.add(key)
 
@@ -52,12 +52,22 @@ class _Explain:
         nest = self.residuals.home_of[value].chain()
         trips = tuple(self.trips(h.node) for h in nest if isinstance(h.node, For | While | Define))
         name = self.label(value) or "a value"
-        return Choice(name, self.loc(value), self.container[value], self.why_saved(value), each, trips)
+        return Choice(name, self.loc(value), self.container[value], self.why_saved(self.same(value)), each, trips)
+
+    def undone(self) -> Iterator[Choice]:
+        """Variables that are changed back."""
+        for cycle in (c for found in self.residuals.undone.values() for c in found):
+            for value in cycle.before:
+                if value not in self.container and not value.name.startswith("_"):
+                    yield Choice(self.label(value), self.loc(value), "undone", "from what it is after the trip")
 
     def recomputed(self) -> Iterator[Choice]:
-        """Values inside loops that are neither saved nor index arithmetic."""
+        """Values inside loops that are neither saved, nor changed back, nor index arithmetic."""
+        undone = {v for found in self.residuals.undone.values() for c in found for v in (*c.before, *c.after)}
         for value in self.residuals.read:
             source = self.same(value)
+            if source in undone:
+                continue
             if self.inside(source) and source not in self.container and not is_integer(source.type):
                 name = self.label(source) or "a value"
                 yield Choice(name, self.loc(source), "recomputed", self.why_recomputed(source))
@@ -72,6 +82,8 @@ class _Explain:
 
     def why_saved(self, value: Value) -> str:
         node = self.definition.get(value)
+        if value in self.residuals.asked:
+            return "the program says so"
         match node:
             case None:
                 return "the next trip overwrites it"

@@ -6,12 +6,13 @@ to call; each call puts its own there last, so that the adjoint, which runs in o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from srcgraph.ir.graph import Define, Graph, Value
+from srcgraph.ir.graph import Call, Define, Graph, Value, node_graphs
 from srcgraph.ir.walk import calling, calls
+from srcgraph.opt.ad.residuals import is_reverse
 
 Changes = tuple[tuple[int, int], ...]
 Callees = Mapping[str, tuple[Graph, Changes]]
@@ -87,3 +88,30 @@ def divided(
 
 def _unlike(name: str, taken: set[str]) -> str:
     return name if name not in taken else next(n for k in range(2, len(taken) + 3) if (n := f"{name}_{k}") not in taken)
+
+
+def called_in(graph: Graph) -> dict[str, frozenset[str]]:
+    """For each forward function, loop and branch: the functions called in it."""
+    found: dict[str, frozenset[str]] = {}
+
+    def visit(g: Graph) -> frozenset[str]:
+        names = {n.callee for n in g.nodes if isinstance(n, Call)}
+        for inner in (inner for n in g.nodes for inner in node_graphs(n)):
+            if not is_reverse(inner):
+                names |= visit(inner)
+        found[g.name] = frozenset(names)
+        return found[g.name]
+
+    visit(graph)
+    return found
+
+
+def reached(start: Iterable[str], called: Mapping[str, frozenset[str]]) -> set[str]:
+    """The functions that calls of some lead to, these included."""
+    found, todo = set(start), list(start)
+    while todo:
+        for name in called.get(todo.pop(), ()):
+            if name not in found:
+                found.add(name)
+                todo.append(name)
+    return found

@@ -1,7 +1,8 @@
 """What the reverse sweep needs of the forward one, and the cheapest way to have it.
 
-Values of the outermost region are there anyway. For a value inside loops there are three ways: it
-follows from the trip (indices, why a loop stopped), it is recomputed from others, or it is saved. The
+Values of the outermost region are there anyway. For a value inside loops there are four ways: it
+follows from the trip (indices, why a loop stopped), it is recomputed from others, it follows from what
+it is after the trip (see `srcgraph.opt.ad.inverse`), or it is saved. The
 saved set is the vertex cut with the fewest bytes per loop entry between what must be saved and what
 is needed, over the whole nest at once; among equal ones, the cut nearest to the needs, which
 recomputes least.
@@ -14,13 +15,9 @@ being fusion aware", MLSys 2023; here over nested loops, weighted by trips.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-
-import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_flow
 
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
@@ -28,10 +25,12 @@ from srcgraph.ir.dims import Dim, as_dim, evaluate
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.types import ArrayType, ScalarType
 from srcgraph.ir.walk import all_nodes
+from srcgraph.opt.ad.inverse import Cycle, cycles
+from srcgraph.opt.ad.mincut import INFINITE, sink_side
+from srcgraph.opt.marks import is_mark
 
 GUESS = 16
 """What an unknown size or number of trips is taken to be when costs are compared."""
-INFINITE = 2**29
 NO_BYTES = as_dim(0)
 
 
@@ -69,8 +68,8 @@ class Choice:
     loc : Loc or None
         Where it is computed.
     how : str
-        ``array``, ``list`` or ``blocks`` (arrays on a list) if it is saved, ``recomputed``, or
-        ``nothing`` if it is there anyway.
+        ``array``, ``list`` or ``blocks`` (arrays on a list) if it is saved, ``states`` if it is so in some trips,
+        ``recomputed``, ``undone``, or ``nothing`` if it is there anyway.
     reason : str
         Why, in the user's words.
     bytes : Dim
@@ -114,6 +113,10 @@ class Residuals:
     sources: dict[Value, Sequence[Value]] = field(default_factory=dict)
     calls: Mapping[Value, Call] = field(default_factory=dict)
     """By the first result of a reverse call, the forward one."""
+    asked: frozenset[Value] = frozenset()
+    """What the program says to save."""
+    undone: dict[str, list[Cycle]] = field(default_factory=dict)
+    """By the name of a loop's body: its variables that the reverse sweep finds from what they are after a trip."""
 
     def passed(self, function: str) -> list[int]:
         """The parameters of a function that its adjoint is given, too: by position."""
@@ -147,9 +150,19 @@ class _Work:
         self.home_of: dict[Value, Home] = {}
         self.definition: dict[Value, Node] = {}
         self.free: set[Value] = set()
+        self.asked: set[Value] = set()
+        """What the program says to save, rather than to compute again."""
         self.order: dict[Value, int] = {}
         self.top = top_symbols(graph)
         self.index(graph, None, None)
+        self.asked -= self.free
+        self.cycles: dict[Value, Cycle] = {}
+        """For a loop's variable, before or after a trip: how it can be undone."""
+        self.first: dict[Cycle, list[Value]] = {}
+        """What the reverse sweep must have in order to undo."""
+        self.stand_ins: dict[Value, Value] = {}
+        """For what cannot be recomputed where something is undone that it depends on: to the value."""
+        self.find_cycles()
         for call in calls.values():
             for param, value in zip(self.homes[call.callee].graph.params, call.inputs, strict=True):
                 self.given.setdefault(param, []).append(value)
@@ -167,6 +180,8 @@ class _Work:
             for value in inner.outputs:
                 self.place(value, home)
                 self.definition[value] = inner
+            if is_mark(inner):
+                self.asked.update(inner.inputs)
             for g in node_graphs(inner):
                 if not is_reverse(g):
                     self.index(g, inner, home)
@@ -189,10 +204,55 @@ class _Work:
         graphs = (g for node in all_nodes(self.graph) for g in node_graphs(node) if is_reverse(g))
         return {v for g in graphs for v in free_values(g) if v in self.home_of and not self.is_literal(v)}
 
+    # -- undoing ------------------------------------------------------------------------------------
+
+    def find_cycles(self) -> None:
+        reversed_ = {g.name for n in all_nodes(self.graph) for g in node_graphs(n) if is_reverse(g)}
+        found = [
+            cycle
+            for home in self.homes.values()
+            if isinstance(home.node, For | While) and home.graph is home.node.body and f"{home.name}r" in reversed_
+            for cycle in cycles(home.node, self.top)
+        ]
+        for cycle in found:
+            self.cycles.update((v, cycle) for v in (*cycle.before, *cycle.after))
+        for cycle in found:
+            needs = [self.kept(v) if self.on_cycle(v) else v for v in self.nested_among(cycle.needs)]
+            self.first[cycle] = [*needs, *self.nested_among(cycle.last)]
+
+    def on_cycle(self, value: Value) -> bool:
+        """Whether a value is computed from what is undone: it has to be there before."""
+        seen, stack = {value}, [value]
+        while stack:
+            at = stack.pop()
+            if at in self.cycles:
+                return True
+            for source in self.plain_sources(at) or ():
+                if source not in seen:
+                    seen.add(source)
+                    stack.append(source)
+        return False
+
+    def kept(self, value: Value) -> Value:
+        """What stands for a value that must be saved if something is to be undone by it."""
+        stand_in = Value(value.name, value.type)
+        self.place(stand_in, self.home_of[value])
+        self.stand_ins[stand_in] = value
+        return stand_in
+
     # -- recomputing ------------------------------------------------------------------------------
 
     def sources(self, value: Value) -> Sequence[Value] | None:
         """The nested values a value can be recomputed from; None if it must be saved."""
+        found = self.plain_sources(value)
+        if found is None and value in self.cycles and value not in self.asked:
+            return self.first[self.cycles[value]]
+        return found
+
+    def plain_sources(self, value: Value) -> Sequence[Value] | None:
+        """Those it is computed from, nothing undone."""
+        if value in self.asked:
+            return None
         if value in self.free or self.follows(value):
             return []
         if value in self.given:
@@ -252,6 +312,7 @@ class _Work:
         reached = self.reachable(needed)
         if not reached:
             return set()
+        needed = needed | self.asked.intersection(reached)
         number = {v: 2 + 2 * k for k, v in enumerate(reached)}
         edges: list[tuple[int, int, int]] = []
         for value in reached:
@@ -267,8 +328,9 @@ class _Work:
                     edges.append((number[source] + 1, at, INFINITE))
             if value in needed:
                 edges.append((at + 1, 1, INFINITE))
-        reaching = _sink_side(edges, 2 + 2 * len(reached))
-        return {v for v in reached if v not in self.free and number[v] + 1 in reaching and number[v] not in reaching}
+        reaching = sink_side(edges, 2 + 2 * len(reached))
+        found = (v for v in reached if v not in self.free and number[v] + 1 in reaching and number[v] not in reaching)
+        return {self.stand_ins.get(v, v) for v in found}
 
     def reachable(self, needed: set[Value]) -> list[Value]:
         """Everything the needed values can be recomputed from, in order of definition."""
@@ -284,18 +346,25 @@ class _Work:
         wanted, stack = set(needed), [v for v in needed if v not in saved]
         while stack:
             for source in self.sources(stack.pop()) or ():
+                source = self.stand_ins.get(source, source)
                 if source not in wanted:
                     wanted.add(source)
                     if source not in saved:
                         stack.append(source)
+        undone: dict[str, list[Cycle]] = {}
+        for cycle in dict.fromkeys(self.cycles[v] for v in self.order if v in self.cycles):
+            if any(
+                v in wanted and v not in saved and self.plain_sources(v) is None for v in (*cycle.before, *cycle.after)
+            ):
+                undone.setdefault(cycle.loop.body.name, []).append(cycle)
         by_region: dict[str, list[Value]] = {}
         for value in sorted(wanted, key=self.order.__getitem__):
             by_region.setdefault(self.home_of[value].name, []).append(value)
-        kept = sorted(saved, key=self.order.__getitem__)
+        kept = sorted(saved & wanted, key=self.order.__getitem__)
         ordered = sorted(read, key=self.order.__getitem__)
         sources = {v: found for v in self.reachable(needed) if (found := self.sources(v)) is not None}
-        homes, definition = self.homes, self.definition
-        return Residuals(homes, kept, by_region, self.home_of, definition, ordered, sources, self.calls)  # type: ignore[arg-type]
+        homes, definition, asked = self.homes, self.definition, frozenset(self.asked)
+        return Residuals(homes, kept, by_region, self.home_of, definition, ordered, sources, self.calls, asked, undone)  # type: ignore[arg-type]
 
 
 def top_symbols(graph: Graph) -> frozenset[str]:
@@ -335,27 +404,3 @@ def _bytes(value: Value) -> int:
 
 def _guess(size: Dim) -> int:
     return evaluate(size, dict.fromkeys(size.symbols(), GUESS))
-
-
-def _sink_side(edges: Sequence[tuple[int, int, int]], count: int) -> set[int]:
-    """After a maximum flow from node 0 to node 1: the nodes that can still reach node 1."""
-    rows, columns, capacities = (np.array(x, dtype=np.int32) for x in zip(*edges, strict=True))
-    network = csr_array((capacities, (rows, columns)), shape=(count, count), dtype=np.int32)
-    flow = maximum_flow(network, 0, 1).flow
-    left = (network - flow).tocoo()
-    into: dict[int, list[int]] = {}
-    for start, end, room in zip(left.row, left.col, left.data, strict=True):
-        if room > 0:
-            into.setdefault(int(end), []).append(int(start))
-    return set(_backwards(into, 1))
-
-
-def _backwards(into: dict[int, list[int]], start: int) -> Iterator[int]:
-    seen, stack = {start}, [start]
-    while stack:
-        node = stack.pop()
-        yield node
-        for before in into.get(node, ()):
-            if before not in seen:
-                seen.add(before)
-                stack.append(before)

@@ -15,16 +15,16 @@ Griewank and Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapters 3 and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.closure import free_values, renamed
 from srcgraph.ir.dims import UNKNOWN
 from srcgraph.ir.facts import Region
-from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_inputs
 from srcgraph.ir.op import OPS, NoDerivative
 from srcgraph.ir.ops.shape import sum_to, zeros_of
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type, is_float
@@ -35,6 +35,8 @@ from srcgraph.opt.ad.functions import Function
 from srcgraph.opt.ad.prepare import LoopFacts, name_graphs
 
 Frame = dict[Value, Value]
+Watch: TypeAlias = Callable[[Node, Value, Value], None]
+"""Is told of a node, an output or input of it and the cotangent that this has so far."""
 
 
 class Reverse:
@@ -54,6 +56,9 @@ class Reverse:
         Those that may get a cotangent of 0 beside an infinite derivative.
     functions : mapping
         Those that a derivative passes through, by name.
+    watch : callable, optional
+        Called in the builder before a node is reversed, for each output that has a cotangent, and afterwards, for
+        each such input.
     """
 
     def __init__(
@@ -64,6 +69,7 @@ class Reverse:
         lengths: dict[Value, Value] | None = None,
         unused: Collection[Node] = (),
         functions: Mapping[str, Function] | None = None,
+        watch: Watch | None = None,
     ):
         self.builder = builder
         self.active = active
@@ -71,6 +77,7 @@ class Reverse:
         self.lengths = lengths or {}
         self.unused = unused
         self.functions = functions or {}
+        self.watch = watch
         self.calls: dict[Value, Call] = {}
         """The calls of the forward sweep that have been reversed, by the first result of the reverse one."""
         self.frames: list[Frame] = [{}]
@@ -97,6 +104,10 @@ class Reverse:
         zeros = zeros_of(value)
         self.builder.suggest(zeros, d_name(value))
         return self.own(zeros)
+
+    def begin(self, value: Value, ct: Value) -> None:
+        """Let a value's cotangent start from ``ct``, whether or not anything is added to it."""
+        self.frames[-1][value] = self.own(ct)
 
     def accumulate(self, value: Value, ct: Value | None) -> None:
         """Add a contribution to a value's cotangent."""
@@ -146,7 +157,15 @@ class Reverse:
     def nodes(self, nodes: Sequence[Node]) -> None:
         for node in reversed(nodes):
             with self.builder.at(origin=node.origin), self.builder.at(by="vjp"):
+                self.watched(node, node.outputs)
                 self.node(node)
+                self.watched(node, node_inputs(node))
+
+    def watched(self, node: Node, values: Sequence[Value]) -> None:
+        for value in dict.fromkeys(values) if self.watch is not None else ():
+            ct = self.ct(value)
+            if ct is not None and self.watch is not None:
+                self.watch(node, value, ct)
 
     def node(self, node: Node) -> None:
         match node:

@@ -1,17 +1,14 @@
 """Both sweeps put together: the forward one saves on tapes, the reverse one reads them.
 
-A value inside counted loops only is saved in an array with an axis per loop, made before the nest; so is an array of
-which the size is known there, with its own axes behind those.
-Inside a loop whose trips are not known beforehand, each run of the counted loops below it fills a
-block, and the blocks go on a list; where there are no counted loops below, numbers go on a list.
-Other arrays go on a list as they are. Lists are read from the end. What a function that calls itself saves goes
-on lists, or in blocks on them, which every call is handed; a call pushes when the calls that it makes have.
+Where each value goes is planned before, see `srcgraph.opt.ad.plan`. Lists are read from the end. What a function that
+calls itself saves goes on lists, or in blocks on them, which every call is handed; a call pushes when the calls that it
+makes have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from srcgraph.errors import DerivativeError, Problem, ShapeError
 from srcgraph.ir.dims import UNKNOWN, Dim, substitute
@@ -21,121 +18,37 @@ from srcgraph.ir.op import OPS
 from srcgraph.ir.rebuild import Extra, Rebuild
 from srcgraph.ir.types import INT, ArrayType, ListType, ScalarType, Type
 from srcgraph.ir.view import part
+from srcgraph.opt.ad.functions import called_in, reached
+from srcgraph.opt.ad.inverse import Cycle
+from srcgraph.opt.ad.plan import Plan, Tape
 from srcgraph.opt.ad.prepare import LoopFacts
-from srcgraph.opt.ad.residuals import Home, Residuals, is_reverse, top_symbols
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Tape:
-    """Where one value is saved.
-
-    Attributes
-    ----------
-    blocked : tuple of Home
-        The counted loops that index the array or block; empty for a list of items.
-    listed : bool
-        Whether items, or blocks, go on a list.
-    outermost : Node
-        The node of the outermost region before which the tape is made.
-    """
-
-    value: Value
-    home: Home
-    blocked: tuple[Home, ...]
-    listed: bool
-    outermost: Node
-
-    hint: str = ""
-    """What the value is called, or would be: ``u_i`` for an element of ``u``."""
-
-    @property
-    def name(self) -> str:
-        return f"{self.hint}_saved" if self.hint else ""
-
-    @property
-    def container(self) -> str:
-        """What the value is saved in, as the tape table says it."""
-        if not self.blocked:
-            return "list"
-        return "blocks" if self.listed else "array"
-
-    @property
-    def block_name(self) -> str:
-        return f"{self.hint}_block" if self.hint and self.listed else self.name
+from srcgraph.opt.ad.residuals import Residuals, is_reverse
+from srcgraph.opt.ad.threaded import Threaded
 
 
 def assemble(graph: Graph, residuals: Residuals, loops: dict[str, LoopFacts]) -> tuple[Graph, list[Tape]]:
     """Return the closed graph of both sweeps, and where values are saved."""
-    work = _Assemble(graph, residuals, loops)
+    work = Assemble(graph, residuals, loops)
     return work.run(graph), work.tapes
 
 
-class _Assemble(Rebuild):
+class Assemble(Rebuild):
     def __init__(self, graph: Graph, residuals: Residuals, loops: dict[str, LoopFacts]):
         super().__init__(graph.name)
         self.residuals = residuals
         self.loops = loops
-        self.top_symbols = top_symbols(graph)
-        self.sizes = {d.symbol for p in graph.params if isinstance(p.type, ArrayType) for d in p.type.shape if d.symbol}
-        self.tapes = [self.planned(v) for v in residuals.saved]
+        plan = Plan(graph, residuals)
+        self.top_symbols, self.tapes = plan.top_symbols, plan.tapes
         self.of_value = {t.value: t for t in self.tapes}
         self.state: dict[Tape, Value] = {}
         self.block: dict[Tape, Value] = {}
         self.region_names: list[str] = []
+        self.after_trip: dict[Cycle, list[Value]] = {}
+        """In the reverse loop under construction: what is undone, as it was after the trip."""
         self.recovered: set[str] = set()
         """Symbols of forward values that the reverse region under construction has again."""
         self.reversed_calls = {c.outputs[0] for c in residuals.calls.values()}
-        self.called = _called_in(graph)
-
-    # -- where things are saved -------------------------------------------------------------------
-
-    def planned(self, value: Value) -> Tape:
-        home = self.residuals.home_of[value]
-        chain = home.chain()
-        nest = [h for h in chain if isinstance(h.node, For | While)]
-        outermost = chain[0].node
-        assert outermost is not None
-        hint = hint_of(value, self.residuals.definition.get(value))
-        for k in range(len(nest)):
-            if self.counted(nest[k:]):
-                listed = bool(home.function) or not (k == 0 and self.sized_at_top(nest))
-                if not isinstance(value.type, ArrayType) or (not listed and self.is_row(value.type, nest)):
-                    return Tape(value, home, tuple(nest[k:]), listed, outermost, hint)
-        return Tape(value, home, (), True, outermost, hint)
-
-    def counted(self, nest: Sequence[Home]) -> bool:
-        """Whether the trips of every loop are known before the first of them starts."""
-        first, never_stops = nest[0], _never_stops(nest)
-        for home in nest:
-            if not isinstance(home.node, For):
-                return False
-            node = home.node
-            bounds = (node.start, node.stop, node.step)
-            if any(self.inside(v, first) and not (never_stops and self.known_at_top(v)) for v in bounds):
-                return False
-            if node.step.type.value.const is None or not self.known_in_reverse(node.start.type.value, home):
-                return False
-        return True
-
-    def known_at_top(self, value: Value) -> bool:
-        return value.type.value.symbols() <= self.top_symbols
-
-    def inside(self, value: Value, home: Home) -> bool:
-        where = self.residuals.home_of.get(value)
-        return where is not None and home in where.chain()
-
-    def known_in_reverse(self, dim: Dim, home: Home) -> bool:
-        """Whether the reverse sweep can compute an expression without reading saved values."""
-        indices = {h.graph.params[0].type.value.symbol for h in home.chain() if isinstance(h.node, For)}
-        return dim.symbols() <= self.top_symbols | indices
-
-    def sized_at_top(self, nest: Sequence[Home]) -> bool:
-        values = [v for h in nest if isinstance(h.node, For) for v in (h.node.start, h.node.stop)]
-        return all(map(self.known_at_top, values))
-
-    def is_row(self, type: ArrayType, nest: Sequence[Home]) -> bool:
-        """Whether there is place for an array: its size is known before the nest, each of whose trips is made."""
-        return _never_stops(nest) and all(d.const is not None or d.symbol in self.sizes for d in type.shape)
+        self.called = called_in(graph)
 
     # -- making tapes -----------------------------------------------------------------------------
 
@@ -283,11 +196,42 @@ class _Assemble(Rebuild):
             return
         if isinstance(home.node, For):
             self.rebind(home.graph.params[0], self.value(graph.params[0]))
-        for value in self.residuals.wanted.get(name, ()):
+        wanted: Sequence[Value] = self.residuals.wanted.get(name, ())
+        if name in self.residuals.undone:
+            for value in (v for v in wanted if v in self.of_value):
+                self.load(self.of_value[value])
+            wanted = self.undo(name, [v for v in wanted if v not in self.of_value])
+        for value in wanted:
             if value in self.of_value:
-                self.rebind(value, self.load(self.of_value[value]))
+                self.load(self.of_value[value])
             else:
                 self.recompute(value)
+
+    def undo(self, name: str, wanted: Sequence[Value]) -> list[Value]:
+        """From what variables are after a trip to what they were before it; return the values left to compute.
+
+        What is computed from the ones after the trip comes first, so that arrays are changed in place.
+        """
+        cycles = self.residuals.undone[name]
+        before, after = {v for c in cycles for v in c.before}, {v for c in cycles for v in c.after}
+        for cycle in cycles:
+            for value, now in zip(cycle.after, self.after_trip[cycle], strict=True):
+                self.rebind(value, now)
+        left: dict[Value, None] = {}
+        for value in (v for v in wanted if v not in before | after):
+            if (before | left.keys()).isdisjoint(self.residuals.sources.get(value, ())):
+                self.recompute(value)
+            else:
+                left[value] = None
+        found = {way.start: way.back(self.value, self.value(r)) for c in cycles for way, r in c.back}
+        for value, now in found.items():
+            self.rebind(value, self.as_before(now, value))
+        return list(left)
+
+    def as_before(self, now: Value, like: Value) -> Value:
+        if isinstance(like.type, ArrayType):
+            return self.builder.retype(now, [substitute(d, self.symbols) for d in like.type.shape])
+        return self.builder.cast(now, like.type.dtype, like.type.weak)
 
     def rebind(self, old: Value, new: Value) -> None:
         """What stands for a forward value, and its sizes, from here on in the reverse sweep."""
@@ -303,20 +247,22 @@ class _Assemble(Rebuild):
             self.symbols[before.symbol] = now
             self.recovered.add(before.symbol)
 
-    def load(self, tape: Tape) -> Value:
-        """Read a saved value."""
+    def load(self, tape: Tape) -> None:
+        """Let what is saved stand for the value."""
         b = self.builder
         if tape.blocked:
             source = self.block[tape] if tape.listed else self.state[tape]
             index = self.slots(tape)
             view = part(len(index), tape.value.type.ndim)
-            found = b.apply(OPS["getitem"], (source, *index), {"view": view}, name=_weak(tape))
+            found = b.apply(OPS["getitem"], (source, *index), {"view": view}, name=tape.item_name)
         else:
-            self.state[tape], found = b.apply(OPS["list_pop"], (self.state[tape],), {}, name=_weak(tape))
+            self.state[tape], found = b.apply(OPS["list_pop"], (self.state[tape],), {}, name=tape.item_name)
         type = tape.value.type
         if isinstance(type, ArrayType):
-            return b.retype(found, [self.size_again(d, e) for d, e in zip(type.shape, found.type.shape, strict=True)])
-        return b.cast(found, type.dtype, getattr(type, "weak", False))
+            again = [self.size_again(d, e) for d, e in zip(type.shape, found.type.shape, strict=True)]
+            self.rebind(tape.value, b.retype(found, again))
+        else:
+            self.rebind(tape.value, b.cast(found, type.dtype, getattr(type, "weak", False)))
 
     def size_again(self, dim: Dim, found: Dim) -> Dim:
         """A saved array's length over what the reverse sweep knows, where it does."""
@@ -409,11 +355,11 @@ class _Assemble(Rebuild):
     def touched(self, graph: Graph) -> list[Tape]:
         """The tapes that the forward or reverse region uses, or functions that it calls."""
         name = graph.name.removesuffix("r")
-        names = _reached(self.called.get(name, frozenset()), self.called)
+        names = reached(self.called.get(name, frozenset()), self.called)
         return [t for t in self.tapes if t.home.function in names or any(h.name == name for h in t.home.chain())]
 
     def touched_by(self, function: str) -> list[Tape]:
-        names = _reached({function.removesuffix("r")}, self.called)
+        names = reached({function.removesuffix("r")}, self.called)
         return [t for t in self.tapes if t.home.function in names]
 
     def list_type(self, tape: Tape) -> ListType:
@@ -429,7 +375,7 @@ class _Assemble(Rebuild):
     # -- threading tapes through control flow -------------------------------------------------------
 
     def extra(self, node: For | While) -> Extra:
-        return _Threaded(self, node)
+        return Threaded(self, node)
 
     def if_(self, node: If) -> Sequence[Value]:
         cond = self.value(node.cond)
@@ -452,90 +398,3 @@ class _Assemble(Rebuild):
         for (which, tape), out in zip(changed, outs[len(node.outputs) :], strict=True):
             (self.state, self.block)[which][tape] = out
         return outs[: len(node.outputs)]
-
-
-def _never_stops(nest: Sequence[Home]) -> bool:
-    """Whether every trip is made. One that may stop early is often given many more than there is memory for."""
-    return not any(isinstance(h.node, For) and h.node.stops for h in nest)
-
-
-class _Threaded(Extra):
-    """Tapes that are written or read inside a loop are carried through it."""
-
-    def __init__(self, work: _Assemble, node: For | While):
-        super().__init__()
-        self.work = work
-        name = node.body.name.removesuffix("r")
-        reverse = is_reverse(node.body)
-        inside = work.touched(node.body)
-        self.lists = [t for t in inside if t in work.state and (t.listed or not reverse)]
-        self.blocks = [t for t in inside if t in work.block and t.listed and t.blocked and not reverse]
-        self.blocks = [t for t in self.blocks if any(h.name == name for h in t.blocked)]
-        called = _reached(work.called.get(name, ()), work.called)
-        self.lists = [
-            t for t in self.lists
-            if not t.listed or t.home.function in called or all(h.name != name for h in t.blocked)
-        ]  # fmt: skip
-        self.inits = [work.state[t] for t in self.lists] + [work.block[t] for t in self.blocks]
-        self.names = [t.name for t in self.lists] + [t.block_name for t in self.blocks]
-
-    def enter(self) -> None:
-        b = self.work.builder
-        self.params = [b.fresh(v.name, v.type) for v in self.inits]
-        self.put(self.params)
-
-    def put(self, values: Sequence[Value]) -> None:
-        n = len(self.lists)
-        self.work.state.update(zip(self.lists, values[:n], strict=True))
-        self.work.block.update(zip(self.blocks, values[n:], strict=True))
-
-    def finish(self, nodes: Sequence[Node], stop: Value | None) -> None:
-        work = self.work
-        self.results = [work.state[t] for t in self.lists] + [work.block[t] for t in self.blocks]
-
-    def leave(self, outputs: Sequence[Value]) -> None:
-        self.put(outputs)
-
-
-def _called_in(graph: Graph) -> dict[str, frozenset[str]]:
-    """For each forward function, loop and branch: the functions called in it."""
-    found: dict[str, frozenset[str]] = {}
-
-    def visit(g: Graph) -> frozenset[str]:
-        names = {n.callee for n in g.nodes if isinstance(n, Call)}
-        for inner in (inner for n in g.nodes for inner in node_graphs(n)):
-            if not is_reverse(inner):
-                names |= visit(inner)
-        found[g.name] = frozenset(names)
-        return found[g.name]
-
-    visit(graph)
-    return found
-
-
-def _reached(start: Iterable[str], called: Mapping[str, frozenset[str]]) -> set[str]:
-    """The functions that calls of some lead to, these included."""
-    found, todo = set(start), list(start)
-    while todo:
-        for name in called.get(todo.pop(), ()):
-            if name not in found:
-                found.add(name)
-                todo.append(name)
-    return found
-
-
-def hint_of(value: Value, node: Node | None) -> str:
-    """The user's name for a value, or one made of the array and indices it is read from."""
-    if value.name:
-        return value.name.lstrip("_")
-    if isinstance(node, Apply) and node.op.name == "getitem" and node.inputs[0].name:
-        parts = [node.inputs[0].name.lstrip("_"), *(v.name.lstrip("_") for v in node.inputs[1:] if v.name)]
-        if len(parts) == len(node.inputs):
-            return "_".join(parts)
-    loc = node.origin.loc if node is not None else None
-    return f"t_{loc.line}" if loc is not None else ""
-
-
-def _weak(tape: Tape) -> str:
-    """The name of a value read back: the user's own, or a suggestion."""
-    return tape.value.name or (f"_{tape.hint}" if tape.hint else "")

@@ -18,7 +18,8 @@ from srcgraph.ir.graph import Apply, Graph, Rule, Value
 from srcgraph.ir.op import building
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.walk import all_nodes, calls
-from srcgraph.opt.ad.custom import TANGENT, dependent, tangent_read, without_tangents
+from srcgraph.opt.ad.activity import dependent
+from srcgraph.opt.ad.custom import TANGENT, tangent_read, without_tangents
 from srcgraph.opt.ad.vjp import gradient
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import DERIVED

@@ -1,19 +1,21 @@
-"""Where parts of an array are not used, their cotangents are 0, and 0 times an infinite derivative must not be NaN.
+"""Where something is computed and not used, its cotangent is 0, and 0 times an infinite derivative must not be NaN.
 
-``np.where`` chooses, a store replaces, an index reads a part: what is left out of ``np.sqrt(x)``, say where ``x`` is 0,
-gets a cotangent of exactly 0. A walk from the results to the inputs finds the nodes whose contributions are asked for
-that.
+``np.where`` chooses, a store replaces, an index reads a part, a branch is not taken, a loop makes no trip: what is left
+out of ``np.sqrt(x)``, say where ``x`` is 0, gets a cotangent of exactly 0. A walk from the results to the inputs finds
+the nodes whose contributions are asked for that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
+from srcgraph.ir.closure import free_values
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.activity import functions_of, loop_params
 
-_PASSING = frozenset({"structural", "update", "elementwise"})
+_PASSING = frozenset({"structural", "update", "elementwise", "list", "check"})
+_LISTS = frozenset({"list_get", "list_set", "list_pop"})
 
 
 class Unused:
@@ -29,8 +31,11 @@ class Unused:
         self.chosen: set[Value] = set()
         """Values that reach a result through `where`: what it did not choose may be anything."""
         self.parts: set[Value] = set()
-        """Arrays a part of which may be left out."""
+        """What may be left out: arrays and lists in part, and what only a branch or a loop reads."""
         self.guarded: set[Node] = set()
+        checks = (n for n in all_nodes(graph) if isinstance(n, Apply) and n.op.kind == "check")
+        self._checked = {v for n in checks for v in n.outputs}
+        self._inside = {g: free_values(g) for n in all_nodes(graph) for g in node_graphs(n)}
         self._literals = {n.outputs[0] for n in all_nodes(graph) if isinstance(n, Apply) and n.op.name == "const"}
         self._infinite: set[Value] = set()
         """Computed, element by element, from what may have an infinite derivative."""
@@ -54,6 +59,7 @@ class Unused:
                     self._apply(node)
                 case If():
                     for side in (node.then, node.orelse):
+                        self.parts.update(self._inside[side])
                         self._same(node.outputs, side.results)
                         self._graph(side)
                 case For() | While():
@@ -66,6 +72,7 @@ class Unused:
 
     def _loop(self, node: For | While) -> None:
         params, results = loop_params(node), node.body.results[: len(node.carry)]
+        self.parts.update(self._inside[node.body])
         self._same(node.outputs, results)
         before = -1
         while before != (before := self._found()):
@@ -85,17 +92,17 @@ class Unused:
             self.chosen.update(node.inputs)
             self.guarded.update([node] if own else [])
         if not self.parts.isdisjoint(node.outputs) and node.op.kind in _PASSING:
-            self.parts.update(node.inputs if node.op.kind != "update" or _is_whole(node) else node.inputs[:1])
+            self.parts.update(node.inputs)
             self.guarded.update([node] if own and self._is_singular(node) else [])
-        if node.op.name in ("setitem", "getitem") and not _is_whole(node):
+        if node.op.name in _LISTS or (node.op.name in ("setitem", "getitem") and not _is_whole(node)):
             self.parts.add(node.inputs[0])
 
     def _is_singular(self, node: Apply) -> bool:
         """Whether a derivative of a node may be infinite, or what it is of."""
         if not self._infinite.isdisjoint(node.inputs):
             return True
-        by_literal = node.op.name == "div" and node.inputs[1] in self._literals
-        return node.op.singular and not by_literal and node.attrs.get("n", -1) < 0
+        not_zero = node.op.name == "div" and node.inputs[1] in self._literals | self._checked
+        return node.op.singular and not not_zero and node.attrs.get("n", -1) < 0
 
 
 def _is_whole(node: Apply) -> bool:

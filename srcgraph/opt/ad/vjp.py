@@ -7,9 +7,10 @@ together (`tape`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import TypeAlias
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.builder import Builder
@@ -19,13 +20,15 @@ from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.types import ScalarType, type_symbols
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.activity import active_values, through_complex
+from srcgraph.opt.ad.checkpoint import Checkpointing, Checkpoints
 from srcgraph.opt.ad.custom import expand, released
+from srcgraph.opt.ad.either import either, tape_size
 from srcgraph.opt.ad.explain import explain
-from srcgraph.opt.ad.functions import NO_CALLEES, Callees, active_functions, divided, with_functions
+from srcgraph.opt.ad.functions import NO_CALLEES, Callees, Changes, active_functions, divided, with_functions
 from srcgraph.opt.ad.induction import follow_trips
 from srcgraph.opt.ad.prepare import Prepared, prepare
 from srcgraph.opt.ad.residuals import Choice, choose
-from srcgraph.opt.ad.reverse import Reverse
+from srcgraph.opt.ad.reverse import Reverse, Watch, d_name
 from srcgraph.opt.ad.tape import assemble
 from srcgraph.opt.ad.unused import Unused
 from srcgraph.opt.dce import dce
@@ -56,6 +59,8 @@ def gradient(
     kept: Sequence[int] = (),
     callees: Callees = NO_CALLEES,
     rules: Mapping[str, Graph] = MappingProxyType({}),
+    checkpoint: Checkpointing | None = None,
+    watch: Watch | None = None,
 ) -> Derived:
     """Differentiate one scalar result with respect to parameters.
 
@@ -73,17 +78,101 @@ def gradient(
         The recursive functions it may call.
     rules : mapping
         The graphs of functions with rules of their own, and of these rules, by name.
+    checkpoint : Checkpointing, optional
+        Reverse the outermost loops from stored states.
+    watch : callable, optional
+        See `Reverse`.
     """
+    asked = graph, [output], dict.fromkeys(inputs), kept
+    if checkpoint is None or not checkpoint.spare:
+        return _swept(*asked, callees, rules, _one, checkpoint, watch)
+    plain = _swept(*asked, callees, rules, _one, watch=watch)
+    size = tape_size(plain.tape, graph)
+    if size == 0:
+        return plain
+    replayed = _swept(*asked, {**callees, **plain.callees}, rules, _one, checkpoint, watch)
+    if size is None:
+        return replayed
+    states = [c for c in replayed.tape if c.how == "states"]
+    both = either(size, checkpoint.memory or 0, plain.graph, replayed.graph)
+    return Derived(both, (*plain.tape, *states), replayed.callees)
+
+
+def pullback(
+    graph: Graph,
+    outputs: Sequence[int],
+    inputs: Sequence[int],
+    kept: Sequence[int] = (),
+    callees: Callees = NO_CALLEES,
+    rules: Mapping[str, Graph] = MappingProxyType({}),
+    running: Sequence[int] = (),
+) -> Derived:
+    """Differentiate several results, numbers or arrays, given their cotangents.
+
+    See `gradient` for the parameters. The cotangents are parameters behind the others, in the order of ``outputs``; an
+    array's must have the shape of the result. Before them come the cotangents so far of ``running``, some of the
+    inputs, to which theirs are added.
+    """
+    sums = [Value(d_name(graph.params[k]), graph.params[k].type) for k in running]
+    so_far = {k: len(graph.params) + j for j, k in enumerate(running)}
+    taking = replace(graph, params=(*graph.params, *sums))
+    return _swept(taking, outputs, {k: so_far.get(k) for k in inputs}, kept, callees, rules, _given)
+
+
+Seed: TypeAlias = Callable[[Builder, Value], Value]
+"""From a result to its cotangent, in the builder that holds both sweeps."""
+
+
+def _one(builder: Builder, result: Value) -> Value:
+    assert isinstance(result.type, ScalarType)
+    one = result.type.dtype.type(1)
+    return builder.const(one.item() if result.type.weak else one)
+
+
+def _given(builder: Builder, result: Value) -> Value:
+    return builder.param(d_name(result) or "d_result", builder.unknown_sizes(result.type))
+
+
+def _swept(
+    graph: Graph,
+    outputs: Sequence[int],
+    inputs: Mapping[int, int | None],
+    kept: Sequence[int],
+    callees: Callees,
+    rules: Mapping[str, Graph],
+    seed: Seed,
+    checkpoint: Checkpointing | None = None,
+    watch: Watch | None = None,
+) -> Derived:
+    """``inputs`` may say which parameter has the cotangent that one's starts from."""
     whole = with_functions(graph, callees, rules)
-    expanded = expand(whole, rules, inputs, [output])
+    steps = _Steps(dict(callees), rules)
+    checkpoints = Checkpoints(checkpoint, steps, callees)
+    expanded = expand(whole, rules, list(inputs), outputs, checkpoints=checkpoints)
     prepared = prepare(follow_trips(expanded.graph))
-    both, reversed_calls = _both_sweeps(prepared, output, inputs, kept)
+    both, reversed_calls = _both_sweeps(prepared, outputs, inputs, kept, seed, watch)
     both = released(both) if expanded.graph is not whole else dce(both)
     residuals = choose(both, reversed_calls)
     joined, tapes = assemble(both, residuals, prepared.loops)
     named = plain_names(joined)
-    main, functions = divided(put_in(named, expanded.backward) if expanded.backward else named, _function_name, callees)
-    return Derived(main, explain(residuals, tapes), functions)
+    joined = put_in(named, expanded.backward) if expanded.backward else named
+    main, functions = divided(joined, _function_name, steps.callees)
+    return Derived(main, (*expanded.tape, *explain(residuals, tapes), *steps.tape), functions)
+
+
+class _Steps:
+    """Differentiates the steps of checkpointed loops, and remembers what that needs."""
+
+    def __init__(self, callees: dict[str, tuple[Graph, Changes]], rules: Mapping[str, Graph]):
+        self.callees = callees
+        self.rules = rules
+        self.tape: tuple[Choice, ...] = ()
+
+    def __call__(self, step: Graph, outputs: Sequence[int], inputs: Sequence[int], running: Sequence[int]) -> Graph:
+        derived = pullback(step, outputs, inputs, (), self.callees, self.rules, running)
+        self.callees |= derived.callees
+        self.tape += derived.tape
+        return derived.graph
 
 
 def _function_name(name: str) -> str:
@@ -93,24 +182,31 @@ def _function_name(name: str) -> str:
 
 
 def _both_sweeps(
-    prepared: Prepared, output: int, inputs: Sequence[int], kept: Sequence[int]
+    prepared: Prepared,
+    outputs: Sequence[int],
+    inputs: Mapping[int, int | None],
+    kept: Sequence[int],
+    seed: Seed,
+    watch: Watch | None,
 ) -> tuple[Graph, dict[Value, Call]]:
     """The open graph with the reverse sweep appended, reading forward values wherever they are; what calls reverse."""
     forward = prepared.graph
-    result = forward.results[output]
+    results = [forward.results[k] for k in outputs]
     wanted = [forward.params[k] for k in inputs]
-    active = active_values(forward, wanted, [result])
+    active = active_values(forward, wanted, results)
     functions = active_functions(forward, active)
     _refuse_unsupported(forward, active)
     builder = continued(forward)
     with building(builder):
         guarded = Unused(forward).guarded
-        reverse = Reverse(builder, active, prepared.loops, prepared.lengths, guarded, functions)
+        reverse = Reverse(builder, active, prepared.loops, prepared.lengths, guarded, functions, watch)
         for function in functions.values():
             reverse.define(function)
-        assert isinstance(result.type, ScalarType)
-        one = result.type.dtype.type(1)
-        reverse.accumulate(result, builder.const(one.item() if result.type.weak else one))
+        for value, k in zip(wanted, inputs.values(), strict=True):
+            if k is not None:
+                reverse.begin(value, forward.params[k])
+        for result in results:
+            reverse.accumulate(result, reverse.own(reverse.sized(seed(builder, result), result)))
         reverse.nodes(forward.nodes)
         cts = [ct if (ct := reverse.ct(v)) is not None else zeros_of(v) for v in wanted]
     return builder.open_graph([*(forward.results[k] for k in kept), *cts]), reverse.calls
