@@ -21,6 +21,7 @@ def made_once(function: ast.FunctionDef) -> ast.FunctionDef:
     found = {s.targets[0].id: s for s in statements_in(function.body) if _makes_array(s)}  # type: ignore[attr-defined]
     if found:
         stores = Counter(n.id for s in function.body for n in names_in(s) if isinstance(n.ctx, ast.Store))
+        stores.update(a.arg for a in function.args.args)  # the first trip reads what the caller gave
         axes = {x: len(_sizes(s)) for x, s in found.items()}  # type: ignore[arg-type]
         private = {x for x in found if stores[x] == 1} - _known_otherwise(function.body, axes)
         lengths = _lengths(function.body, stores)

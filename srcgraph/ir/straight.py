@@ -29,6 +29,7 @@ from srcgraph.ir.types import (
     ArrayType,
     ScalarType,
     Type,
+    type_symbols,
     without_value,
 )
 from srcgraph.ir.view import View, whole
@@ -50,7 +51,8 @@ class StraightBuilder(Facts):
     # -- parameters and the finished graph ------------------------------------------------------
 
     def param(self, name: str, type: Type) -> Value:
-        """Add a parameter. An integer without a known value gets a symbol of its own."""
+        """Add a parameter. An integer without a known value gets a symbol of its own; those of the type are kept."""
+        self.reserve(type_symbols(type))
         value = self.fresh(name, type)
         self.region.params += (value,)
         self._enter(value)

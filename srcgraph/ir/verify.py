@@ -12,7 +12,7 @@ from srcgraph.errors import InternalError, Problem, SrcgraphError
 from srcgraph.ir.dims import UNKNOWN, Dim
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Program, Value, While, node_graphs, node_inputs
 from srcgraph.ir.printer import format_graph
-from srcgraph.ir.types import PY_BOOL, ArrayType, ListType, ScalarType, Type, same_kind
+from srcgraph.ir.types import PY_BOOL, ArrayType, ListType, ScalarType, Type, same_kind, type_symbols
 from srcgraph.ir.walk import rule_graphs
 
 
@@ -35,6 +35,7 @@ class _Verify:
     def __init__(self, program: Program | None):
         self.program = program
         self.defined: set[Value] = set()
+        self.symbols: set[str] = set()
 
     def graph(self, graph: Graph) -> None:
         visible: set[Value] = set()
@@ -63,6 +64,7 @@ class _Verify:
             if value in self.defined:
                 raise _Fault(f"{value} is defined twice")
             self.defined.add(value)
+            self.symbols |= type_symbols(value.type)
             visible.add(value)
 
     def read(self, values: Sequence[Value], visible: set[Value]) -> None:
@@ -92,6 +94,14 @@ class _Verify:
         for want, out in zip(types if isinstance(types, tuple) else (types,), node.outputs, strict=True):
             if not allows(want, out.type):
                 raise _Fault(f"its type rule gives {want}, recorded is {out.type}")
+            self.new(out, node)
+
+    def new(self, out: Value, node: Apply) -> None:
+        """A number of which nothing is known has a symbol that no other number before it has."""
+        size = out.type.value if isinstance(out.type, ScalarType) else None
+        if size is not None and size.symbol in self.symbols:
+            known = set[str]().union(*(type_symbols(v.type) for v in node.inputs))
+            expect(size.symbol in known, f"{out} has the symbol of another number")
 
     def if_(self, node: If) -> None:
         expect(node.cond.type.ndim == 0 and node.cond.type.dtype.kind == "b", f"the condition is {node.cond.type}")

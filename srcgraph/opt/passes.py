@@ -56,7 +56,7 @@ def run_passes(graph: Graph, passes: Iterable[Pass], *, check: bool = False, rep
     graph : Graph
     passes : iterable of Pass
     check : bool
-        Verify the graph after each pass.
+        Verify the graph after each pass that changed it.
     report : Report, optional
         Collects what happened.
     """
@@ -64,9 +64,10 @@ def run_passes(graph: Graph, passes: Iterable[Pass], *, check: bool = False, rep
         _show("SRCGRAPH_PRINT_BEFORE", "before", item.name, graph)
         before, started = size(graph), time.perf_counter()
         try:
-            graph = item.run(graph)
-            if check:
-                verify(graph)
+            changed = item.run(graph)
+            if check and changed is not graph:
+                verify(changed)
+            graph = changed
         except Exception as error:
             error.add_note(f"in pass {item.name!r}")
             raise

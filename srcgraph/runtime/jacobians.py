@@ -17,6 +17,7 @@ from srcgraph.runtime.derivatives import argument_numbers, free_places, grad, jv
 from srcgraph.runtime.pullbacks import Pullback
 from srcgraph.runtime.tangents import Tangent
 from srcgraph.runtime.transforms import Gradient, from_the_front
+from srcgraph.runtime.untouched import untouched
 from srcgraph.runtime.written import around, by_position, remembered, takes_any_number
 
 
@@ -79,7 +80,7 @@ def _pulled(function: Any, argnums: tuple[int, ...], has_aux: bool, error_model:
 
 _SPACE = {
     "by_columns": by_columns, "by_rows": by_rows, "by_the_shorter": by_the_shorter, "given": given, "part": part,
-    "grad": grad, "jvp": jvp, "vjp": vjp,
+    "grad": grad, "jvp": jvp, "vjp": vjp, "untouched": untouched,
 }  # fmt: skip
 _FORWARD = "by_columns({at}, {x}, jvp)"
 _REVERSE = "by_rows({at}, {x}, grad, vjp)"
@@ -199,7 +200,15 @@ def hessian(
 
 
 def hvp(
-    function: Callable, /, primals: Any, tangents: Any, *, has_aux: bool = False, error_model: str | None = None
+    function: Callable,
+    /,
+    primals: Any,
+    tangents: Any,
+    *,
+    has_aux: bool = False,
+    checkpoint: int | str | None = None,
+    progress: bool = False,
+    error_model: str | None = None,
 ) -> Any:
     """The Hessian of a function that returns one float, times a vector: forward over reverse mode.
 
@@ -213,6 +222,10 @@ def hvp(
         The vector, in the same structure; None for an argument that does not move.
     has_aux : bool
         The function returns (float, auxiliary data), and `hvp` (product, data).
+    checkpoint : int or str, optional
+        How the loops of the gradient are reversed, see `grad`; what is stored moves too, and so takes twice the memory.
+    progress : bool
+        Show how far checkpointed loops are reversed.
     error_model : {"python", "numpy"}, optional
         See `compile`.
 
@@ -226,7 +239,7 @@ def hvp(
     >>> hvp(lambda x: x[0] ** 2 * x[1], np.array([2.0, 3.0]), np.array([1.0, 0.0]))
     array([6., 4.])
     """
-    more = {"has_aux": has_aux, "error_model": error_model}
+    more = {"has_aux": has_aux, "checkpoint": checkpoint, "progress": progress, "error_model": error_model}
     if not isinstance(primals, tuple):
         found = hvp(function, (primals,), (tangents,), **more)
         return (found[0][0], found[1]) if has_aux else found[0]
@@ -271,9 +284,10 @@ def _body(template: str, argnums: Argnums, has_aux: bool, call: Given) -> str:
         x, moved = f"({', '.join(args)},)", {k: f"v_[{j}]" for j, k in enumerate(chosen)}
     else:
         x, moved = args[0], {chosen[0]: "v_"}
-    main = f"part({call.call(moved)}, 0)" if has_aux else call.call(moved)
-    found = template.format(at=f"lambda v_: {main}", x=x)
-    return f"({found}, part({call.call()}, 1))" if has_aux else found
+    function = f"untouched(lambda v_: {call.call(moved)})"  # which is evaluated many times
+    main = f"lambda v_: part({function}(v_), 0)" if has_aux else function
+    found = template.format(at=main, x=x)
+    return f"({found}, part({function}({x}), 1))" if has_aux else found
 
 
 def _from_the_front(call: Given, argnums: Argnums) -> list[int]:

@@ -493,3 +493,23 @@ def looped_over_and_made_anew(x, n):
         out = out * 2.0
         last += row
     return last, out
+
+
+def argument_made_anew_in_a_loop(x, n):
+    """The first trip reads what the caller gave."""
+    s = 0.0
+    for i in range(n):
+        s += x[0] * x[-1]
+        x = np.array([s, 0.5 * i])
+    return s
+
+
+def argument_made_anew_from_elements(x, n):
+    y = np.zeros(2)
+    k = 0
+    while k < n:
+        y[0] = x[0] + 1.0
+        y[1] = x[-1]
+        x = np.sin(y)
+        k += 1
+    return y[0]
