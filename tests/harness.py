@@ -737,12 +737,12 @@ def raised_by_text(run: Callable, text: str) -> Callable:
     return call
 
 
-def natively(name: str) -> bool:
-    """Whether a gradient is compiled, and tried for all sizes: a fifth are, all with SRCGRAPH_NATIVE=all.
+def natively(name: str, share: int = 5) -> bool:
+    """Whether a text is compiled: one in ``share``, by default those of a fifth; all with SRCGRAPH_NATIVE=all.
 
-    Of the others, the text runs as plain Python, for half of the sizes.
+    The others run as plain Python.
     """
-    return os.environ.get("SRCGRAPH_NATIVE") == "all" or crc32(name.encode()) % 5 == 0
+    return os.environ.get("SRCGRAPH_NATIVE") == "all" or crc32(name.encode()) % share == 0
 
 
 def check_gradient(program: Callable) -> None:

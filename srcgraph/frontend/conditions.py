@@ -95,7 +95,7 @@ def lazily(low: Lowering, is_and: bool, first: Entity, rest: Callable[[], Entity
 
     second = low.inside(region, state, decide)
     ordered = any(isinstance(n, Apply) and (n.op.ordered or n.op.kind == "list") for n in region.nodes)
-    simple = not state.dead and not ordered and b.all_stand(region)
+    simple = not ordered and state.as_left(before) and b.all_stand(region)
     if _is_bool(first) and _is_bool(second) and simple and len(region.nodes) <= 12:
         b.splice(region, reached=False)
         low.state.become(state)

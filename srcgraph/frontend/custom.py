@@ -78,6 +78,7 @@ class Rules:
 
     name: str
     loc: Loc | None
+    again: bool = False
 
     def refuse(self, why: str, hint: str = "") -> Exception:
         return refuse(why, self.loc, hint, kind=InferenceError)
@@ -146,9 +147,8 @@ def refuse_changes(low: Lowering, by: Rules) -> None:
     changed += [c for c, held in low.param_lists.values() if low.state.store.get(c) is not held]
     boxes = [b for b, held in low.boxes if low.state.names.get(b) != held]
     if changed or boxes:
-        why = (
-            f"{by.name} changes its argument {[*changed, *boxes][0].name!r}, which its derivative rule does not know of"
-        )
+        why = f"{by.name} changes its argument {[*changed, *boxes][0].name!r}, "
+        why += "but is marked to be run again" if by.again else "which its derivative rule does not know of"
         raise by.refuse(why, "work on a copy, and return it")
 
 

@@ -393,6 +393,11 @@ class State:
     def copy(self) -> State:
         return State(dict(self.names), dict(self.store), self.dead)
 
+    def as_left(self, before: State) -> bool:
+        """Whether nothing is bound, stored or left that was not before."""
+        kept = all(self.store.get(cell) == held for cell, held in before.store.items())
+        return not self.dead and self.names == before.names and kept
+
     def become(self, other: State) -> None:
         """Continue as ``other``; states are shared by reference, so they change in place."""
         self.names, self.store, self.dead = dict(other.names), dict(other.store), other.dead

@@ -122,6 +122,8 @@ class Lowering:
         """The names of the compiler's own in the nests of loops under way."""
         self.loc: Loc | None = None
         self.returned_at: Loc | None = None
+        self.hands_over = False
+        """Whether its parameters are its own, and all that it does is call a function with them."""
         self.returns_later = False
         """Whether it calls what has not been seen to return yet, in a recursion."""
         self.slots: dict[str, Box] = {name: Box(name) for name in sorted(self.scope.captured)}
@@ -298,7 +300,7 @@ class Lowering:
         """A value of ``type`` that is never read; sizes of ``unknown`` symbols are 0."""
         if isinstance(type, ArrayType):
             dims = [0 if any(s in unknown for s in d.symbols()) else self.builder.dim_value(d) for d in type.shape]
-            return OPS["empty"](*dims, dtype=type.dtype)
+            return OPS["empty"](*dims, dtype=type.dtype, absent=True)
         if isinstance(type, ListType):
             return OPS["list_new"](item=type.item)
         assert isinstance(type, ScalarType)
@@ -314,7 +316,7 @@ class Lowering:
             case Array():
                 held = self.inside(*side, lambda: read(self, like))
                 zeros = [self.builder.const(0) for _ in held.type.shape]
-                return new_array(self, OPS["empty"](*zeros, dtype=held.type.dtype), like.cell.name)
+                return new_array(self, OPS["empty"](*zeros, dtype=held.type.dtype, absent=True), like.cell.name)
             case Tup(items=items, cls=cls):
                 return Tup(tuple(self.undefined(e, side) for e in items), cls)
             case Listing(cell=cell):

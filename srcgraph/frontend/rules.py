@@ -57,7 +57,8 @@ def call(low: Lowering, custom: Custom, args: Sequence[Entity], kwargs: dict[str
     if not session.deriving:
         return calls.apply(low, Const(function), args, kwargs)
     if low.catching.caught() is not None:
-        why = f"the derivative of {custom.name}, which has a rule of its own, inside a try is not supported"
+        what = "is marked to be run again" if custom.again else "has a rule of its own"
+        why = f"the derivative of {custom.name}, which {what}, inside a try is not supported"
         raise refuse(why, low.loc, "call it outside of the try")
     code = session.code_of(function)
     given = _one_by_one(code, calls.bound(low, code, function, args, kwargs))
@@ -192,7 +193,7 @@ class _Signature:
             raise refuse(f"{self.custom.name} has no derivative rule yet", low.loc, f"define it: {define}")
         known = len(self.session.problems)
         self.session.outside_at(low, which, functions)
-        by = returned_by(self.session, functions[which], low.loc)
+        by = replace(returned_by(self.session, functions[which], low.loc), again=self.custom.again)
         try:
             made = calls.apply(low, Const(functions[which]), args, {})
         except Dead:

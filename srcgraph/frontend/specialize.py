@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import gast
+
 from srcgraph.errors import Loc, SrcgraphError, raise_all
 from srcgraph.frontend import rules
 from srcgraph.frontend.callees import Summary, at_call, call_summary, stored_views
@@ -139,13 +141,16 @@ def _lower(
     apart: bool = False,
     caught: Caught | None = None,
     maybe_one: frozenset[str] = frozenset(),
+    own: bool = False,
 ) -> Summary:
     low = Lowering(session, code, name, called=len(session.active) > 1, place=place)
+    own = own or entry is Entry.PRIVATE
+    low.hands_over = own and only_calls(code.node)
     low.maybe_one = maybe_one
     low.builder.reserve(sizes_of([*args.values(), *captured.values()]))  # integers come first and must not take them
     with building(low.builder):
         for key, skeleton in args.items():
-            low.assign(key, parameter(low, skeleton, key, ("argument", key), visible=entry is not Entry.PRIVATE))
+            low.assign(key, parameter(low, skeleton, key, ("argument", key), visible=not own))
         for key, skeleton in captured.items():
             low.outer[key] = box_parameter(low, skeleton, key, None, visible=True)
         result = low.body() if caught is None else low.catching.called(caught)
@@ -158,6 +163,18 @@ def _lower(
         graph = low.builder.finish(described.outputs)
     hidden = tuple(h for h, _ in low.hidden_order)
     return Summary(name, graph, template, changed, lists, rebound, hidden, frozenset(low.contiguous))
+
+
+def only_calls(node: Any) -> bool:
+    """Whether all a function does is call another one with its parameters, each once: what it is given is handed on."""
+    body = [node.body] if isinstance(node, gast.Lambda) else [s.value for s in node.body if isinstance(s, gast.Return)]
+    match body:
+        case [gast.Call(func=gast.Name(), args=args, keywords=[])] if (
+            isinstance(node, gast.Lambda) or len(node.body) == 1
+        ):
+            names = [a.id for a in args if isinstance(a, gast.Name)]
+            return len(names) == len(set(names)) and all(isinstance(a, gast.Name | gast.Constant) for a in args)
+    return False
 
 
 def _changed(low: Lowering, outputs: list[Value]) -> tuple[tuple[int, int], ...]:
@@ -210,6 +227,8 @@ def lower_callee(
         session.deriving,
     )
     literal_no_more(low, code, skeletons)
+    own = bool(derive) or low.hands_over
+    key = (*key, own)
     summary = session.summaries.get(key)
     if summary is None and (summary := assumed_summary(low, key)) is not None:
         refuse_lists(low, summary)
@@ -218,7 +237,7 @@ def lower_callee(
         known = len(session.problems)
         try:
             entry = Entry.PRIVATE if derive else Entry.NONE
-            lowered = partial(_lower, session, code, skeletons, inner, name, entry, place, caught=caught)
+            lowered = partial(_lower, session, code, skeletons, inner, name, entry, place, caught=caught, own=own)
 
             def lower() -> Summary:
                 return lowered(maybe_one=session.assumed[key].maybe_one)

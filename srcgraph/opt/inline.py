@@ -3,17 +3,21 @@
 Of functions that call each other in a circle, those stay that have a way to return without another
 call within the circle, since the machine-code compiler finds the types of their results there. Calls
 that lead to one with a way to return are put in place of the others.
+
+Where all that would be too long, functions that are called in several places stay functions: one that calls the next
+one twice, and that the one after, doubles with each.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from types import MappingProxyType
 
 from srcgraph.ir.graph import Call, Graph, If, Node, Program, Value
 from srcgraph.ir.rebuild import Rebuild
-from srcgraph.ir.walk import calls, rule_graphs
+from srcgraph.ir.walk import calls, rule_graphs, size
 
 
 def inline(program: Program, rules: bool = True) -> Program:
@@ -25,15 +29,38 @@ def inline(program: Program, rules: bool = True) -> Program:
     reached = {name: _reached(program.graphs, graph) for name, graph in program.graphs.items()}
     circles = {n: frozenset(m for m in reached[n] if n in reached[m]) for n in program.graphs if n in reached[n]}
     ranks = {n: rank for circle in set(circles.values()) for n, rank in _ranks(program.graphs, circle).items()}
+    several = _several(program, circles)
     graphs: dict[str, Graph] = {}
     todo = [program.entry]
     while todo:
         name = todo.pop()
         if name not in graphs:
-            graphs[name] = _Inline(name, program.graphs, circles, ranks, rules).run(program.graphs[name])
+            graphs[name] = _Inline(name, program.graphs, circles, ranks, rules, several).run(program.graphs[name])
             todo += [n for c in calls(graphs[name]) for n in (c.callee, *rule_graphs(c))]
     entry = graphs.pop(program.entry)
     return Program({**dict(sorted(graphs.items())), program.entry: entry}, program.entry)
+
+
+LONG = 5000
+"""A function of more nodes than this has calls in it."""
+
+
+def _several(program: Program, circles: Mapping[str, Set[str]]) -> frozenset[str]:
+    """The functions called in several places, where the entry would be too long with all calls replaced."""
+    sites = {name: Counter(c.callee for c in calls(graph)) for name, graph in program.graphs.items()}
+    sizes: dict[str, int] = {}
+
+    def measure(name: str) -> int:
+        if name not in sizes:
+            sizes[name] = 0  # of one that is being measured, in a circle, the call stays
+            inner = sum(count * measure(n) for n, count in sites[name].items() if n in sites and n not in circles)
+            sizes[name] = size(program.graphs[name]) + inner
+        return sizes[name]
+
+    if measure(program.entry) <= LONG:
+        return frozenset()
+    total = sum(sites.values(), Counter[str]())
+    return frozenset(n for n, count in total.items() if count > 1 and n not in circles)
 
 
 def put_in(graph: Graph, graphs: Mapping[str, Graph]) -> Graph:
@@ -80,19 +107,21 @@ class _Inline(Rebuild):
         circles: Mapping[str, frozenset[str]] = MappingProxyType({}),
         ranks: Mapping[str, int] = MappingProxyType({}),
         rules: bool = True,
+        several: Set[str] = frozenset(),
     ):
         super().__init__(name)
         self.graphs = graphs
         self.circles = circles
         self.ranks = ranks
         self.rules = rules
+        self.several = several
         self.inside = name
         """The graph whose nodes are being put here."""
 
     def stays(self, call: Call) -> bool:
         """Whether a call remains one: of a recursive graph, unless it has a shorter way to return than its caller."""
         callee = call.callee
-        if callee not in self.graphs or (self.rules and call.rule is not None):
+        if callee not in self.graphs or callee in self.several or (self.rules and call.rule is not None):
             return True
         if callee not in self.circles:
             return False

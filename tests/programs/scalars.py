@@ -402,3 +402,26 @@ def complex_from_parts(a, b, n):
     z = complex(a, b)
     w = z * z + complex(b) + complex(n, -a) * complex(0.5)
     return w.real + abs(w), z, complex(np.inf * a, -0.0), complex(True, 2), complex("1+2j"), complex(1j * a)
+
+
+def named_in_the_second_operand(a, k):
+    y = 0.0
+    if a > k and (y := a * 2.0) < 50.0:
+        y += 1.0
+    if a < 0 or (z := a * 3.0) > 50.0:
+        y -= z
+    return y + z
+
+
+def named_in_the_test_of_a_loop(a, n):
+    y = 0.0
+    k = 0
+    while k < n and (y := a + k) < 50.0:
+        k += 1
+    return y
+
+
+def named_in_a_chain(c):
+    y = 2.0
+    ok = 0 < c < (y := c * c) < 10
+    return y * c if ok else y - c

@@ -11,7 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import Versions, derived, duplicate, float_arguments, leaves_of
+from checkpoint_programs import (
+    PROGRAMS,
+    SHAPED,
+    V,
+    W,
+    both_marked,
+    product_again,
+    recurrence,
+    rule_in_steps,
+    stencil,
+    until_far,
+)
+from harness import Versions, derived, drawn_like, duplicate, float_arguments, float_leaves, leaves_of
 from second_order import forward_over_reverse, reverse_over_reverse
 
 import srcgraph as sg
@@ -20,127 +32,6 @@ from srcgraph.ir.interp import interpret
 from srcgraph.ir.ops.schedules import UNUSED, place_of_state, steps_ahead
 from srcgraph.opt.ad.checkpoint import Checkpointing
 from srcgraph.runtime import checkpoint as runtime
-
-# -- programs -----------------------------------------------------------------------------------------
-
-
-def recurrence(x, n):
-    y = x
-    for _ in range(n):
-        y = y + 0.1 * np.sin(y) * x
-    return y
-
-
-def stencil(u, c, n):
-    v = u.copy()
-    for _ in range(n):
-        w = v.copy()
-        for i in range(1, len(v) - 1):
-            w[i] = v[i] + c * (v[i - 1] - 2 * v[i] + v[i + 1]) * v[i]
-        v = w
-    return np.sum(v * v)
-
-
-def in_place(u, c, n):
-    for _ in range(n):
-        for i in range(1, len(u)):
-            u[i] = u[i] - c * u[i - 1] * u[i]
-    return u[-1]
-
-
-def until_close(a, x):
-    steps = 0
-    while abs(x * x - a) > 1e-12:
-        x = 0.7 * x + 0.3 * a / x
-        steps += 1
-    return x * steps
-
-
-def until_far(x, m):
-    s, k = x, 0.0
-    for i in range(1, m, 2):
-        s = s * 1.1 + np.cos(s) * i
-        k += s
-        if k > 50.0:
-            break
-    return s + k
-
-
-def downwards(x, step):
-    s = x
-    for i in range(9, -1, step):
-        s = s * x + i
-    return s
-
-
-def two_numbers(x, n):
-    """One carry that no step needs, one that is an integer."""
-    a, total, k = x, 0.0, 1
-    for _ in range(n):
-        total += a * k
-        k = (3 * k + 1) % 7
-        a = np.sin(a) * k
-    return total
-
-
-def on_one_side(x, n, deep):
-    y = x * x
-    if deep:
-        for i in range(n):
-            y = np.tanh(y * x) + i
-    return y * x
-
-
-def after_another(x, n):
-    y = x
-    for _ in range(n):
-        y = np.cos(y)
-    z = y
-    for k in range(n):
-        z = z * y + x[k % len(x)]
-    return np.sum(z)
-
-
-def half(x, n):
-    return x if n == 0 else np.sin(half(x * 0.5, n - 1))
-
-
-def calls_itself_in_steps(x, n):
-    for _ in range(n):
-        x = half(x, 2) + x
-    return x
-
-
-@sg.custom_vjp
-def cube(x):
-    return x**3
-
-
-cube.defvjp(lambda x: (cube(x), x), lambda x, ct: (ct * 3 * x * x,))
-
-
-def rule_in_steps(x, n):
-    for _ in range(n):
-        x = x - 0.1 * cube(x)
-    return x
-
-
-V = np.array([0.3, -0.7, 1.1, 0.4])
-PROGRAMS: list[tuple[Callable, tuple[Any, ...]]] = [
-    (recurrence, (0.3, 17)),
-    (recurrence, (0.3, 0)),
-    (recurrence, (0.3, 1)),
-    (stencil, (V, 0.1, 7)),
-    (in_place, (V, 0.2, 6)),
-    (until_close, (2.0, 1.0)),
-    (until_far, (0.5, 100)),
-    (downwards, (0.9, -2)),
-    (two_numbers, (0.4, 9)),
-    (on_one_side, (0.8, 5, True)),
-    (on_one_side, (0.8, 5, False)),
-    (after_another, (V, 6)),
-    (calls_itself_in_steps, (0.3, 5)),
-]
 
 
 def by_interp(program: Callable, args: tuple[Any, ...], plan: Checkpointing | None) -> list[Any]:
@@ -166,7 +57,10 @@ def test_compiled() -> None:
     assert sg.grad(until_far, checkpoint="1 kB")(0.5, 100) == pytest.approx(plain, rel=1e-12)
 
 
-@pytest.mark.parametrize(("program", "args"), [PROGRAMS[0], PROGRAMS[5]], ids=["counted", "unknown"])
+TWICE = [PROGRAMS[0], PROGRAMS[5], *SHAPED, (both_marked, (0.3, 3, 5))]
+
+
+@pytest.mark.parametrize(("program", "args"), TWICE, ids=[p.__name__ for p, _ in TWICE])
 def test_second_order(program: Callable, args: tuple[Any, ...]) -> None:
     """Forward over reverse, and reverse over reverse: what runs steps again is differentiated as any code."""
     found = [second(program, args, plan) for plan in (None, Checkpointing(2))]
@@ -178,8 +72,9 @@ def second(program: Callable, args: tuple[Any, ...], plan: Checkpointing | None)
     """The Hessian times a vector, in both ways."""
     version, hidden = Versions(program, distinct=True).of(args)
     first = derived(version, tuple(float_arguments(version)), plan)
-    moving = range(len(first.graph.results))
-    leaves = [*leaves_of(duplicate(args), hidden), *(0.5 + k for k in moving)]
+    moving = float_leaves(version, tuple(float_arguments(version)))
+    draw, own = np.random.default_rng(3), leaves_of(duplicate(args), hidden)
+    leaves = [*own, *(drawn_like(own[k], draw) for k in moving)]
     both = reverse_over_reverse(first, moving), forward_over_reverse(first, moving)
     return [x for program in both for x in interpret(program, leaves)]
 
@@ -396,9 +291,16 @@ def prints(x, n):
     return x
 
 
-def appends(x, n):
+def sets_items(x, n):
+    xs = [x, 2 * x]
+    for k in range(n):
+        xs[k % 2] = np.sin(xs[0]) * xs[1]
+    return xs[0][1]
+
+
+def marked_to_append(x, n):
     xs = [x]
-    for _ in range(n):
+    for _ in sg.checkpoint(range(n), 3):
         xs.append(xs[-1] * x)
     return xs[-1]
 
@@ -419,8 +321,8 @@ def draws(x, n, rng):
     ("program", "args", "why"),
     [
         (prints, (1.0, 3), "a loop that prints or warns"),
-        (appends, (1.0, 3), "it changes the list 'xs'"),
-        (grows, (V, 3), "the array 'x' changes its shape"),
+        (sets_items, (V, 3), "it changes the list 'xs'"),
+        (marked_to_append, (1.0, 3), "it changes the list 'xs'"),
         (draws, (1.0, 3, np.random.default_rng(0)), "draws random numbers"),
     ],
 )
@@ -428,3 +330,19 @@ def test_what_cannot_run_again(program: Callable, args: tuple[Any, ...], why: st
     with pytest.raises(DerivativeError, match=why) as caught:
         sg.grad(program, checkpoint=3)(*args)
     assert "test_checkpoint.py:" in str(caught.value)
+
+
+def test_what_changes_its_shape() -> None:
+    """That is seen when it happens."""
+    with pytest.raises(ValueError, match="this loop changes the shape of 'x': lengths 8 and 4") as caught:
+        sg.grad(grows, checkpoint=3)(V, 2)
+    assert any("test_checkpoint.py:" in note for note in caught.value.__notes__)
+
+
+def test_second_derivatives_of_users() -> None:
+    """`hvp` takes the plan, and differentiates what runs again."""
+    plain = sg.hvp(recurrence, (0.3, 17), (1.0, None))
+    assert sg.hvp(recurrence, (0.3, 17), (1.0, None), checkpoint=3)[0] == pytest.approx(plain[0], rel=1e-12)
+    whole = sg.jvp(sg.grad(product_again), (V, W, 4), (V, None, None))[1]
+    states = sg.jvp(sg.grad(product_again, checkpoint=2), (V, W, 4), (V, None, None))[1]
+    np.testing.assert_allclose(states, whole, rtol=1e-12)

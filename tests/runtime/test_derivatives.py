@@ -189,6 +189,29 @@ def test_jacobian_of_numbers(jacobian: Callable) -> None:
     assert jacobian(np_sine)(X.astype(np.float32)).dtype == np.float32
 
 
+def steps_in_place(u, w):
+    u[0] = u[0] * u[1] * w[0]
+    w[0] += 1.0
+    return u * w
+
+
+@pytest.mark.parametrize("jacobian", [sg.jacfwd, sg.jacrev, sg.jacobian])
+def test_jacobian_of_what_stores(jacobian: Callable) -> None:
+    """Each row, or column, is found from the arguments as they were, and leaves them so."""
+    u, w = np.array([3.0, 5.0]), np.array([1.0, 2.0])
+    np.testing.assert_allclose(jacobian(steps_in_place)(u, w), [[10.0, 6.0], [0.0, 2.0]], rtol=1e-14)
+    assert (u.tolist(), w.tolist()) == ([3.0, 5.0], [1.0, 2.0])
+    inside = sg.compile(lambda u, w: jacobian(steps_in_place)(u, w)[0] * u)
+    np.testing.assert_allclose(inside(u, w), [30.0, 30.0], rtol=1e-14)
+
+
+def test_hessian_of_what_stores() -> None:
+    u, w = np.array([3.0, 5.0]), np.array([1.0, 2.0])
+    second, aux = sg.hessian(lambda u, w: (np.sum(steps_in_place(u, w)), u[0]), has_aux=True)(u, w)
+    np.testing.assert_allclose(second, [[0.0, 2.0], [2.0, 0.0]], atol=1e-14)
+    assert aux == 15.0 and u.tolist() == [3.0, 5.0]
+
+
 def np_sine(x):
     return np.sin(x)
 

@@ -46,9 +46,9 @@ full = define(
 )
 empty = define(
     name="empty",
-    doc="An array of the given lengths whose elements have no meaning yet.",
-    infer=lambda *dims, dtype: ArrayType(dtype, sizes(dims)),
-    numpy=lambda *dims, dtype: np.zeros(dims, dtype),
+    doc="An array of the given lengths whose elements have no meaning yet; ``absent`` where there is none to be read.",
+    infer=lambda *dims, dtype, absent=False: ArrayType(dtype, sizes(dims)),
+    numpy=lambda *dims, dtype, absent=False: np.zeros(dims, dtype),
     kind="structural",
     fresh=True,
 )

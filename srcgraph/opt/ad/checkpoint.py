@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from srcgraph.errors import DerivativeError, InternalError, Loc, Problem
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.closure import free_values
-from srcgraph.ir.dims import product, symbol
+from srcgraph.ir.dims import product, substitute, symbol
 from srcgraph.ir.graph import Apply, Call, For, Graph, Value, While, node_graphs, node_inputs
 from srcgraph.ir.op import OPS, building
 from srcgraph.ir.ops._loops import ranged, repeated, with_item
@@ -79,12 +79,27 @@ class Checkpoints:
     callees: Callees
 
     def plan_of(self, node: For | While) -> Checkpointing | None:
-        """How many states of a loop are stored; None if it is not checkpointed."""
+        """How many states of a loop are stored; None if it is not checkpointed.
+
+        A loop that appends to a list, or goes over one, and is not marked, is taped: there is a list as long as a tape.
+        """
         mark = next((n for n in node.body.nodes if isinstance(n, Apply) and n.op is replayed_mark), None)
         if mark is None:
-            return self.plan
+            grows = any(isinstance(n, Apply) and n.op.name == "list_push" for n in all_nodes(node.body))
+            changes = any(isinstance(p.type, ListType) for p in loop_params(node))
+            reads = any(isinstance(v.type, ListType) for v in _outer(node))
+            return None if grows or (reads and not changes) or self.spared(node) else self.plan
         shown = self.plan is not None and self.plan.progress
         return Checkpointing(mark.attrs["snapshots"] or None, mark.attrs["memory"] or None, progress=shown)
+
+    def spared(self, node: For | While) -> bool:
+        """Whether a loop that cannot be checkpointed need not be."""
+        if self.plan is not None and self.plan.spare:
+            try:
+                refuse(node, self.callees)
+            except DerivativeError:
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +154,11 @@ def refuse(node: For | While, callees: Callees) -> None:
         The loop prints or draws random numbers, uses a list, or changes the shape of an array.
     """
     refuse_effects(node_graphs(node), callees, "a loop", node.origin.loc)
-    for param, init in zip(loop_params(node), node.carry, strict=True):
-        name = f"{param.name!r}" if param.name else "a value"
+    for param in loop_params(node)[: len(node.carry)]:
         if isinstance(param.type, ListType):
-            why = f"this loop cannot be checkpointed: it changes the list {name}"
-        elif param.type.shape != init.type.shape:
-            why = f"this loop cannot be checkpointed: the array {name} changes its shape"
-        else:
-            continue
-        hint = "store into an array of fixed shape, or do without checkpoint="
-        raise DerivativeError(Problem(why, node.origin.loc, hint=hint))
+            why = f"this loop cannot be checkpointed: it changes the list {name_of(param)}"
+            hint = "store into an array of fixed shape, or do without checkpoint="
+            raise DerivativeError(Problem(why, node.origin.loc, hint=hint))
     for value in _outer(node):
         if isinstance(value.type, ListType):
             why = f"this loop cannot be checkpointed: it reads the list {value.name!r}"
@@ -202,7 +212,7 @@ class Loop:
     ):
         self.work, self.node, self.builder = work, node, work.builder
         self.given = list(work.values(node.carry))
-        self.inits = [held(v) for v in self.given]
+        self.inits = [held(self.sized(v, r)) for v, r in zip(self.given, node.body.results, strict=False)]
         outer = _outer(node)
         self.literals = {v: c for v in outer if (c := self.literal(v)) is not None}
         self.outer = [v for v in outer if v not in self.literals]
@@ -222,6 +232,17 @@ class Loop:
         self.kept = self.needed()
 
     # -- the parts --------------------------------------------------------------------------------
+
+    def sized(self, init: Value, result: Value) -> Value:
+        """What a carry starts with; where no array is there yet, one as large as that which the trips make."""
+        found, shape = self.builder.definition(init), getattr(result.type, "shape", ())
+        there = all(s in self.work.symbols for d in shape for s in d.symbols())
+        if found is None or not found.attrs.get("absent") or not there:
+            return init
+        dims = [substitute(d, self.work.symbols) for d in shape]
+        if not all(_is_known(self.builder, s) for d in dims for s in d.symbols()):
+            return init
+        return OPS["empty"](*map(self.builder.dim_value, dims), dtype=init.type.dtype, absent=True)
 
     def literal(self, old: Value) -> object | None:
         found = self.builder.definition(self.work.value(old))
@@ -270,8 +291,17 @@ class Loop:
             part.nodes(graph.nodes)
             start = len(self.sizes) + first
             carried = b.region.params[start : start + len(self.inits)]
-            results = [fitted(b, part.value(r), p) for r, p in zip(graph.results, carried, strict=False)]
+            results = [self.kept_shape(b, part.value(r), p) for r, p in zip(graph.results, carried, strict=False)]
             return b.finish([*results, *part.values(graph.results[len(results) :])])
+
+    def kept_shape(self, builder: Builder, value: Value, param: Value) -> Value:
+        """What a step makes of a carry, in the shape that this has; the first sweep checks it where it is not known."""
+        for new, size in zip(value.type.shape, param.type.shape, strict=True):
+            if new != size:
+                message = f"checkpoint: this loop changes the shape of {name_of(param)}: lengths {{x}} and {{y}}"
+                sizes = builder.dim_value(new), builder.dim_value(size)
+                builder.call_named("equal_size", *sizes, error="ValueError", message=message)
+        return fitted(builder, value, param)
 
     def inform(self, builder: Builder) -> None:
         """Let a part know what is known of sizes here."""
@@ -434,6 +464,11 @@ class Loop:
         """What the first sweep's carry is called."""
         names = [p.name for p in loop_params(self.node)]
         return ["_done", "_held", "_at", *(f"{names[k]}_states" if names[k] else "" for k in self.kept), *names]
+
+
+def name_of(value: Value) -> str:
+    """An array or a list, as the user calls it."""
+    return f"{value.name!r}" if value.name else "a value"
 
 
 def _read(graph: Graph) -> set[Value]:

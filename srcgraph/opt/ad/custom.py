@@ -78,6 +78,8 @@ PULLED = Op(
     vjp=_pulled,
     fresh=True,
 )
+REPLAYED = replace(PULLED, name="replayed", through_complex=True)
+"""The same of what is run again: the backward graph is a derivative as any other."""
 TANGENT = Op(
     name="tangent",
     doc="0, with the derivative of ``x``.",
@@ -214,7 +216,7 @@ class _Expand(Rebuild):
         kept = [residuals[k] for k in used]
         self.refuse_lists(node, rule, kept)
         graph = self.transposed(rule, graph, len(used), self.graphs) if self.transposed else graph
-        return self.tied(outs, exact, kept, [inputs[rule.moving[j]] for j in wanted], graph, rule.backward)
+        return self.tied(outs, exact, kept, [inputs[rule.moving[j]] for j in wanted], graph, rule.backward, rule=True)
 
     def tied(
         self,
@@ -224,12 +226,14 @@ class _Expand(Rebuild):
         moving: Sequence[Value],
         backward: Graph,
         name: str,
+        rule: bool = False,
     ) -> list[Value]:
-        """Results, some of them with the derivative that a backward graph gives."""
+        """Results, some of them with the derivative that a backward graph gives: of a user's rule, or one found."""
         callee = f"{name}@{len(self.backward)}"
         self.backward[callee] = backward
         operands = (*(outs[k] for k in exact), *residuals, *moving)
-        tied = self.builder.apply(PULLED, operands, {"pull": Pull(callee, len(exact), len(residuals))})
+        op = PULLED if rule else REPLAYED
+        tied = self.builder.apply(op, operands, {"pull": Pull(callee, len(exact), len(residuals))})
         for k, value in zip(exact, tied if isinstance(tied, tuple) else (tied,), strict=True):
             outs[k] = value
         return outs
@@ -337,7 +341,7 @@ def released(graph: Graph) -> Graph:
     DerivativeError
         A tangent is read: what a rule does to it is not linear.
     """
-    out = dce(_without(graph, (HELD, PULLED, PUSHED), {}))
+    out = dce(_without(graph, (HELD, PULLED, REPLAYED, PUSHED), {}))
     found = tangent_read(out)
     if found is not None:
         why = f"the rule of {found.attrs['of']} is not linear in its tangents"
