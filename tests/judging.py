@@ -205,7 +205,7 @@ def defect(error: BaseException) -> Verdict:
 # -- gradients --------------------------------------------------------------------------------------
 
 
-def judge_gradients(case: Case, plainly: bool = False) -> Verdict:
+def judge_gradients(case: Case, plainly: bool = False, states: int | None = None) -> Verdict:
     """The gradient, by all float arguments, of one number made of all float results and changed arguments."""
     out, known = Verdict(), {}
     for args in case.calls:
@@ -227,7 +227,7 @@ def judge_gradients(case: Case, plainly: bool = False) -> Verdict:
         key = (len(args), argnums, tuple(parts))
         if key not in known:
             total = summed(case, len(args), parts)
-            known[key] = total, sg.grad(total, argnums)
+            known[key] = total, sg.grad(total, argnums, checkpoint=states)
         out = out.worse(_judge_gradient(*known[key], args, argnums, plainly))
     return out
 
@@ -253,6 +253,8 @@ def _judge_gradient(
     got, error, _ = attempt(run_it, args)
     if isinstance(error, SrcgraphError):
         return refused(error)
+    if isinstance(error, ValueError) and str(error).startswith("checkpoint: "):
+        return Verdict("refused", "checkpoint: a loop changes a shape")
     if error is not None:
         return defect(error)
     chosen = [x for k in argnums for x in values(leaves(args[k]))]

@@ -86,7 +86,7 @@ def evaluate(low: Lowering, action: Callable[[], Entity]) -> None:
 def joined(low: Lowering, test: Value, sides: tuple[tuple[Region, State], tuple[Region, State]], hint: str) -> Entity:
     """The `If` that gives what two regions call ``<value>``."""
     name = hint or "<value>"
-    live = frozenset(n for n in low.state.names if isinstance(n, str)) | {"<value>"}
+    live = frozenset(n for n in low.state.names if isinstance(n, str)) | low.scope.local | {"<value>"}
     statements.merge(low, test, sides[0], sides[1], live, None, name)
     if low.state.dead:
         raise Dead

@@ -28,6 +28,7 @@ def main() -> None:
     parser.add_argument("--native", type=int, default=0, help="every so many programs are compiled, not run as Python")
     parser.add_argument("--finds", type=Path, help="a folder for the programs that go wrong")
     parser.add_argument("--verify", action="store_true", help="verify the graph after every pass")
+    parser.add_argument("--states", type=int, help="differentiate loops from so many stored states")
     parser.add_argument("--show", action="store_true", help="print the program and what becomes of it")
     options = parser.parse_args()
     warnings.simplefilter("ignore", SyntaxWarning)  # of what shrinking makes
@@ -42,7 +43,7 @@ def main() -> None:
         text = program(seed)
         native = bool(options.native) and k % options.native == options.native - 1
         sizes = (5, 1) if k % 5 == 0 else (5, 2, 0)  # axes of length 1 are a version of their own
-        fate = checked(text, native, sizes)
+        fate = checked(text, native, sizes, options.states)
         if options.show:
             print(f"{text}\n{fate}")
         if k % 500 == 499:
@@ -54,7 +55,8 @@ def main() -> None:
         if fate.fault:
             faults[fate.fault] += 1
             if faults[fate.fault] <= 5:
-                report(seed, text, fate, native, options.finds)
+                judged = functools.partial(check, plainly=not native, states=options.states)
+                report(seed, text, fate, judged, options.finds)
     print(
         f"{options.count} programs from seed {options.seed} in {time.time() - begin:.0f} s",
         *sorted(kinds.items()),
@@ -66,9 +68,9 @@ def main() -> None:
             print(f"{count:6d}  {reason}")
 
 
-def checked(text: str, native: bool, sizes: tuple[int, ...]) -> Fate:
+def checked(text: str, native: bool, sizes: tuple[int, ...], states: int | None) -> Fate:
     try:
-        return check(text, plainly=not native, sizes=sizes)
+        return check(text, plainly=not native, sizes=sizes, states=states)
     except Exception:
         print(text, file=sys.stderr)
         raise
@@ -80,20 +82,21 @@ def general_refusal(fate: Fate) -> str:
     return "".join(w if k % 2 == 0 else "_" for k, w in enumerate(words))[:110]
 
 
-def report(seed: int, text: str, fate: Fate, native: bool, folder: Path | None) -> None:
+def report(seed: int, text: str, fate: Fate, judged: functools.partial[Fate], folder: Path | None) -> None:
     """Shrink a program and print it."""
+    native = not judged.keywords["plainly"]
     begin, limit = time.time(), 60 if "seconds" in fate.fault else 5  # without a line of it, a loop may never end
 
     def keeps(smaller: str) -> bool:
         if time.time() - begin > PATIENCE:
             return False
         try:
-            return check(smaller, not native, fate.fault.startswith("gradient"), limit=limit).fault == fate.fault
+            return judged(smaller, gradient=fate.fault.startswith("gradient"), limit=limit).fault == fate.fault
         except Exception:
             return False
 
     small = shrink(text, keeps, 40 if native else 600)
-    final = check(small, not native)
+    final = judged(small)
     bad = final.forward if final.fault.startswith("value") else final.gradient
     out = f"# seed {seed}{' native' * native}: {fate.fault}\n# {bad.reason[:300]}\n{small}\n"
     print(out, flush=True)

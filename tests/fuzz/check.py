@@ -65,9 +65,17 @@ def load(text: str, name: str = "program") -> Callable:
 
 
 def check(
-    text: str, plainly: bool = True, gradient: bool = True, sizes: tuple[int, ...] = SIZES, limit: int = LIMIT
+    text: str,
+    plainly: bool = True,
+    gradient: bool = True,
+    sizes: tuple[int, ...] = SIZES,
+    limit: int = LIMIT,
+    states: int | None = None,
 ) -> Fate:
-    """Judge a program on the calls of these sizes that its parameters' names stand for, in so many seconds each way."""
+    """Judge a program on the calls of these sizes that its parameters' names stand for, in so many seconds each way.
+
+    With ``states`` its gradient stores so many of each loop.
+    """
     f = load(text)
     arguments = [args for args in calls(f) if _size(args) in (None, *sizes)]
     rtol = SINGLE if re.search("float32|af|xf", text) else RTOL
@@ -76,7 +84,7 @@ def check(
     if not gradient or forward.kind in (*BAD, "refused"):
         return Fate(forward, Verdict())
     few = [a for a in arguments if 0 not in map(np.size, a)][1:3]
-    return Fate(forward, limited(limit, lambda: judge_gradients(Case("program", f, few), plainly)))
+    return Fate(forward, limited(limit, lambda: judge_gradients(Case("program", f, few), plainly, states)))
 
 
 def all_numpys(text: str) -> Callable:

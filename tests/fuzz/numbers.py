@@ -203,7 +203,15 @@ class Numbers:
             (0.5, lambda: f"not {self.bool_(0)}"),
             (0.8, self.array_test),
             (0.5, self.bool_element),
+            (0.4, self.named),
         ])  # fmt: skip
+
+    def named(self) -> str | None:
+        """A number that gets a name where it is compared, if it is."""
+        name = self.name(lambda k: k == FLOAT)
+        if name is None or name in self.scope.frozen:
+            return None
+        return f"(({name} := {bare(self.float_(1))}) {self.one('<>')} {self.float_(0)})"
 
     def comparison(self, depth: int) -> str:
         if self.chance(0.4):
