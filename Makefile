@@ -50,6 +50,7 @@ gradbench: $(VENV)/.test
 fuzz: $(VENV)/.test
 	cd tests && $(abspath $(BIN))/python -m fuzz $(N) --seed $(SEED) --native 50
 
+# every program, gradient and op compiled, where `make test` runs the text of some as plain Python
 native: $(VENV)/.test
 	SRCGRAPH_NATIVE=all $(BIN)/python -m pytest -n auto tests/test_programs.py tests/ir/test_every_op.py
 

@@ -97,12 +97,22 @@ def calls_itself_in_steps(x, n):
     return x
 
 
+def calls_itself_after_steps(x, n):
+    for _ in range(n):
+        x = np.sin(x) + x
+    return half(x, 2)
+
+
 @sg.custom_vjp
 def cube(x):
     return x**3
 
 
 cube.defvjp(lambda x: (cube(x), x), lambda x, ct: (ct * 3 * x * x,))
+
+
+def rule_before_recursion(x):
+    return half(cube(x), 2)
 
 
 def rule_in_steps(x, n):
@@ -203,6 +213,7 @@ PROGRAMS: list[tuple[Callable, tuple[Any, ...]]] = [
     (on_one_side, (0.8, 5, False)),
     (after_another, (V, 6)),
     (calls_itself_in_steps, (0.3, 5)),
+    (calls_itself_after_steps, (0.3, 5)),
     *SHAPED,
     (both_marked, (0.3, 3, 5)),
 ]

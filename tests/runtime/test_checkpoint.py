@@ -17,8 +17,10 @@ from checkpoint_programs import (
     V,
     W,
     both_marked,
+    half,
     product_again,
     recurrence,
+    rule_before_recursion,
     rule_in_steps,
     stencil,
     until_far,
@@ -49,10 +51,15 @@ def test_same_as_a_tape(program: Callable, args: tuple[Any, ...]) -> None:
             np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
 
 
+def half_of_cube(x):
+    return half(x * x * x, 2)
+
+
 def test_compiled() -> None:
     """Natively, too, for a counted loop, and one that ends by itself, which is given 1 kB."""
     np.testing.assert_allclose(sg.grad(stencil, checkpoint=2)(V, 0.1, 7), sg.grad(stencil)(V, 0.1, 7), rtol=1e-12)
     assert sg.grad(rule_in_steps, checkpoint=2)(0.9, 8) == pytest.approx(sg.grad(rule_in_steps)(0.9, 8), rel=1e-12)
+    assert sg.grad(rule_before_recursion)(0.9) == pytest.approx(sg.jvp(half_of_cube, (0.9,), (1.0,))[1], rel=1e-12)
     plain = sg.grad(until_far)(0.5, 100)
     assert sg.grad(until_far, checkpoint="1 kB")(0.5, 100) == pytest.approx(plain, rel=1e-12)
 

@@ -18,7 +18,7 @@ from srcgraph.ir.graph import Apply, Call, Define, Graph, Value, While, node_gra
 from srcgraph.ir.op import building
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.types import ScalarType, type_symbols
-from srcgraph.ir.walk import all_nodes
+from srcgraph.ir.walk import all_nodes, calls
 from srcgraph.opt.ad.activity import active_values, through_complex
 from srcgraph.opt.ad.checkpoint import Checkpointing, Checkpoints
 from srcgraph.opt.ad.custom import expand, released
@@ -152,12 +152,18 @@ def _swept(
     prepared = prepare(follow_trips(expanded.graph))
     both, reversed_calls = _both_sweeps(prepared, outputs, inputs, kept, seed, watch)
     both = released(both) if expanded.graph is not whole else dce(both)
-    residuals = choose(both, reversed_calls)
+    residuals = choose(both, _as_released(reversed_calls, both))
     joined, tapes = assemble(both, residuals, prepared.loops)
     named = plain_names(joined)
     joined = put_in(named, expanded.backward) if expanded.backward else named
     main, functions = divided(joined, _function_name, steps.callees)
     return Derived(main, (*expanded.tape, *explain(residuals, tapes), *steps.tape), functions)
+
+
+def _as_released(reversed_calls: Mapping[Value, Call], both: Graph) -> dict[Value, Call]:
+    """The forward call for each reversed one, as it now is in the graph."""
+    there = {c.outputs[0]: c for c in calls(both) if c.outputs}
+    return {made: there.get(call.outputs[0], call) for made, call in reversed_calls.items()}
 
 
 class _Steps:
