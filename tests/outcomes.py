@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from harness import duplicate, plain_text, raised_by_text
+from harness import OtherDivision, duplicate, plain_text, raised_by_text
 
 import srcgraph as sg
 from srcgraph.ir.interp import interpret
@@ -140,7 +140,7 @@ def call_plainly(compiled: sg.Compiled, *args: Any) -> Any:
         if version.generated.frame:
             run = with_depth(run, version.generated.frame)
         return replace(version, run=raised_by_text(run, version.generated.text.text)).call(found)
-    except (ZeroDivisionError, OverflowError):
+    except OtherDivision:
         for x, y in zip(found.values, before, strict=False):
             if isinstance(x, np.ndarray) and x.flags.writeable:
                 x[...] = y

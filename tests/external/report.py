@@ -103,4 +103,5 @@ def _reason(verdict: Verdict) -> str:
     """What was said, once, without what differs from run to run."""
     parts = dict.fromkeys(verdict.reason.replace("\n", " ").split("; "))
     text = re.sub(r"<([\w.]+) object at 0x[0-9a-f]+>", r"\1", "; ".join(parts))
+    text = re.sub(r" at 0x[0-9a-f]+", "", text)
     return text.replace("|", "\\|")[:200]
