@@ -679,9 +679,10 @@ def interpreted(versions: Versions, args: tuple[Any, ...]) -> Outcome:
 # -- checks -----------------------------------------------------------------------------------------
 
 
-OVERLAPS = frozenset({"reversed_into_itself", "stored_into_meanwhile", "lists_inside"})
+OVERLAPS = frozenset({"reversed_into_itself", "stored_into_meanwhile", "lists_inside", "product_kept_while_stored"})
 """Programs that store an array into itself elsewhere, or into one they combine, which NumPy and Python, too, copy;
-one that hands a list inside a list to a function, which is given its numbers and gives them back."""
+one that hands a list inside a list to a function, which is given its numbers and gives them back; one where a product
+with one is the copy."""
 
 
 def check_value(program: Callable) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -43,7 +44,7 @@ from srcgraph.codegen.tidy import calls_nested, tidy
 from srcgraph.ir.closure import free_values, open_
 from srcgraph.ir.graph import NOWHERE, Graph, Origin, Value
 from srcgraph.ir.op import OPS, Op
-from srcgraph.ir.types import COMPLEX, FLOAT, INT, ListType
+from srcgraph.ir.types import COMPLEX, FLOAT, INT, ListType, ScalarType
 from srcgraph.ir.walk import calls
 
 
@@ -136,6 +137,7 @@ class Module:
         scheduler = Scheduler(plain, "cpu", self.unread)
         block = scheduler.function()
         stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface)
+        _read_before(block, {param for param, _ in stores})
         _store_back(block, stores, scheduler)
         block.results = [block.results[k] for k in interface.returned]
         block.values = [block.values[k] for k in interface.returned]
@@ -204,6 +206,15 @@ def _last_origin(block: Block, interface: Interface) -> Origin:
     """Where the first returned value that the function computes itself comes from."""
     found = (block.origins[k] for k in interface.returned)
     return next((o for o in found if o.loc is not None), NOWHERE)
+
+
+def _read_before(block: Block, changed: AbstractSet[Value]) -> None:
+    """Numbers that are returned are read from arguments before these are changed at the end."""
+    for k, (expr, value) in enumerate(zip(block.results, block.values, strict=True)):
+        if isinstance(value.type, ScalarType) and not changed.isdisjoint(refs(expr)):
+            kept = Value(value.name, value.type)
+            block.items.append(Let(kept, expr, block.origins[k]))
+            block.results[k] = Ref(kept)
 
 
 def _store_back(block: Block, stores: Sequence[tuple[Value, Value]], s: Scheduler) -> None:

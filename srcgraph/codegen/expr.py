@@ -236,7 +236,7 @@ class Expressions:
     def spelled(self, node: Apply, operands: Sequence[ast.expr]) -> ast.expr:
         """An elementwise op of expressions, with the dtype the graph says."""
         out = node.outputs[0].type.dtype
-        if node.op.name == "cast":
+        if node.op.name in ("cast", "full"):  # an array without axes is its number
             return self.cast(operands[0], node.inputs[0].type, node.outputs[0].type)
         if node.op.name in _MIXES and out == FLOAT:
             operands = _without_float(operands)

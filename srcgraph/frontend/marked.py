@@ -64,5 +64,5 @@ def call(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str,
     if len(args) == 1 and not kwargs and isinstance(args[0], Const) and callable(args[0].value):
         key = (function, args[0].value)
         return Const(low.session.marked.setdefault(key, function(args[0].value)))
-    hint = "mark what a loop is over, `for i in checkpoint(range(n)):`, its test, or a function with a name"
+    hint = "mark what a loop is over, `for i in checkpoint(range(n)):`, its test, without :=, or a function with a name"
     raise refuse("checkpoint marks loops and functions", low.loc, hint)

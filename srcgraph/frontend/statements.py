@@ -537,8 +537,10 @@ def _merge_check(low: Lowering, test: Value, then: tuple[Region, State], orelse:
     assert isinstance(check, Apply)
     b.splice(raising[0], reached=False)
     fine = OPS["logical_not"](test) if raising is then else test
+    caught, b.on_check = b.on_check, None  # what a handler catches is no check any more: this one leaves
     with b.at(origin=check.origin):
         b.call(check.op, (fine, *check.inputs[1:]), dict(check.attrs))
+    b.on_check = caught
     b.learn_condition(fine, True)
     b.splice(other[0])
     low.state.become(other[1])

@@ -606,3 +606,17 @@ def chosen_on_one_path(a, n):
     elif n == 0:
         f = np.exp
     return f(a)
+
+
+def swapped_until_it_leaves(x, b):
+    y = x * -0.2
+    try:
+        x, y = y, x
+        if b > y[0]:
+            raise ValueError("no")
+        x[0] *= 2.0
+    except ValueError:
+        b = 1.0
+    finally:
+        x, y = y, x
+    return x[0] + y[-1] + b

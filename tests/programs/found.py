@@ -513,3 +513,24 @@ def argument_made_anew_from_elements(x, n):
         x = np.sin(y)
         k += 1
     return y[0]
+
+
+def product_kept_while_stored(x):
+    """Times one is the array itself, which is then changed."""
+    y = x * 1.0
+    x[0] += 1.0
+    return y[0], y[-1] * 2.0
+
+
+def array_without_axes_stored(x):
+    y = np.zeros(())
+    y[()] = x[0]
+    y[()] += x[-1]
+    return float(y)
+
+
+def array_without_axes_in_a_loop(x, n):
+    y = np.zeros(())
+    for i in range(min(n, len(x))):
+        y += x[i] * y + x[i]
+    return y[()]

@@ -71,9 +71,9 @@ def _add_at_meaning(x: np.ndarray, v: Any, *operands: int, view: View) -> np.nda
 
 
 def _whole_read(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> Value | None:
-    """``x[:, :]`` is ``x``, and ``x[i]`` just after ``x[i] = v`` is ``v``."""
+    """``x[:, :]`` is ``x``, ``x[()]`` of a number it is, and ``x[i]`` just after ``x[i] = v`` is ``v``."""
     x, view = inputs[0], attrs["view"]
-    if view.axes and view == whole(len(view.axes)):
+    if (view.axes and view == whole(len(view.axes))) or not isinstance(x.type, ArrayType):
         return x
     node = builder.definition(x)
     if node is None or node.op is not setitem or node.attrs["view"] != view or node.inputs[2:] != inputs[1:]:

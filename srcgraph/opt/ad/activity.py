@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Value, While
-from srcgraph.ir.op import ZERO, NoDerivative
-from srcgraph.ir.types import ListType, Type, is_complex, is_inexact
+from srcgraph.ir.op import OPS, ZERO, NoDerivative
+from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type, is_complex, is_float, is_inexact
 
 Functions: TypeAlias = Mapping[str, Graph]
 
@@ -180,6 +181,17 @@ def _backward_loop(node: For | While, useful: set[Value], functions: Functions) 
         _backward(node.body, useful, functions)
         if len(useful) == before:
             return
+
+
+def converted(b: Builder, found: Value, like: Value) -> Value:
+    """A tangent or cotangent, of the right shape, in the dtype and the kind of its value."""
+    type = like.type
+    if isinstance(type, ArrayType) and not type.ndim and found.type == type:
+        return found
+    found = OPS["real"](found) if is_float(type) else found
+    found = b.cast(found, type.dtype, getattr(type, "weak", False))
+    alone = isinstance(type, ArrayType) and isinstance(found.type, ScalarType)
+    return b.call_named("full", found) if alone else found  # an array without axes, which may be stored into
 
 
 def loop_params(node: For | While) -> tuple[Value, ...]:

@@ -88,18 +88,9 @@ class Checkpoints:
             grows = any(isinstance(n, Apply) and n.op.name == "list_push" for n in all_nodes(node.body))
             changes = any(isinstance(p.type, ListType) for p in loop_params(node))
             reads = any(isinstance(v.type, ListType) for v in _outer(node))
-            return None if grows or (reads and not changes) or self.spared(node) else self.plan
+            return None if grows or (reads and not changes) else self.plan
         shown = self.plan is not None and self.plan.progress
         return Checkpointing(mark.attrs["snapshots"] or None, mark.attrs["memory"] or None, progress=shown)
-
-    def spared(self, node: For | While) -> bool:
-        """Whether a loop that cannot be checkpointed need not be."""
-        if self.plan is not None and self.plan.spare:
-            try:
-                refuse(node, self.callees)
-            except DerivativeError:
-                return True
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +203,8 @@ class Loop:
     ):
         self.work, self.node, self.builder = work, node, work.builder
         self.given = list(work.values(node.carry))
-        self.inits = [held(self.sized(v, r)) for v, r in zip(self.given, node.body.results, strict=False)]
+        ends = zip(self.given, loop_params(node), node.body.results, strict=False)
+        self.inits = [held(self.sized(*each)) for each in ends]
         outer = _outer(node)
         self.literals = {v: c for v in outer if (c := self.literal(v)) is not None}
         self.outer = [v for v in outer if v not in self.literals]
@@ -233,15 +225,18 @@ class Loop:
 
     # -- the parts --------------------------------------------------------------------------------
 
-    def sized(self, init: Value, result: Value) -> Value:
+    def sized(self, init: Value, param: Value, result: Value) -> Value:
         """What a carry starts with; where no array is there yet, one as large as that which the trips make."""
         found, shape = self.builder.definition(init), getattr(result.type, "shape", ())
-        there = all(s in self.work.symbols for d in shape for s in d.symbols())
-        if found is None or not found.attrs.get("absent") or not there:
+        if found is None or not found.attrs.get("absent"):
             return init
-        dims = [substitute(d, self.work.symbols) for d in shape]
-        if not all(_is_known(self.builder, s) for d in dims for s in d.symbols()):
-            return init
+        known = all(s in self.work.symbols for d in shape for s in d.symbols())
+        dims = [substitute(d, self.work.symbols) for d in shape] if known else []
+        if not known or not all(_is_known(self.builder, s) for d in dims for s in d.symbols()):
+            name = param.name.removesuffix("_own")
+            why = f"this loop cannot be checkpointed: its first trip has no array {name!r} of its own"
+            hint = f"let it be one array all the time: {name}[...] = ..., or do without checkpoint="
+            raise DerivativeError(Problem(why, self.node.origin.loc, hint=hint))
         return OPS["empty"](*map(self.builder.dim_value, dims), dtype=init.type.dtype, absent=True)
 
     def literal(self, old: Value) -> object | None:

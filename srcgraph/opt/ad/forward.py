@@ -21,8 +21,8 @@ from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, 
 from srcgraph.ir.op import OPS, NoDerivative, building
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.rebuild import Extra, Rebuild
-from srcgraph.ir.types import ArrayType, ListType, ScalarType, is_float
-from srcgraph.opt.ad.activity import active_values, carries_derivative, loop_params
+from srcgraph.ir.types import ArrayType, ListType
+from srcgraph.opt.ad.activity import active_values, carries_derivative, converted, loop_params
 from srcgraph.opt.ad.custom import expand, released
 from srcgraph.opt.ad.functions import (
     NO_CALLEES,
@@ -139,15 +139,12 @@ class Forward(Rebuild):
         b = self.builder
         if isinstance(value.type, ListType):
             return tangent
-        if isinstance(value.type, ArrayType) and isinstance(tangent.type, ScalarType) and not value.type.shape:
-            tangent = OPS["full"](tangent)
         if isinstance(value.type, ArrayType) and tangent.type.shape != value.type.shape:
             if tangent.type.ndim == value.type.ndim and all(d != 1 for d in tangent.type.shape):
                 tangent = b.retype(tangent, value.type.shape)
             else:
                 tangent = b.call_named("broadcast_to", tangent, *map(b.dim_value, value.type.shape))
-        tangent = OPS["real"](tangent) if is_float(value.type) else tangent
-        return b.cast(tangent, value.type.dtype, getattr(value.type, "weak", False))
+        return converted(b, tangent, value)
 
     def tangent_or_zero(self, old: Value) -> Value:
         found = self.tangents.get(old)

@@ -27,10 +27,10 @@ from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_inputs
 from srcgraph.ir.op import OPS, NoDerivative
 from srcgraph.ir.ops.shape import sum_to, zeros_of
-from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type, is_float
+from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type
 from srcgraph.ir.view import whole
 from srcgraph.opt.ad import lists
-from srcgraph.opt.ad.activity import loop_params
+from srcgraph.opt.ad.activity import converted, loop_params
 from srcgraph.opt.ad.functions import Function
 from srcgraph.opt.ad.prepare import LoopFacts, name_graphs
 
@@ -149,8 +149,7 @@ class Reverse:
             ct = b.call_named("broadcast_to", ct, *(b.dim_value(d) for d in value.type.shape))
         elif ct.type.shape != value.type.shape:
             ct = sum_to(ct, value)
-        ct = OPS["real"](ct) if is_float(value.type) else ct
-        return b.cast(ct, value.type.dtype, getattr(value.type, "weak", False))
+        return converted(b, ct, value)
 
     # -- nodes ----------------------------------------------------------------------------------
 
