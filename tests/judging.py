@@ -228,7 +228,7 @@ def judge_gradients(case: Case, plainly: bool = False, states: int | None = None
         if key not in known:
             total = summed(case, len(args), parts)
             known[key] = total, sg.grad(total, argnums, checkpoint=states)
-        out = out.worse(_judge_gradient(*known[key], args, argnums, plainly))
+        out = out.worse(_judge_gradient(*known[key], args, argnums, plainly, case.rtol > RTOL))
     return out
 
 
@@ -245,7 +245,7 @@ def summed(case: Case, count: int, parts: list[str]) -> Callable:
 
 
 def _judge_gradient(
-    total: Callable, grad: Any, args: tuple[Any, ...], argnums: tuple[int, ...], plainly: bool
+    total: Callable, grad: Any, args: tuple[Any, ...], argnums: tuple[int, ...], plainly: bool, single: bool
 ) -> Verdict:
     if not np.isfinite(attempt(total, args)[0] or 0.0) or overflows(total, args):
         return Verdict()
@@ -261,7 +261,7 @@ def _judge_gradient(
     grads = values(leaves(got))
     if len(grads) != len(chosen) or any(np.shape(g) != np.shape(x) for g, x in zip(grads, chosen, strict=True)):
         return Verdict("wrong", "the gradient has another structure than the arguments")
-    single = any(np.asarray(x).dtype == np.float32 for x in chosen) or "float32" in grad.python(*args)
+    single = single or any(np.asarray(x).dtype == np.float32 for x in chosen) or "float32" in grad.python(*args)
     rng, out = np.random.default_rng(7), Verdict("right")
     for _ in range(3):
         ways = [rng.uniform(-1.0, 1.0, np.shape(x)) for x in chosen]

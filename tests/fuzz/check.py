@@ -84,7 +84,7 @@ def check(
     if not gradient or forward.kind in (*BAD, "refused"):
         return Fate(forward, Verdict())
     few = [a for a in arguments if 0 not in map(np.size, a)][1:3]
-    return Fate(forward, limited(limit, lambda: judge_gradients(Case("program", f, few), plainly, states)))
+    return Fate(forward, limited(limit, lambda: judge_gradients(Case("program", f, few, rtol=rtol), plainly, states)))
 
 
 def all_numpys(text: str) -> Callable:
