@@ -168,6 +168,16 @@ def collects(x, n):
     return sum(out) + sum([v * v for v in x])
 
 
+def pops(x, n):
+    out = [x[0]]
+    for _ in range(n):
+        out.append(np.sin(out[-1]) + x[1])
+    s = 0.0
+    while out:
+        s = 0.5 * s * x[2] + out.pop()
+    return s
+
+
 def complex_steps(x, n):
     z = x + 0j
     for _ in range(n):
@@ -197,6 +207,7 @@ SHAPED: list[tuple[Callable, tuple[Any, ...]]] = [
     (first_made_in_the_loop, (V, 4)),
     (own_from_then_on, (V, 5)),
     (collects, (V, 4)),
+    (pops, (V, 4)),
     (complex_steps, (0.8, 9)),
 ]
 PROGRAMS: list[tuple[Callable, tuple[Any, ...]]] = [

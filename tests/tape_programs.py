@@ -28,19 +28,6 @@ def bisection(level, low, high):
     return low - (low**3 + low - level) / (3.0 * low * low + 1.0)
 
 
-def runge_kutta(y, rate, h, steps):
-    for _ in range(steps):
-        k1 = rate * y * (1.0 - y)
-        y2 = y + 0.5 * h * k1
-        k2 = rate * y2 * (1.0 - y2)
-        y3 = y + 0.5 * h * k2
-        k3 = rate * y3 * (1.0 - y3)
-        y4 = y + h * k3
-        k4 = rate * y4 * (1.0 - y4)
-        y += h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-    return y
-
-
 def leapfrog(x, v, mass, h, steps):
     """Bodies that attract each other, by kick, drift, kick."""
     n = len(x)

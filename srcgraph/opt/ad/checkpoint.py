@@ -81,11 +81,12 @@ class Checkpoints:
     def plan_of(self, node: For | While) -> Checkpointing | None:
         """How many states of a loop are stored; None if it is not checkpointed.
 
-        A loop that appends to a list, or goes over one, and is not marked, is taped: there is a list as long as a tape.
+        A loop that appends to a list, pops from one or goes over one, and is not marked, is taped: there is a list as
+        long as a tape.
         """
         mark = next((n for n in node.body.nodes if isinstance(n, Apply) and n.op is replayed_mark), None)
         if mark is None:
-            grows = any(isinstance(n, Apply) and n.op.name == "list_push" for n in all_nodes(node.body))
+            grows = any(isinstance(n, Apply) and n.op.name in ("list_push", "list_pop") for n in all_nodes(node.body))
             changes = any(isinstance(p.type, ListType) for p in loop_params(node))
             reads = any(isinstance(v.type, ListType) for v in _outer(node))
             return None if grows or (reads and not changes) else self.plan

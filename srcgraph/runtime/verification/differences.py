@@ -43,10 +43,10 @@ def derivative(at: Slope, single: bool) -> tuple[float, float]:
         best, error = _nearer(at, best, error)
     try:
         exact = np.imag(at(1e-30j)) / 1e-30
-        if np.isfinite(exact) and abs(exact - best) <= 10 * error:
-            return float(exact), 1e-11 * (1 + abs(exact))
-    except Exception:
-        pass  # not analytic: comparisons or real-only functions
+    except Exception:  # not analytic: comparisons or functions of real numbers
+        exact = np.nan
+    if np.isfinite(exact) and abs(exact - best) <= 10 * error:
+        return float(exact), 1e-11 * (1 + abs(exact))
     return float(best), float(error)
 
 
