@@ -189,7 +189,7 @@ class Builder(StraightBuilder):
         region = Region()
         with self.inside(region):
             index = self.fresh(name, PY_INT)
-            self.learn(*_index_facts(index.type.value, bounds, self))
+            self.learn(*index_facts(index.type.value, bounds, self))
         return region, index
 
 
@@ -198,7 +198,7 @@ def _add_missing(mine: dict[Any, Any], other: dict[Any, Any]) -> None:
         mine.setdefault(key, found)
 
 
-def _index_facts(i: Dim, bounds: tuple[Value, Value, Value], builder: Builder) -> list[Dim]:
+def index_facts(i: Dim, bounds: tuple[Value, Value, Value], builder: Builder) -> list[Dim]:
     """``start <= i < stop`` (or the reverse), with clamps of the stop undone: the body runs at all."""
     start, stop, step = (v.type.value for v in bounds)
     sign = step.const if step.const is not None else 0

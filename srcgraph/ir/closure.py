@@ -136,6 +136,28 @@ def with_graphs(node: Node, graphs: Sequence[Graph]) -> Node:
     return node
 
 
+def with_inputs(node: Node, inputs: Sequence[Value]) -> Node:
+    """A node that reads other values directly, in the order of `node_inputs`."""
+    inputs = tuple(inputs)
+    match node:
+        case Apply():
+            return Apply(node.op, inputs, node.outputs, node.attrs, node.origin)
+        case Call():
+            return replace(node, inputs=inputs)
+        case If():
+            return replace(node, cond=inputs[0], captures=inputs[1:])
+        case While():
+            count = len(node.carry)
+            return replace(node, carry=inputs[:count], captures=inputs[count:])
+        case For():
+            start, stop, step, *rest = inputs
+            count = len(node.carry)
+            carry, captures = tuple(rest[:count]), tuple(rest[count:])
+            return replace(node, start=start, stop=stop, step=step, carry=carry, captures=captures)
+        case Define():
+            return node
+
+
 def _rename_free(graph: Graph, env: Env) -> Graph:
     """Rename in an inner graph; closed ones, which read nothing from outside, stay as they are."""
     free = free_values(graph)

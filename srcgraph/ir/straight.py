@@ -236,7 +236,7 @@ class StraightBuilder(Facts):
         simpler = op.simplify(self, inputs, attrs) if op.simplify else None
         if simpler is not None:
             return simpler
-        key = None if op.fresh or op.kind == "effect" else _merge_key(op, inputs, attrs)
+        key = None if op.fresh or op.kind == "effect" else merge_key(op, inputs, attrs)
         found = self._merged(key)
         if found is None and op.kind == "check" and self.on_check is not None:
             made = self.on_check(op, inputs, attrs)
@@ -456,7 +456,8 @@ class StraightBuilder(Facts):
         return node.outputs
 
 
-def _merge_key(op: Op, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> Any:
+def merge_key(op: Op, inputs: tuple[Value, ...], attrs: Mapping[str, Any]) -> Any:
+    """What pure nodes that are equal have in common."""
     ids = [id(v) for v in inputs]
     if op.commutative:
         ids.sort()

@@ -1,35 +1,80 @@
-"""The order of the passes, as tuples, and nowhere else."""
+"""The database of all rewrites, and in which order they run: here and nowhere else."""
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
 
 from srcgraph.opt.dce import dce
 from srcgraph.opt.lanes import batch
 from srcgraph.opt.licm import licm
-from srcgraph.opt.passes import Pass
+from srcgraph.opt.modes import Mode, current_mode
 from srcgraph.opt.reshapes import carry_reshaped
+from srcgraph.opt.rewriting.database import EquilibriumDB, InSequence, SequenceDB
+from srcgraph.opt.rewriting.walkers import Rewriter
+from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE
+from srcgraph.opt.rules.rule import Rule
 from srcgraph.opt.settle import settle
 from srcgraph.opt.simplify import simplify
 from srcgraph.opt.thread import thread
 
-PRIMAL = (
-    Pass("dce", dce),
-    Pass("settle", settle),
-    Pass("thread", thread),
-    Pass("simplify", simplify),
-    Pass("licm", licm),
-    Pass("batch", batch),
-    Pass("carry_reshaped", carry_reshaped),
-    Pass("dce", dce),
-)
-"""What every function goes through before it is differentiated or emitted."""
+STAGES = ("merge", "canonicalize", "stabilize", "specialize", "merge_again", "loops", "inplace", "clean")
+"""What happens in this order. Fusion of elementwise code belongs to the schedule, which comes after."""
 
-DERIVED = (
-    Pass("dce", dce),
-    Pass("settle", settle),
-    Pass("simplify", simplify),
-    Pass("licm", licm),
-    Pass("batch", batch),
-    Pass("carry_reshaped", carry_reshaped),
-    Pass("dce", dce),
-)
+ALWAYS = ("fast_run", "fast_compile")
+
+db = SequenceDB("rewrites", STAGES, inplace="inplace")
+"""Every rewrite, by name and tags; users register theirs here."""
+
+
+def _local(stage: str, *tags: str) -> Callable[[tuple[Rule, ...]], EquilibriumDB]:
+    def registered(rules: tuple[Rule, ...]) -> EquilibriumDB:
+        made = db.register(f"{stage}_rules", EquilibriumDB(f"{stage}_rules"), *tags, at=stage)
+        for rule in rules:
+            made.register(rule.name, rule.rewrite, stage, *rule.tags)
+        return made
+
+    return registered
+
+
+db.register("dce", dce, *ALWAYS, at="merge")
+db.register("settle", settle, *ALWAYS, at="merge")
+db.register("thread", thread, *ALWAYS, "primal", at="merge")
+db.register("simplify", simplify, *ALWAYS, at="merge")
+canonicalize = _local("canonicalize", "fast_run")(CANONICALIZE)
+stabilize = _local("stabilize", "fast_run")(STABILIZE)
+specialize = _local("specialize", "fast_run")(SPECIALIZE)
+db.register("licm", licm, "fast_run", at="loops")
+db.register("batch", batch, "fast_run", at="loops")
+db.register("carry_reshaped", carry_reshaped, *ALWAYS, at="loops")
+db.register("dce_again", dce, *ALWAYS, at="clean")
+
+
+@functools.lru_cache(maxsize=64)
+def _rewriters(mode: Mode, derived: bool, digest: str) -> tuple[Rewriter, ...]:
+    query = mode.query.excluding("primal") if derived else mode.query
+    made = db.query(query)
+    assert isinstance(made, InSequence)
+    return tuple(made.steps())
+
+
+class Passes:
+    """The rewrites that graphs go through, in order, as the current mode asks for them.
+
+    Parameters
+    ----------
+    derived : bool
+        Whether the graphs are those of derivatives.
+    """
+
+    def __init__(self, derived: bool):
+        self.derived = derived
+
+    def __iter__(self) -> Iterator[Rewriter]:
+        return iter(_rewriters(current_mode(), self.derived, db.digest))
+
+
+PRIMAL = Passes(derived=False)
+"""What every function goes through before it is differentiated or emitted."""
+DERIVED = Passes(derived=True)
 """What a derivative's graph goes through."""

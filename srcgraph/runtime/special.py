@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import llvmlite.binding as llvm
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
@@ -103,3 +104,9 @@ def polygamma(n, x):
 
 
 _FACTORIALS = (2.0, 24.0, 720.0, 40320.0, 3628800.0, 479001600.0, 87178291200.0, 20922789888000.0)
+
+
+@njit(error_model="numpy")
+def log1mexp(x):
+    """``log(1 - exp(x))``: near 0 by expm1, elsewhere by log1p."""
+    return np.log(-np.expm1(x)) if x > -0.6931471805599453 else np.log1p(-np.exp(x))

@@ -20,7 +20,7 @@ from srcgraph.ir.op import NoDerivative, Op, composite, current_builder, define,
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._rules import from_partials
 from srcgraph.ir.ops.compare import equal, less_equal, where
-from srcgraph.ir.ops.elementwise import exp, log, log1p
+from srcgraph.ir.ops.elementwise import exp, expm1, log, log1p
 from srcgraph.ir.ops.reductions import as_operand, cast_to, max_array, normalized, reduced
 from srcgraph.ir.ops.remainders import absolute, held, maximum, minimum, sign
 from srcgraph.ir.ops.searching import largest
@@ -181,6 +181,26 @@ logit = _one("logit", special.logit, lambda out, x: div(1.0, mul(x, sub(1.0, x))
 log_expit = _one(
     "log_expit", special.log_expit, lambda out, x: expit(neg(x)), "Logarithm of expit, without overflow.", *_ANY
 )
+
+
+def _log1mexp(x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        out = np.where(x > -math.log(2.0), np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
+    return out.astype(np.asarray(x).dtype)[()]
+
+
+log1mexp = define(
+    name="log1mexp",
+    doc="``log(1 - exp(x))`` for negative ``x``, without cancellation.",
+    infer=ufunc(special.expit),
+    numpy=_log1mexp,
+    emit={"cpu": lambda dtype, **attrs: "np.float32(log1mexp(x))" if dtype == np.float32 else "log1mexp(x)"},
+    helpers="special",
+    samples=(sample("f64[3]", domain=(-4.0, -0.1)), sample("f32", domain=(-4.0, -0.1))),
+    singular=True,
+    **from_partials(lambda out, x: (div(-1.0, expm1(neg(x))),)),
+)
+"""M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012: which of two formulas is accurate where."""
 
 # -- entropy and losses -----------------------------------------------------------------------------------
 

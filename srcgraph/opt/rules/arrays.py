@@ -1,0 +1,183 @@
+"""Parts of arrays, reshapes and stores: what is read is computed, and nothing twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from srcgraph.ir.graph import Apply, Value
+from srcgraph.ir.op import OPS
+from srcgraph.ir.types import ArrayType
+from srcgraph.ir.view import View, element, transposed
+from srcgraph.opt.rewriting.fgraph import FunctionGraph
+from srcgraph.opt.rules.rule import Rule, procedure
+
+VECTOR, MATRIX = [("f64[4]",), ("f32[4]",)], [("f64[3, 4]",)]
+
+
+def _whole(view: View) -> bool:
+    return all(a == ":" for a in view.axes)
+
+
+def _view_of_view(fgraph: FunctionGraph, node: Apply) -> Any:
+    """Transposes and new axes, one after the other."""
+    inner = fgraph.definition(node.inputs[0], "getitem")
+    if inner is None:
+        return None
+    first, second = inner.attrs["view"], node.attrs["view"]
+    if not (_whole(first) and _whole(second)) or any(
+        len(v.axes) != len([k for k in v.order if k is not None]) for v in (first, second)
+    ):
+        return None
+    order = tuple(None if k is None else first.order[k] for k in second.order)
+    return OPS["getitem"](inner.inputs[0], view=View(first.axes, order))
+
+
+def _element_of_elementwise(fgraph: FunctionGraph, node: Apply) -> Any:
+    """An element of an elementwise result is computed alone, if nothing else of the result is read."""
+    view, made = node.attrs["view"], fgraph.definition(node.inputs[0])
+    if made is None or made.op.kind != "elementwise" or not all(a == "i" for a in view.axes):
+        return None
+    whole = made.outputs[0]
+    here, there = fgraph.site(node.outputs[0]), fgraph.site(whole)
+    if fgraph.uses(whole) > 1 or here is None or there is None or here.block is not there.block:
+        return None
+    if any(v.type.ndim and v.type.shape != whole.type.shape for v in made.inputs):
+        return None
+    read = lambda v: OPS["getitem"](v, *node.inputs[1:], view=view) if v.type.ndim else v  # noqa: E731
+    return made.op(*map(read, made.inputs), **made.attrs)
+
+
+def _element_of_full(fgraph: FunctionGraph, node: Apply) -> Any:
+    made = fgraph.definition(node.inputs[0])
+    if made is None or made.op.name not in ("full", "broadcast_to") or made.inputs[0].type.ndim:
+        return None
+    return made.inputs[0] if not isinstance(node.outputs[0].type, ArrayType) else None
+
+
+def _store_of_store(fgraph: FunctionGraph, node: Apply) -> Any:
+    """What is stored over is not stored before."""
+    inner = fgraph.definition(node.inputs[0], "setitem")
+    if inner is None or fgraph.uses(inner.outputs[0]) > 1:
+        return None
+    if inner.attrs["view"] != node.attrs["view"] or inner.inputs[2:] != node.inputs[2:]:
+        return None
+    return OPS["setitem"](inner.inputs[0], *node.inputs[1:], view=node.attrs["view"])
+
+
+def _reshape_of_reshape(fgraph: FunctionGraph, node: Apply) -> Any:
+    inner = fgraph.definition(node.inputs[0], "reshape")
+    return inner and OPS["reshape"](inner.inputs[0], *node.inputs[1:])
+
+
+def _reshape_to_own_shape(fgraph: FunctionGraph, node: Apply) -> Any:
+    return node.inputs[0] if node.inputs[0].type == node.outputs[0].type else None
+
+
+def _cast_there_and_back(fgraph: FunctionGraph, node: Apply) -> Any:
+    inner = fgraph.definition(node.inputs[0], "cast")
+    if inner is None:
+        return None
+    x, wide, out = inner.inputs[0], inner.outputs[0].type.dtype, node.outputs[0].type
+    return x if x.type.dtype == out.dtype and np.can_cast(x.type.dtype, wide, "safe") and x.type == out else None
+
+
+def _stretched_twice(fgraph: FunctionGraph, node: Apply) -> Any:
+    inner = fgraph.definition(node.inputs[0], "broadcast_to")
+    return inner and OPS["broadcast_to"](inner.inputs[0], *node.inputs[1:])
+
+
+def _twice(x: Value) -> Value:
+    one, two = x.type.dtype.type(1), x.type.dtype.type(2)
+    view = element(x.type.ndim)
+    return OPS["setitem"](OPS["setitem"](x, one, 1, view=view), two, 1, view=view)
+
+
+_T, _AT = transposed(2, (1, 0)), element(1)
+
+RULES: tuple[Rule, ...] = (
+    procedure(
+        "view_of_view",
+        "x.T[:, None].T",
+        "one view",
+        "exact",
+        ["getitem"],
+        _view_of_view,
+        lambda x: OPS["getitem"](OPS["getitem"](x, view=View((":", ":"), (1, None, 0))), view=transposed(3, (2, 1, 0))),
+        MATRIX,
+        condition="transposes and new axes only",
+    ),
+    procedure(
+        "element_of_elementwise",
+        "f(x)[i]",
+        "f(x[i])",
+        "exact",
+        ["getitem"],
+        _element_of_elementwise,
+        lambda x: OPS["getitem"](OPS["exp"](x), 1, view=_AT),
+        VECTOR,
+        condition="nothing else of f(x) is read",
+    ),
+    procedure(
+        "element_of_full",
+        "full(c, n)[i]",
+        "c",
+        "exact",
+        ["getitem"],
+        _element_of_full,
+        lambda x: OPS["getitem"](OPS["full"](x, 4), 1, view=_AT),
+        [("f64",)],
+    ),
+    procedure(
+        "store_of_store",
+        "x[i] = u; x[i] = v",
+        "x[i] = v",
+        "exact",
+        ["setitem"],
+        _store_of_store,
+        _twice,
+        VECTOR,
+        condition="x is not read between",
+    ),
+    procedure(
+        "reshape_of_reshape",
+        "reshape(reshape(x, s), t)",
+        "reshape(x, t)",
+        "exact",
+        ["reshape"],
+        _reshape_of_reshape,
+        lambda x: OPS["reshape"](OPS["reshape"](x, 12), 4, 3),
+        MATRIX,
+    ),
+    procedure(
+        "reshape_to_own_shape",
+        "reshape(x, x.shape)",
+        "x",
+        "exact",
+        ["reshape"],
+        _reshape_to_own_shape,
+        lambda x: OPS["reshape"](x, 3, 4),
+        MATRIX,
+    ),
+    procedure(
+        "cast_there_and_back",
+        "cast(cast(x, wider), own)",
+        "x",
+        "exact",
+        ["cast"],
+        _cast_there_and_back,
+        lambda x: OPS["cast"](OPS["cast"](x, dtype=np.dtype("f8"), weak=False), dtype=np.dtype("f4"), weak=False),
+        [("f32[4]",), ("f32",)],
+    ),
+    procedure(
+        "stretched_twice",
+        "broadcast_to(broadcast_to(x, s), t)",
+        "broadcast_to(x, t)",
+        "exact",
+        ["broadcast_to"],
+        _stretched_twice,
+        lambda x: OPS["broadcast_to"](OPS["broadcast_to"](x, 3, 4), 2, 3, 4),
+        VECTOR[:1],
+    ),
+)

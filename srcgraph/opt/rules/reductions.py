@@ -1,0 +1,294 @@
+"""Sums and extremes along axes: exponentials without overflow, variance without cancellation, fewer passes.
+
+References
+----------
+P. Blanchard, D. J. Higham, N. J. Higham, "Accurately computing the log-sum-exp and softmax functions", IMA J. Numer.
+Anal. 41, 2021.
+T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample variance", Am. Stat. 37, 1983.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from srcgraph.ir.dims import product
+from srcgraph.ir.graph import Apply, Value
+from srcgraph.ir.op import OPS, current_builder
+from srcgraph.ir.ops.shape import spread, with_new_axes
+from srcgraph.opt.rewriting.fgraph import FunctionGraph
+from srcgraph.opt.rewriting.patterns import bare, number_of
+from srcgraph.opt.rules.rule import Rule, procedure
+
+Axes = tuple[int, ...]
+ROWS = [("f64[4]",), ("f64[3, 4]",), ("f32[4]",)]
+
+
+def repeated(fgraph: FunctionGraph, value: Value, ndim: int) -> tuple[Value, Axes]:
+    """What is repeated along axes to get a value of so many axes, and along which: by broadcasting, or new axes."""
+    missing: list[int] = list(range(ndim - value.type.ndim))
+    axes = list(range(ndim - value.type.ndim, ndim))
+    while value.type.ndim:
+        node = fgraph.definition(value)
+        if node is None:
+            break
+        inner = node.inputs[0] if node.inputs else None
+        if node.op.name == "full":
+            return node.inputs[0], tuple(range(ndim))
+        if node.op.name == "broadcast_to" and inner is not None:
+            gone = len(axes) - inner.type.ndim
+            kept = axes[gone:]
+            if any(d not in (w, 1) for d, w in zip(inner.type.shape, value.type.shape[gone:], strict=True)):
+                break
+            missing, axes, value = missing + axes[:gone], kept, inner
+        elif node.op.name == "getitem" and _adds_axes(node):
+            order = node.attrs["view"].order
+            missing += [a for a, k in zip(axes, order, strict=True) if k is None]
+            axes = [a for a, k in zip(axes, order, strict=True) if k is not None]
+            value = node.inputs[0]
+        else:
+            break
+    return value, tuple(sorted(missing))
+
+
+def _adds_axes(node: Apply) -> bool:
+    view = node.attrs["view"]
+    kept = [k for k in view.order if k is not None]
+    return all(a == ":" for a in view.axes) and kept == list(range(len(view.axes))) and None in view.order
+
+
+def _moved(x: Value, axes: Axes) -> tuple[Value, Value]:
+    """``x`` less its largest along axes, and that; 0 in its place where it is infinite."""
+    most = OPS["max"](x, axes=axes)
+    most = OPS["held"](OPS["where"](OPS["isfinite"](most), most, x.type.dtype.type(0)))
+    return x - spread(most, x, axes), most
+
+
+def _is_moved(fgraph: FunctionGraph, x: Value) -> bool:
+    """Whether the largest has been taken off already."""
+    node = fgraph.definition(bare(fgraph, x), "sub")
+    if node is None:
+        return False
+    taken, _ = repeated(fgraph, node.inputs[1], node.outputs[0].type.ndim)
+    for _ in range(3):
+        made = fgraph.definition(taken)
+        if made is None:
+            return False
+        if made.op.name in ("max", "held"):
+            return True
+        taken = made.inputs[0] if made.op.name != "where" else made.inputs[1]
+    return False
+
+
+def _exponentials(fgraph: FunctionGraph, total: Value) -> tuple[Value, Value, Axes] | None:
+    """Of a sum of exponentials: the exponents, the exponentials, and the axes."""
+    node = fgraph.definition(bare(fgraph, total), "sum")
+    inner = node and fgraph.definition(node.inputs[0], "exp")
+    if node is None or inner is None or inner.outputs[0].type.dtype.kind != "f":
+        return None
+    return inner.inputs[0], inner.outputs[0], node.attrs["axes"]
+
+
+def _logsumexp(fgraph: FunctionGraph, node: Apply) -> Any:
+    found = _exponentials(fgraph, node.inputs[0])
+    if found is None or _is_moved(fgraph, found[0]):
+        return None
+    x, _, axes = found
+    moved, most = _moved(x, axes)
+    return OPS["log"](OPS["sum"](OPS["exp"](moved), axes=axes)) + most
+
+
+def _logmeanexp(fgraph: FunctionGraph, node: Apply) -> Any:
+    quotient = fgraph.definition(bare(fgraph, node.inputs[0]), "div")
+    if quotient is None:
+        return None
+    total, count = quotient.inputs
+    found = _exponentials(fgraph, total)
+    if found is None or count.type.ndim or _is_moved(fgraph, found[0]):
+        return None
+    return OPS["log"](total) - OPS["log"](count)
+
+
+def _normalized(fgraph: FunctionGraph, quotient: Value) -> tuple[Value, Axes] | None:
+    """The exponents and axes of exponentials divided by their sums."""
+    node = fgraph.definition(bare(fgraph, quotient), "div")
+    if node is None:
+        return None
+    top, bottom = (bare(fgraph, v) for v in node.inputs)
+    total, missing = repeated(fgraph, bottom, top.type.ndim)
+    found = _exponentials(fgraph, total)
+    if found is None or bare(fgraph, found[1]) is not top or found[2] != missing:
+        return None
+    return found[0], missing
+
+
+def _softmax(fgraph: FunctionGraph, node: Apply) -> Any:
+    found = _normalized(fgraph, node.outputs[0])
+    if found is None or _is_moved(fgraph, found[0]):
+        return None
+    x, axes = found
+    terms = OPS["exp"](_moved(x, axes)[0])
+    return terms / spread(OPS["sum"](terms, axes=axes), x, axes)
+
+
+def _log_softmax(fgraph: FunctionGraph, node: Apply) -> Any:
+    found = _normalized(fgraph, node.inputs[0])
+    if found is None:
+        return None
+    x, axes = found
+    x = x if _is_moved(fgraph, x) else _moved(x, axes)[0]
+    return x - spread(OPS["log"](OPS["sum"](OPS["exp"](x), axes=axes)), x, axes)
+
+
+def _variance(fgraph: FunctionGraph, node: Apply) -> Any:
+    """``mean(x**2) - mean(x)**2``: each mean is a sum over all of ``x`` divided by its size."""
+    squares, mean = _mean(fgraph, node.inputs[0]), _square(fgraph, node.inputs[1])
+    plain = mean and _mean(fgraph, mean)
+    x = squares and _square(fgraph, squares[0])
+    if not (squares and plain and x) or bare(fgraph, plain[0]) is not bare(fgraph, x) or squares[1:] != plain[1:]:
+        return None
+    axes, count = squares[1:]
+    moved = x - spread(OPS["div"](OPS["sum"](x, axes=axes), count), x, axes)
+    return OPS["div"](OPS["sum"](OPS["mul"](moved, moved), axes=axes), count)
+
+
+def _mean(fgraph: FunctionGraph, value: Value) -> tuple[Value, Axes, Value] | None:
+    """What is averaged, along which axes, and the count."""
+    node = fgraph.definition(bare(fgraph, value), "div")
+    total = node and fgraph.definition(bare(fgraph, node.inputs[0]), "sum")
+    if node is None or total is None:
+        return None
+    count, x, axes = node.inputs[1], total.inputs[0], total.attrs["axes"]
+    made = fgraph.definition(count)
+    size = made.inputs[0].type if made is not None and made.op.name == "cast" else count.type
+    number, items = number_of(fgraph, count), product(x.type.shape[k] for k in axes)
+    if number != items.const if number is not None else getattr(size, "value", None) != items:
+        return None
+    return x, axes, count
+
+
+def _square(fgraph: FunctionGraph, value: Value) -> Value | None:
+    node = fgraph.definition(bare(fgraph, value))
+    if node is not None and node.op.name == "ipow" and node.attrs["n"] == 2:
+        return node.inputs[0]
+    if node is not None and node.op.name in ("mul", "square") and len(set(node.inputs)) == 1:
+        return node.inputs[0]
+    return None
+
+
+def _of_itself(name: str) -> Any:
+    """``sum(sum(x, a), b)``: one reduction along the axes of both."""
+
+    def transform(fgraph: FunctionGraph, node: Apply) -> Any:
+        inner = fgraph.definition(node.inputs[0], name)
+        if inner is None or fgraph.uses(inner.outputs[0]) > 1:
+            return None
+        x, first = inner.inputs[0], inner.attrs["axes"]
+        left = [k for k in range(x.type.ndim) if k not in first]
+        both = sorted({*first, *(left[k] for k in node.attrs["axes"])})
+        return OPS[name](x, axes=tuple(both))
+
+    return transform
+
+
+def _mean_of(x: Value) -> Value:
+    axes = tuple(range(x.type.ndim))
+    return OPS["div"](OPS["sum"](x, axes=axes), current_builder().dim_value(product(x.type.shape)))
+
+
+def _kept(x: Value) -> Value:
+    return with_new_axes(OPS["sum"](OPS["exp"](x), axes=(x.type.ndim - 1,)), [x.type.ndim - 1])
+
+
+STABLE: tuple[Rule, ...] = (
+    procedure(
+        "logsumexp",
+        "log(sum(exp(x)))",
+        "log(sum(exp(x - max(x)))) + max(x)",
+        "stability",
+        ["log"],
+        _logsumexp,
+        lambda x: OPS["log"](OPS["sum"](OPS["exp"](x), axes=(x.type.ndim - 1,))),
+        ROWS,
+    ),
+    procedure(
+        "logmeanexp",
+        "log(sum(exp(x)) / n)",
+        "log(sum(exp(x))) - log(n)",
+        "stability",
+        ["log"],
+        _logmeanexp,
+        lambda x: OPS["log"](_mean_of(OPS["exp"](x))),
+        ROWS[:1],
+    ),
+    procedure(
+        "softmax",
+        "exp(x) / sum(exp(x))",
+        "exp(x - max(x)) / sum(exp(x - max(x)))",
+        "stability",
+        ["div"],
+        _softmax,
+        lambda x: OPS["exp"](x) / _kept(x),
+        ROWS,
+    ),
+    procedure(
+        "log_softmax",
+        "log(exp(x) / sum(exp(x)))",
+        "y - log(sum(exp(y))), y = x - max(x)",
+        "stability",
+        ["log"],
+        _log_softmax,
+        lambda x: OPS["log"](OPS["exp"](x) / _kept(x)),
+        ROWS,
+    ),
+    procedure(
+        "variance",
+        "mean(x**2) - mean(x)**2",
+        "mean((x - mean(x))**2)",
+        "stability",
+        ["sub"],
+        _variance,
+        lambda x: _mean_of(OPS["mul"](x, x)) - OPS["ipow"](_mean_of(x), n=2),
+        [("f64[4]",), ("f64[3, 4]",)],
+    ),
+)
+
+
+def _negated(name: str, inner: str) -> Rule:
+    def transform(fgraph: FunctionGraph, node: Apply) -> Any:
+        x = fgraph.definition(node.inputs[0], "neg")
+        if x is None or fgraph.uses(x.outputs[0]) > 1 or x.outputs[0].type.dtype.kind == "u":
+            return None
+        return OPS["neg"](OPS[inner](x.inputs[0], axes=node.attrs["axes"]))
+
+    return procedure(
+        f"{name}_of_neg",
+        f"{name}(-x)",
+        f"-{inner}(x)",
+        "exact",
+        [name],
+        transform,
+        lambda x: OPS[name](OPS["neg"](x), axes=(0,)),
+        ROWS,
+        condition="-x is read only here",
+    )
+
+
+CHEAPER: tuple[Rule, ...] = (
+    _negated("sum", "sum"),
+    _negated("max", "min"),
+    _negated("min", "max"),
+    *(
+        procedure(
+            f"{name}_of_{name}",
+            f"{name}({name}(x, a), b)",
+            f"{name}(x, a and b)",
+            kind,
+            [name],
+            _of_itself(name),
+            lambda x, name=name: OPS[name](OPS[name](x, axes=(0,)), axes=(0,)),
+            [("b1[3, 4]",) if name in ("all", "any") else ("f64[3, 4]",)],
+            condition="the inner one is read only here",
+        )
+        for name, kind in (("sum", "rounding"), ("max", "exact"), ("min", "exact"), ("all", "exact"), ("any", "exact"))
+    ),
+)
