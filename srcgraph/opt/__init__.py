@@ -2,8 +2,11 @@
 
 In and out: closed graphs. A pass returns the same object when nothing changed.
 
-passes    what a pass is, how passes run, are timed, printed and verified
-pipeline  the order of the passes, and nowhere else
+pipeline  the database of all rewrites, `db`, and their order, and nowhere else
+modes     which of them a function goes through
+passes    how rewriters run, are timed, printed and verified
+rewriting the machinery: function graphs, features, local rewrites, patterns, walkers, databases
+rules     the local rewrites: algebra, exponentials, sums, parts of arrays, matrices
 inline    called graphs in place of their calls
 dce       drop nodes, branch outputs and loop carries that nothing needs
 settle    carries that never change, and branches that agree, become plain values
@@ -12,5 +15,23 @@ thread    branches on one condition that follow each other become one
 lanes     matrix products of all lanes of a loop at once
 marks     what programs say to derivatives goes, once these are taken
 licm      move what is the same on every trip out of its loop
+reshapes  loops that change an array through a reshape of it carry the reshaped array
 ad        reverse-mode derivatives
 """
+
+import srcgraph.ir.ops  # noqa: F401  (fills the table of ops)
+from srcgraph.opt.modes import DEBUG, FAST_COMPILE, FAST_RUN, Mode
+from srcgraph.opt.pipeline import db
+from srcgraph.opt.rewriting.database import Database, EquilibriumDB, Query, SequenceDB
+from srcgraph.opt.rewriting.features import Feature, History, InPlace, NodeFinder, Profiler, Validation
+from srcgraph.opt.rewriting.fgraph import Client, FunctionGraph, InconsistencyError
+from srcgraph.opt.rewriting.local import LocalRewrite, OpRemove, OpSub, RewriteError, rewrite
+from srcgraph.opt.rewriting.patterns import PatternSub, op
+from srcgraph.opt.rewriting.walkers import Equilibrium, GraphPass, Rewriter, Walk
+
+__all__ = [
+    "DEBUG", "FAST_COMPILE", "FAST_RUN", "Client", "Database", "Equilibrium", "EquilibriumDB", "Feature",
+    "FunctionGraph", "GraphPass", "History", "InPlace", "InconsistencyError", "LocalRewrite", "Mode", "NodeFinder",
+    "OpRemove", "OpSub", "PatternSub", "Profiler", "Query", "RewriteError", "Rewriter", "SequenceDB", "Validation",
+    "Walk", "db", "op", "rewrite",
+]  # fmt: skip

@@ -17,6 +17,7 @@ from srcgraph.ir.graph import Graph
 from srcgraph.runtime.custom import CustomFunction
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
+from srcgraph.runtime.options import USUAL, AnyMode, Options, options_of
 from srcgraph.runtime.specialization import Specialization, describe_arguments, quick_key, specialize
 from srcgraph.runtime.transforms import Transform
 
@@ -37,8 +38,8 @@ class Compiled:
         What to make of it before compiling, first applied first; none for the function itself.
     source : str, optional
         The function's source, where it cannot be found.
-    error_model : str
-        See `compile`.
+    options : Options
+        How it is compiled.
 
     Attributes
     ----------
@@ -54,12 +55,12 @@ class Compiled:
         function: types.FunctionType,
         transforms: Sequence[Transform] = (),
         source: str | None = None,
-        error_model: str = "python",
+        options: Options = USUAL,
     ):
         self.py_func = function
         self.transforms = tuple(transforms)
         self.source = source
-        self.error_model = error_model
+        self.options = options
         self.begin()
 
     def begin(self) -> None:
@@ -111,7 +112,7 @@ class Compiled:
             for version in self.versions.get(key, ()):
                 if version.valid():
                     return version, leaves
-        version = specialize(self.code, self.names, args, self.transforms, self.error_model)
+        version = specialize(self.code, self.names, args, self.transforms, self.options)
         if version.static not in self.statics:
             self.statics.append(version.static)
         key, leaves = self.described(args, version.static)
@@ -139,7 +140,7 @@ class Compiled:
         if named is self:
             return self.py_func.__qualname__
         made_of = named if isinstance(named, Compiled) else vars(self.py_func).get(MADE_BY, self.py_func)
-        return _made_of, (type(self), made_of, self.transforms, self.source, self.error_model)
+        return _made_of, (type(self), made_of, self.transforms, self.source, self.options)
 
     def __copy__(self) -> Compiled:
         return self
@@ -173,30 +174,12 @@ MADE_BY = "_srcgraph_made_by"
 
 
 def _made_of(
-    kind: type[Compiled], function: Any, transforms: tuple[Transform, ...], source: str | None, error_model: str
+    kind: type[Compiled], function: Any, transforms: tuple[Transform, ...], source: str | None, options: Options
 ) -> Compiled:
     """What was pickled by the name of another function, or by what made it."""
     if isinstance(function, tuple):
         function = function[0](*function[1])
-    return kind(as_function(function), transforms, source, error_model)
-
-
-ERROR_MODELS = ("python", "numpy")
-
-
-def error_model_of(given: str | None, function: Any = None) -> str:
-    """The error model asked for, or that of a function made before.
-
-    Raises
-    ------
-    ArgumentError
-        There is no such error model.
-    """
-    if given is None:
-        return function.error_model if isinstance(function, Compiled) else ERROR_MODELS[0]
-    if not isinstance(given, str) or given not in ERROR_MODELS:
-        raise ArgumentError(f"error_model must be 'python' or 'numpy', not {given!r}")
-    return given
+    return kind(as_function(function), transforms, source, options)
 
 
 def refuse_verified(function: Any) -> None:
@@ -242,7 +225,14 @@ def _instead(function: Any) -> str:
     return ""
 
 
-def compile(function: Callable | None = None, /, *, source: str | None = None, error_model: str | None = None) -> Any:
+def compile(
+    function: Callable | None = None,
+    /,
+    *,
+    source: str | None = None,
+    error_model: str | None = None,
+    mode: AnyMode = None,
+) -> Any:
     """Compile a Python function; the work is done when it is first called with new types.
 
     Parameters
@@ -257,6 +247,9 @@ def compile(function: Callable | None = None, /, *, source: str | None = None, e
         inf, ``0.0 / 0.0`` and ``math.sqrt(-1.0)`` NaN, ``math.exp(1000.0)`` inf; ``k // 0`` and ``k % 0`` of
         integers are 0. What has no such result raises in both: an index out of range, ``int`` of NaN, an integer
         to a negative power.
+    mode : Mode or {"FAST_RUN", "FAST_COMPILE", "DEBUG"}, optional
+        Which rewrites of `srcgraph.opt.db` its graph goes through: all that are sound, the default; those that are
+        needed, or quick; all, with the graph verified and evaluated after each.
 
     Returns
     -------
@@ -268,7 +261,7 @@ def compile(function: Callable | None = None, /, *, source: str | None = None, e
     UnsupportedError
         The function uses something outside the supported language; all such places are listed.
     ArgumentError
-        There is no such error model, or the function is not a Python function.
+        There is no such error model or mode, or the function is not a Python function.
 
     Examples
     --------
@@ -278,19 +271,18 @@ def compile(function: Callable | None = None, /, *, source: str | None = None, e
     >>> square(3.0)
     9.0
     """
-    model = error_model_of(error_model, function)
+    chosen = {"source": source, "error_model": error_model, "mode": mode}
+    options = options_of(function, error_model=error_model, mode=mode)
     if function is None:
-        return lambda f: compile(f, source=source, error_model=error_model)
+        return lambda f: compile(f, **chosen)
     if isinstance(function, Compiled):
-        same = model == function.error_model
-        return function if same else type(function)(function.py_func, function.transforms, function.source, model)
+        same = options == function.options
+        return function if same else type(function)(function.py_func, function.transforms, function.source, options)
     if (method := method_of(function)) is not None:
-        made = compile(method.__func__, source=source, error_model=error_model)
-        return types.MethodType(made, method.__self__)
+        return types.MethodType(compile(method.__func__, **chosen), method.__self__)
     if isinstance(function, functools.partial):
-        made = compile(function.func, source=source, error_model=error_model)
-        return functools.partial(made, *function.args, **function.keywords)
-    return Compiled(as_function(function), source=source, error_model=model)
+        return functools.partial(compile(function.func, **chosen), *function.args, **function.keywords)
+    return Compiled(as_function(function), source=source, options=options)
 
 
 def inspect(function: Callable, /, *args: Any, **kwargs: Any) -> Inspection:

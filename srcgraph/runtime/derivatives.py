@@ -12,8 +12,9 @@ import numpy as np
 
 from srcgraph.errors import ArgumentError
 from srcgraph.frontend.derived import Mode
-from srcgraph.runtime.api import Compiled, as_function, error_model_of, method_of, refuse_verified
+from srcgraph.runtime.api import Compiled, as_function, method_of, refuse_verified
 from srcgraph.runtime.checkpoint import checkpointing
+from srcgraph.runtime.options import AnyMode, Options, options_of
 from srcgraph.runtime.tangents import Tangent
 from srcgraph.runtime.transforms import Gradient
 from srcgraph.runtime.verification.verified import Verified
@@ -30,6 +31,7 @@ def grad(
     checkpoint: int | str | None = None,
     progress: bool = False,
     error_model: str | None = None,
+    mode: AnyMode = None,
     verify: bool = False,
 ) -> Any:
     """The gradient of a function that returns one float.
@@ -51,8 +53,8 @@ def grad(
         between them run again. See `checkpoint` to mark single loops.
     progress : bool
         Show how far checkpointed loops are reversed, in a bar of `tqdm`.
-    error_model : {"python", "numpy"}, optional
-        See `compile`; that of a compiled function is kept.
+    error_model, mode : optional
+        See `compile`; those of a compiled function are kept.
     verify : bool
         Compare every call's gradient with differences, operation by operation, and raise `VerificationError` where
         it is wrong. For tests: see the notes.
@@ -93,7 +95,7 @@ def grad(
     order = "gradient, value" if return_value else "gradient"
     more = {
         "return_value": return_value, "checkpoint": checkpoint, "progress": progress, "error_model": error_model,
-        "verify": verify,
+        "mode": mode, "verify": verify,
     }  # fmt: skip
     return _differentiated(function, argnums, order, has_aux, grad, more)
 
@@ -107,6 +109,7 @@ def value_and_grad(
     checkpoint: int | str | None = None,
     progress: bool = False,
     error_model: str | None = None,
+    mode: AnyMode = None,
     verify: bool = False,
 ) -> Any:
     """The value and the gradient of a function that returns one float, as (value, gradient).
@@ -118,7 +121,9 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x * x)(3.0)
     (9.0, 6.0)
     """
-    more = {"checkpoint": checkpoint, "progress": progress, "error_model": error_model, "verify": verify}
+    more = {
+        "checkpoint": checkpoint, "progress": progress, "error_model": error_model, "mode": mode, "verify": verify,
+    }  # fmt: skip
     return _differentiated(function, argnums, "value, gradient", has_aux, value_and_grad, more)
 
 
@@ -130,6 +135,7 @@ def jvp(
     *,
     has_aux: bool = False,
     error_model: str | None = None,
+    mode: AnyMode = None,
 ) -> tuple[Any, ...]:
     """The value of a function, and how it moves when its arguments do: forward mode.
 
@@ -145,7 +151,7 @@ def jvp(
         not move, or is no float.
     has_aux : bool
         The function returns (what is differentiated, auxiliary data), and `jvp` (value, tangent, data).
-    error_model : {"python", "numpy"}, optional
+    error_model, mode : optional
         See `compile`.
 
     Returns
@@ -177,8 +183,10 @@ def jvp(
         raise ArgumentError(f"jvp: {len(given)} primals, but {len(moved)} tangents")
     if (method := method_of(function)) is not None:
         own = (method.__self__, *given), (None, *moved)
-        return jvp(method.__func__, *own, has_aux=has_aux, error_model=error_model)
-    return _pushed(function, len(given), has_aux, error_model_of(error_model, function))(*given, *moved)
+        return jvp(method.__func__, *own, has_aux=has_aux, error_model=error_model, mode=mode)
+    return _pushed(function, len(given), has_aux, options_of(function, error_model=error_model, mode=mode))(
+        *given, *moved
+    )
 
 
 def _gradient(
@@ -210,7 +218,7 @@ value_and_grad.derives = _value_and_gradient  # type: ignore[attr-defined]
 jvp.mode = Mode("jvp", lambda count, has_aux: (Tangent(count, has_aux),))  # type: ignore[attr-defined]
 
 
-def _pushed(function: Any, count: int, has_aux: bool, error_model: str) -> Compiled:
+def _pushed(function: Any, count: int, has_aux: bool, options: Options) -> Compiled:
     """A function of ``count`` arguments and as many directions; made once for each function."""
     refuse_verified(function)
     inner = function.py_func if isinstance(function, Compiled) else function
@@ -221,9 +229,11 @@ def _pushed(function: Any, count: int, has_aux: bool, error_model: str) -> Compi
         directions = [_unlike(f"d_{name}", names) for name in names]
         first = [t.counted_from_the_front(count) if isinstance(t, Gradient) else t for t in before]
         transforms = (*first, Tangent(count, has_aux))
-        return written(inner, [*names, *directions], f"primal({', '.join(names)})", {"primal": inner}, transforms)
+        return written(
+            inner, [*names, *directions], f"primal({', '.join(names)})", {"primal": inner}, transforms, options
+        )
 
-    return remembered(inner, ("jvp", count, has_aux, error_model, before), make)
+    return remembered(inner, ("jvp", count, has_aux, options, before), make)
 
 
 def _unlike(name: str, taken: Sequence[str]) -> str:
@@ -235,7 +245,10 @@ def _unlike(name: str, taken: Sequence[str]) -> str:
 def _differentiated(
     function: Callable | None, argnums: Any, order: str, has_aux: bool, again: Callable, more: dict[str, Any]
 ) -> Any:
-    chosen, model = argument_numbers(argnums), error_model_of(more["error_model"], function)
+    chosen, options = (
+        argument_numbers(argnums),
+        options_of(function, error_model=more["error_model"], mode=more["mode"]),
+    )
     if function is None:
         return lambda f: again(f, argnums=chosen, has_aux=has_aux, **more)
     if (method := method_of(function)) is not None:  # the arguments are counted without the object
@@ -250,8 +263,8 @@ def _differentiated(
     kind = Verified if more["verify"] else Compiled
     transform = Gradient(chosen, order, has_aux, checkpointing(more["checkpoint"], more["progress"]))
     if isinstance(function, Compiled):
-        return kind(function.py_func, (*function.transforms, transform), function.source, model)
-    return kind(as_function(function), (transform,), error_model=model)
+        return kind(function.py_func, (*function.transforms, transform), function.source, options)
+    return kind(as_function(function), (transform,), options=options)
 
 
 def free_places(function: functools.partial, argnums: tuple[int, ...]) -> tuple[int, ...]:

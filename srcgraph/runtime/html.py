@@ -112,7 +112,7 @@ def _document(seen: Inspection, cap: int | None) -> str:
     panes = "\n".join(_pane(pane, used, cap) for pane in seen.panes)
     body = (
         f'<div style="{MONO};font-weight:600;overflow-wrap:anywhere;padding:.3em 0 .6em">{escape(seen.head)}</div>\n'
-        f'<div style="display:flex;flex-wrap:wrap;gap:12px">\n{panes}\n</div>\n{_tape(seen.tape)}{_passes(seen.passes)}'
+        f'<div style="display:flex;flex-wrap:wrap;gap:12px">\n{panes}\n</div>\n{_tape(seen.tape)}{_rewrites(seen.rewrites)}{_passes(seen.passes)}'
     )
     key = "sg-" + hashlib.sha256(body.encode()).hexdigest()[:12]
     rules = _hover_rules(key, seen.panes)
@@ -183,6 +183,13 @@ def _tape(tape: Table) -> str:
     return _details(summary, body + note, True)
 
 
+def _rewrites(rewrites: Table) -> str:
+    if not rewrites:
+        return ""
+    body = _table(rewrites, list(rewrites.titles), [""] * len(rewrites))
+    return _details(f"<strong>rewrites</strong>: {sum(row.count for row in rewrites)}", body, False)
+
+
 def _passes(passes: Table) -> str:
     """Times are left out: they differ from run to run."""
     columns = [name for name in passes.titles if name != "ms"]
@@ -205,7 +212,7 @@ def _table(shown: Table, columns: Sequence[str], links: Sequence[str]) -> str:
 
 
 def _cell(name: str, text: str) -> str:
-    code = name in ("variable", "bytes", "total", "name") and text
+    code = name in ("variable", "bytes", "total", "name", "formula") and text
     return f'<code style="{MONO};background:none;padding:0">{escape(text)}</code>' if code else escape(text)
 
 

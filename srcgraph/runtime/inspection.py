@@ -18,8 +18,12 @@ from srcgraph.ir.graph import For, Graph, Origin, Value
 from srcgraph.ir.printer import format_lines
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.residuals import Choice
+from srcgraph.opt.modes import FAST_RUN
+from srcgraph.opt.pipeline import db
+from srcgraph.opt.rewriting.local import LocalRewrite
 from srcgraph.runtime.excerpts import Excerpt, excerpts, short_names
 from srcgraph.runtime.html import fragment, page, table
+from srcgraph.runtime.options import Options
 from srcgraph.runtime.specialization import Specialization
 
 MEANING = {
@@ -95,6 +99,16 @@ class PassRow:
     ms: float
 
 
+@dataclass(frozen=True, slots=True)
+class RewriteRow:
+    """A local rewrite that was applied: how often, among those of which stage, and what it does."""
+
+    name: str
+    stage: str
+    count: int
+    formula: str
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Table(Sequence[Any]):
     """Rows of one dataclass, shown as a table.
@@ -144,8 +158,8 @@ class Inspection:
     ----------
     name : str
         Of the generated function.
-    error_model : str
-        ``python`` or ``numpy``: whether arithmetic of Python's numbers raises.
+    options : Options
+        How it was compiled.
     source : str
         The function as the user wrote it; other functions that it calls are in ``panes``.
     file, line : str, int
@@ -158,12 +172,14 @@ class Inspection:
         Of a derivative: what the reverse sweep needs, and how it comes by it.
     passes : Table of PassRow
         The passes that ran, in order.
+    rewrites : Table of RewriteRow
+        The local rewrites of `srcgraph.opt.db` that were applied.
     panes : tuple of Pane
         Source, graph and generated code, line by line with links.
     """
 
     name: str
-    error_model: str
+    options: Options
     source: str
     file: str
     line: int
@@ -171,19 +187,23 @@ class Inspection:
     cpu: str
     tape: Table
     passes: Table
+    rewrites: Table
     panes: tuple[Pane, ...] = field(default=())
 
     @property
     def head(self) -> str:
-        """The name and types, as in the graph's first line, and the error model if it is not Python's."""
+        """The name and types, as in the graph's first line, and the options that are not the usual ones."""
         first = self.ir.split("\n", 1)[0]
-        note = "" if self.error_model == "python" else f'   error_model="{self.error_model}"'
+        note = "" if self.options.raises else f'   error_model="{self.options.error_model}"'
+        note += "" if self.options.mode is FAST_RUN else f"   mode={self.options.mode.name}"
         return self.name + first[first.index("(") : -1] + note
 
     def __repr__(self) -> str:
         parts = [self.head, *map(_pane_text, self.panes)]
         if self.tape:
             parts.append(f"tape\n{self.tape!r}")
+        if self.rewrites:
+            parts.append(f"rewrites\n{self.rewrites!r}")
         untimed = {k: v for k, v in self.passes.titles.items() if k != "ms"}  # so that text can be compared
         return "\n\n".join([*parts, f"passes\n{replace(self.passes, titles=untimed)!r}"])
 
@@ -229,7 +249,7 @@ def inspection(code: FunctionCode, version: Specialization) -> Inspection:
     )
     return Inspection(
         name=version.generated.name,
-        error_model=version.error_model,
+        options=version.options,
         source="\n".join(shown[0].lines),
         file=links.names[main.file],
         line=shown[0].first,
@@ -237,6 +257,7 @@ def inspection(code: FunctionCode, version: Specialization) -> Inspection:
         cpu=written.text,
         tape=_tape(version.tape, links),
         passes=_passes(version),
+        rewrites=_rewrites(version),
         panes=panes,
     )
 
@@ -319,3 +340,14 @@ def _passes(version: Specialization) -> Table:
     titles = {"name": "pass", "before": "nodes before", "after": "after", "ms": "ms"}
     rows = (PassRow(r.name, r.before, r.after, 1e3 * r.seconds) for r in version.report.records)
     return Table(titles, tuple(rows))
+
+
+def _rewrites(version: Specialization) -> Table:
+    titles = {"name": "rewrite", "stage": "stage", "count": "times", "formula": "what"}
+    found: dict[tuple[str, str], int] = {}
+    for record in version.report.records:
+        for name, count in record.rules.items():
+            key = name, record.name.removesuffix("_rules")
+            found[key] = found.get(key, 0) + count
+    formulas = {e.name: e.item.doc for e in db.everything() if isinstance(e.item, LocalRewrite)}
+    return Table(titles, tuple(RewriteRow(n, s, count, formulas.get(n, "")) for (n, s), count in found.items()))

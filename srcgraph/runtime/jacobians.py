@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 from srcgraph.errors import ArgumentError
 from srcgraph.frontend.derived import Given, Mode, Written
 from srcgraph.frontend.jacobians import by_columns, by_rows, by_the_shorter, given, part
-from srcgraph.runtime.api import Compiled, as_function, error_model_of, method_of, refuse_verified
+from srcgraph.runtime.api import Compiled, as_function, method_of, refuse_verified
 from srcgraph.runtime.derivatives import argument_numbers, free_places, grad, jvp
+from srcgraph.runtime.options import AnyMode, Options, options_of
 from srcgraph.runtime.pullbacks import Pullback
 from srcgraph.runtime.tangents import Tangent
 from srcgraph.runtime.transforms import Gradient, from_the_front
@@ -21,7 +22,9 @@ from srcgraph.runtime.untouched import untouched
 from srcgraph.runtime.written import around, by_position, remembered, takes_any_number
 
 
-def vjp(function: Callable, /, *primals: Any, has_aux: bool = False, error_model: str | None = None) -> tuple[Any, ...]:
+def vjp(
+    function: Callable, /, *primals: Any, has_aux: bool = False, error_model: str | None = None, mode: AnyMode = None
+) -> tuple[Any, ...]:
     """The value of a function, and a function that pulls cotangents of it back: reverse mode.
 
     Parameters
@@ -32,7 +35,7 @@ def vjp(function: Callable, /, *primals: Any, has_aux: bool = False, error_model
         Its arguments.
     has_aux : bool
         The function returns (what is differentiated, auxiliary data), and `vjp` (value, pullback, data).
-    error_model : {"python", "numpy"}, optional
+    error_model, mode : optional
         See `compile`.
 
     Returns
@@ -58,24 +61,23 @@ def vjp(function: Callable, /, *primals: Any, has_aux: bool = False, error_model
     >>> value, pullback((1.0, 0.0)), pullback((0.0, 1.0))
     ((6.0, 5.0), (3.0, 2.0), (1.0, 1.0))
     """
-    return _pulled(function, tuple(range(len(primals))), has_aux, error_model)(*primals)
+    options = options_of(function, error_model=error_model, mode=mode)
+    return _pulled(function, tuple(range(len(primals))), has_aux, options)(*primals)
 
 
-def _pulled(function: Any, argnums: tuple[int, ...], has_aux: bool, error_model: str | None) -> Callable[..., Any]:
+def _pulled(function: Any, argnums: tuple[int, ...], has_aux: bool, options: Options) -> Callable[..., Any]:
     if (method := method_of(function)) is not None:
         shifted = tuple(k + 1 for k in argnums)
-        return types.MethodType(_pulled(method.__func__, shifted, has_aux, error_model), method.__self__)
+        return types.MethodType(_pulled(method.__func__, shifted, has_aux, options), method.__self__)
     if isinstance(function, functools.partial):
-        made = _pulled(function.func, free_places(function, argnums), has_aux, error_model)
+        made = _pulled(function.func, free_places(function, argnums), has_aux, options)
         return functools.partial(made, *function.args, **function.keywords)
     refuse_verified(function)
     before = function.transforms if isinstance(function, Compiled) else ()
     source = function.source if isinstance(function, Compiled) else None
-    model, inner = error_model_of(error_model, function), as_function(function)
-    key = ("vjp", argnums, has_aux, model, before)
-    return remembered(
-        inner, key, lambda: Compiled(inner, (*before, Pullback(argnums, has_aux)), source, error_model=model)
-    )
+    inner = as_function(function)
+    key = ("vjp", argnums, has_aux, options, before)
+    return remembered(inner, key, lambda: Compiled(inner, (*before, Pullback(argnums, has_aux)), source, options))
 
 
 _SPACE = {
@@ -95,6 +97,7 @@ def jacfwd(
     *,
     has_aux: bool = False,
     error_model: str | None = None,
+    mode: AnyMode = None,
 ) -> Compiled:
     """The Jacobian of a function, column by column: forward mode, for functions of few numbers.
 
@@ -106,7 +109,7 @@ def jacfwd(
         Which arguments to differentiate with respect to; a sequence gives a tuple of Jacobians.
     has_aux : bool
         The function returns (what is differentiated, auxiliary data), and this one (Jacobian, data).
-    error_model : {"python", "numpy"}, optional
+    error_model, mode : optional
         See `compile`.
 
     Returns
@@ -122,7 +125,7 @@ def jacfwd(
     array([[4., 0.],
            [3., 2.]])
     """
-    return _jacobian(function, _FORWARD, argnums, has_aux, error_model)
+    return _jacobian(function, _FORWARD, argnums, has_aux, options_of(function, error_model=error_model, mode=mode))
 
 
 def jacrev(
@@ -132,6 +135,7 @@ def jacrev(
     *,
     has_aux: bool = False,
     error_model: str | None = None,
+    mode: AnyMode = None,
 ) -> Compiled:
     """The Jacobian of a function, row by row: reverse mode, for functions that return few numbers.
 
@@ -143,7 +147,7 @@ def jacrev(
     array([[4., 0.],
            [3., 2.]])
     """
-    return _jacobian(function, _REVERSE, argnums, has_aux, error_model)
+    return _jacobian(function, _REVERSE, argnums, has_aux, options_of(function, error_model=error_model, mode=mode))
 
 
 def jacobian(
@@ -153,6 +157,7 @@ def jacobian(
     *,
     has_aux: bool = False,
     error_model: str | None = None,
+    mode: AnyMode = None,
 ) -> Compiled:
     """The Jacobian of a function, by `jacfwd` or `jacrev`, whichever takes fewer evaluations.
 
@@ -161,7 +166,7 @@ def jacobian(
     >>> jacobian(lambda x: np.sum(x**2))(np.array([2.0, 3.0]))
     array([4., 6.])
     """
-    return _jacobian(function, _SHORTER, argnums, has_aux, error_model)
+    return _jacobian(function, _SHORTER, argnums, has_aux, options_of(function, error_model=error_model, mode=mode))
 
 
 def hessian(
@@ -171,6 +176,7 @@ def hessian(
     *,
     has_aux: bool = False,
     error_model: str | None = None,
+    mode: AnyMode = None,
 ) -> Compiled:
     """The second derivatives of a function that returns one float: forward over reverse mode.
 
@@ -182,7 +188,7 @@ def hessian(
         Which arguments; a sequence gives a tuple of tuples, ``H[i][j]`` by arguments i and then j.
     has_aux : bool
         The function returns (float, auxiliary data), and this one (Hessian, data).
-    error_model : {"python", "numpy"}, optional
+    error_model, mode : optional
         See `compile`.
 
     Returns
@@ -196,7 +202,7 @@ def hessian(
     array([[6., 4.],
            [4., 0.]])
     """
-    return _jacobian(function, _SECOND, argnums, has_aux, error_model)
+    return _jacobian(function, _SECOND, argnums, has_aux, options_of(function, error_model=error_model, mode=mode))
 
 
 def hvp(
@@ -209,6 +215,7 @@ def hvp(
     checkpoint: int | str | None = None,
     progress: bool = False,
     error_model: str | None = None,
+    mode: AnyMode = None,
 ) -> Any:
     """The Hessian of a function that returns one float, times a vector: forward over reverse mode.
 
@@ -226,7 +233,7 @@ def hvp(
         How the loops of the gradient are reversed, see `grad`; what is stored moves too, and so takes twice the memory.
     progress : bool
         Show how far checkpointed loops are reversed.
-    error_model : {"python", "numpy"}, optional
+    error_model, mode : optional
         See `compile`.
 
     Returns
@@ -239,7 +246,13 @@ def hvp(
     >>> hvp(lambda x: x[0] ** 2 * x[1], np.array([2.0, 3.0]), np.array([1.0, 0.0]))
     array([6., 4.])
     """
-    more = {"has_aux": has_aux, "checkpoint": checkpoint, "progress": progress, "error_model": error_model}
+    more = {
+        "has_aux": has_aux,
+        "checkpoint": checkpoint,
+        "progress": progress,
+        "error_model": error_model,
+        "mode": mode,
+    }
     if not isinstance(primals, tuple):
         found = hvp(function, (primals,), (tangents,), **more)
         return (found[0][0], found[1]) if has_aux else found[0]
@@ -257,14 +270,14 @@ def hvp(
 Argnums: TypeAlias = int | tuple[int, ...]
 
 
-def _jacobian(function: Any, template: str, argnums: Any, has_aux: bool, error_model: str | None) -> Compiled:
-    model, parameters = error_model_of(error_model, function), by_position(function)
+def _jacobian(function: Any, template: str, argnums: Any, has_aux: bool, options: Options) -> Compiled:
+    parameters = by_position(function)
     chosen = argument_numbers(argnums)
     if not takes_any_number(function):  # counted from the end, as by `grad`: of all parameters
         chosen = from_the_front(chosen, len(parameters))
     required = sum(p.default is Parameter.empty for p in parameters)
     made = _inside(template)(chosen, has_aux=has_aux)
-    return remembered(function, (template, chosen, has_aux, model), lambda: around(function, made, required, model))
+    return remembered(function, (template, chosen, has_aux, options), lambda: around(function, made, required, options))
 
 
 def _inside(template: str) -> Callable[..., Written]:

@@ -24,12 +24,14 @@ from srcgraph.ir.types import NAME_OF
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.inline import inline
 from srcgraph.opt.marks import unmarked
+from srcgraph.opt.modes import compiling
 from srcgraph.opt.passes import Report, run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.floats import ColumnArg, leaf_positions
 from srcgraph.runtime.load import load
+from srcgraph.runtime.options import USUAL, Options
 from srcgraph.runtime.pullbacks import pulling
 from srcgraph.runtime.results import Make, Objects, borrowed, is_nested, maker, outputs_used, refill, updater
 from srcgraph.runtime.transforms import Transform, Version
@@ -87,7 +89,7 @@ class Specialization:
     shared: bool = False
     lists: tuple[tuple[int, Make, bool], ...] = ()
     """For each list among the arguments that it changes: its number, and what it holds afterwards."""
-    error_model: str = "python"
+    options: Options = USUAL
     tape: tuple[Choice, ...] = ()
     report: Report = field(default_factory=Report)
 
@@ -301,12 +303,21 @@ def lowered(
 
 
 def specialize(
-    code: FunctionCode, names: Sequence[str], args: Sequence[Any], transforms: Sequence[Transform], error_model: str
+    code: FunctionCode, names: Sequence[str], args: Sequence[Any], transforms: Sequence[Transform], options: Options
 ) -> Specialization:
     """Compile a function, transformed, for the types of ``args``."""
-    found, skeletons, static = lowered(code, names, args, bool(transforms), raises=error_model == "python")
+    with compiling(options.mode):
+        return _specialized(code, names, args, transforms, options)
+
+
+def _specialized(
+    code: FunctionCode, names: Sequence[str], args: Sequence[Any], transforms: Sequence[Transform], options: Options
+) -> Specialization:
+    found, skeletons, static = lowered(code, names, args, bool(transforms), raises=options.raises)
     report = Report()
-    made = finished(derived(found, skeletons, transforms, report), code.name, error_model, report)
+    with compiling(options.mode, _numbers(names, args, static, found) if options.mode.check else None):
+        version = derived(found, skeletons, transforms, report)
+    made = finished(version, code.name, options, report)
     return replace(
         made,
         contiguous=tuple(sorted(found.summary.contiguous)),
@@ -319,10 +330,19 @@ def specialize(
     )
 
 
-def finished(version: Version, name: str, error_model: str, report: Report | None = None) -> Specialization:
+def _numbers(names: Sequence[str], args: Sequence[Any], static: frozenset[str], found: Lowered) -> list[Any]:
+    """The numbers and arrays that the graph is called with, those of globals last."""
+    _, leaves = describe_arguments(names, args, static, distinct=True)
+    for h in found.summary.hidden:
+        skeleton_of(h.read(), h.name, leaves)
+    return [v.array() if type(v) is Column else v for v in leaves.values]
+
+
+def finished(version: Version, name: str, options: Options, report: Report | None = None) -> Specialization:
     """A version compiled, as if it read nothing from outside."""
-    version = to_run(version, report)
-    integers = "Integers" if error_model == "python" else "WrappingIntegers"
+    with compiling(options.mode):
+        version = to_run(version, report)
+    integers = "Integers" if options.raises else "WrappingIntegers"
     generated = generate(
         version.graph, version.interface, name=version.name, integers=integers, callees=version.callees
     )
@@ -333,7 +353,7 @@ def finished(version: Version, name: str, error_model: str, report: Report | Non
     place = {k: at for at, k in enumerate(returned)}
     make = maker(version.template, version.graph.results, place)
     if version.reverse is not None:
-        reverse = partial(finished, version.reverse.version, version.reverse.version.name, error_model)
+        reverse = partial(finished, version.reverse.version, version.reverse.version.name, options)
         make = pulling(make, version.reverse, reverse)
     return Specialization(
         name=name,
@@ -348,7 +368,7 @@ def finished(version: Version, name: str, error_model: str, report: Report | Non
         changed=tuple(version.interface.changed),
         private=version.private,
         lists=tuple((k, maker(t, version.graph.results, place), is_nested(t)) for k, t in version.lists),
-        error_model=error_model,
+        options=options,
         tape=version.tape,
         report=Report() if report is None else report,
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from srcgraph.frontend.derived import Absent, Inside
 from srcgraph.runtime.api import Compiled
+from srcgraph.runtime.options import USUAL, Options
 from srcgraph.runtime.texts import function_of
 from srcgraph.runtime.transforms import Transform
 
@@ -20,17 +21,17 @@ def written(
     body: str,
     space: Mapping[str, Any],
     transforms: Sequence[Transform] = (),
-    error_model: str = "python",
+    options: Options = USUAL,
 ) -> Compiled:
     """A compiled function, called as ``function`` is, that returns ``body``, in which ``space`` has the names."""
     name = getattr(function, "__name__", "")
     name = name if name.isidentifier() and name not in space else "function"
     text = f"def {name}({', '.join(parameters)}):\n    return {body}\n"
     made = function_of(text, name, f"around {name}", space, like=function)
-    return Compiled(made, transforms, error_model=error_model)
+    return Compiled(made, transforms, options=options)
 
 
-def around(function: Any, made: Inside, count: int, error_model: str) -> Compiled:
+def around(function: Any, made: Inside, count: int, options: Options) -> Compiled:
     """A function of the same parameters that calls ``made`` with ``function`` and what it is given.
 
     Those after the first ``count`` are given by keyword where they have a default, or are positional if there are more
@@ -48,7 +49,7 @@ def around(function: Any, made: Inside, count: int, error_model: str) -> Compile
     texts = [*map(_text, first[:count]), *stars, *optional, *double]
     given = [*(p.name for p in first[:count]), *stars, *(f"{p.name}={p.name}" for p in by_name), *double]
     space = {"made_": made, "primal_": function, "Absent_": Absent}
-    return written(function, texts, f"made_({', '.join(['primal_', *given])})", space, (), error_model)
+    return written(function, texts, f"made_({', '.join(['primal_', *given])})", space, (), options)
 
 
 def _text(parameter: Parameter) -> str:

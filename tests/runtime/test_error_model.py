@@ -95,9 +95,9 @@ def test_fewer_checks() -> None:
 
 def test_one_function_with_both() -> None:
     fast = sg.compile(sg.compile(mean), error_model="numpy")
-    assert fast.error_model == "numpy" and sg.compile(fast) is fast
-    assert sg.compile(fast, error_model="python").error_model == "python"
-    assert pickle.loads(pickle.dumps(fast)).error_model == "numpy"
+    assert fast.options.error_model == "numpy" and sg.compile(fast) is fast
+    assert sg.compile(fast, error_model="python").options.error_model == "python"
+    assert pickle.loads(pickle.dumps(fast)).options.error_model == "numpy"
 
 
 @pytest.mark.parametrize("make", [sg.compile, sg.grad, sg.value_and_grad])

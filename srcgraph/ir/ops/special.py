@@ -176,7 +176,22 @@ def polygamma(n: int, x: Any) -> Value:
 
 # -- logistic -------------------------------------------------------------------------------------------
 
-expit = _one("expit", special.expit, lambda out, x: mul(out, expit(neg(x))), "``1 / (1 + exp(-x))``.", *_ANY)
+
+def _expit_text(dtype: np.dtype, **attrs: Any) -> str:
+    text = "1.0 / (1.0 + np.exp(-x))"
+    return f"np.float32({text})" if dtype == np.float32 else text
+
+
+expit = define(
+    name="expit",
+    doc="``1 / (1 + exp(-x))``.",
+    infer=ufunc(special.expit),
+    numpy=special.expit,
+    python=(special.expit,),
+    emit={"cpu": _expit_text},
+    samples=_ANY,
+    **from_partials(lambda out, x: (mul(out, expit(neg(x))),)),
+)
 logit = _one("logit", special.logit, lambda out, x: div(1.0, mul(x, sub(1.0, x))), "``log(x / (1 - x))``.", *_UNIT)
 log_expit = _one(
     "log_expit", special.log_expit, lambda out, x: expit(neg(x)), "Logarithm of expit, without overflow.", *_ANY

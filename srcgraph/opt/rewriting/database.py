@@ -245,15 +245,15 @@ class SequenceDB(Database):
     def register(
         self, name: str, item: Any, *tags: str, at: str = "", before: str = "", after: str = ""
     ) -> Any:  # fmt: skip
-        """Enter a rewriter at the end of a stage, or before or after another one.
+        """Enter a rewriter at the end of a stage or next to another one, a local rewrite with those of a stage.
 
         Parameters
         ----------
         name : str
-        item : Rewriter, Database, or function from graph to graph
+        item : LocalRewrite, Rewriter, Database, or function from graph to graph
         *tags : str
         at : str, optional
-            A stage; the last one by default.
+            A stage; the last one by default, the last one with local rewrites for those.
         before, after : str, optional
             The name of a rewrite, or of a stage.
 
@@ -262,6 +262,8 @@ class SequenceDB(Database):
         RewriteError
             There is no such stage or name; or something tagged ``inplace`` would stand before the stage for it.
         """
+        if isinstance(item, LocalRewrite):
+            return self._local(at).register(name, item, *tags)
         place = self._place(at, before, after)
         if "inplace" in tags and self.inplace and place <= self.order.index(self.inplace):
             raise RewriteError(f"{name!r} works in place: it cannot stand before the stage {self.inplace!r}")
@@ -272,8 +274,26 @@ class SequenceDB(Database):
         return item
 
     def remove(self, name: str) -> None:
+        self[name]
+        for entry in self.entries.values():
+            if isinstance(entry.item, Database) and name in entry.item:
+                entry.item.remove(name)
+                return
         super().remove(name)
         self.order.remove(name)
+
+    def _local(self, stage: str) -> EquilibriumDB:
+        """The local rewrites of a stage."""
+        at, found = "", None
+        for name in self.order:
+            at = name if name in self.stages else at
+            item = self.entries[name].item if name in self.entries else None
+            if isinstance(item, EquilibriumDB) and stage in ("", at):
+                found = item
+        if found is None:
+            why = f"the stage {stage!r} has no local rewrites"
+            raise RewriteError(Problem(why, hint=near(stage, self.stages)))
+        return found
 
     def _place(self, at: str, before: str, after: str) -> int:
         for given in filter(None, (at, before, after)):

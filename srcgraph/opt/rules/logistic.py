@@ -25,7 +25,7 @@ RULES: tuple[Rule, ...] = (
     pattern("odds", lambda x: expit(x) / expit(-x), lambda x: np.exp(x), "stability"),
     pattern("log_sigmoid", lambda x: np.log(expit(x)), lambda x: log_expit(x), "stability"),
     pattern("log1p_minus_sigmoid", lambda x: np.log1p(-expit(x)), lambda x: log_expit(-x), "stability"),
-    pattern("softplus", lambda x: np.log1p(np.exp(x)), lambda x: np.logaddexp(x, 0.0), "stability"),
+    pattern("softplus", lambda x: np.log1p(np.exp(x)), lambda x: -log_expit(-x), "stability"),
     pattern("logit_of_sigmoid", lambda x: logit(expit(x)), lambda x: x, "stability"),
     pattern("logit_written_out", lambda x: np.log(x / (1.0 - x)), lambda x: logit(x), "stability", domain=UNIT),
 )

@@ -66,7 +66,7 @@ class Verified(Compiled):
         return self.primals[id(version)][1]
 
     def made(self, args: Sequence[Any]) -> Primal | None:
-        found, skeletons, _ = lowered(self.code, self.names, args, True, raises=self.error_model == "python")
+        found, skeletons, _ = lowered(self.code, self.names, args, True, raises=self.options.raises)
         inner = derived(found, skeletons, self.transforms[:-1])
         transform = self.transforms[-1]
         assert isinstance(transform, Gradient)

@@ -1,0 +1,53 @@
+"""How a function is compiled, whatever is made of it: chosen once, kept by all that is derived from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from srcgraph.errors import ArgumentError
+from srcgraph.opt.modes import FAST_RUN, Mode, mode_of
+
+ERROR_MODELS = ("python", "numpy")
+AnyMode: TypeAlias = Mode | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a function is compiled.
+
+    Attributes
+    ----------
+    error_model : {"python", "numpy"}
+        What arithmetic of Python's numbers does where Python raises.
+    mode : Mode
+        Which rewrites its graphs go through.
+    """
+
+    error_model: str = ERROR_MODELS[0]
+    mode: Mode = FAST_RUN
+
+    @property
+    def raises(self) -> bool:
+        """Whether arithmetic of Python's numbers raises what Python does."""
+        return self.error_model == "python"
+
+
+USUAL = Options()
+
+
+def options_of(function: Any = None, *, error_model: str | None = None, mode: AnyMode = None) -> Options:
+    """The options of a function made before, ``function.options``, with those that are given in their place.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such error model, or no such mode.
+    """
+    found = getattr(function, "options", None)
+    options = found if isinstance(found, Options) else USUAL
+    if error_model is not None:
+        if not isinstance(error_model, str) or error_model not in ERROR_MODELS:
+            raise ArgumentError(f"error_model must be 'python' or 'numpy', not {error_model!r}")
+        options = replace(options, error_model=error_model)
+    return options if mode is None else replace(options, mode=mode_of(mode))
