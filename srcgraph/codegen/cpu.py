@@ -45,7 +45,7 @@ from srcgraph.ir.closure import free_values, open_
 from srcgraph.ir.graph import NOWHERE, Graph, Origin, Value
 from srcgraph.ir.op import OPS, Op
 from srcgraph.ir.types import COMPLEX, FLOAT, INT, ListType, ScalarType
-from srcgraph.ir.walk import calls
+from srcgraph.ir.walk import calling, calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,10 @@ def generate(
         function has one more parameter, the last: how many calls deep recursion may still go.
     """
     name = name or graph.name
+    taken = {n: f"{n}_" for n in (name, *callees) if n in _helpers() or n in _IMPORTED}
+    if taken:
+        callees = {taken.get(n, n): (calling(g, taken), to) for n, (g, to) in callees.items()}
+        name, graph = taken.get(name, name), calling(graph, taken)
     module = Module({**callees, name: (graph, interface)}, options, integers)
     parts = [part for key, (inner, to) in module.graphs.items() for part in module.function(key, inner, to)]
     text = emit(ast.Module([*_imports(parts, module.helpers), *parts], []), module.places)
@@ -288,6 +292,7 @@ def _helpers() -> dict[str, str]:
     return found
 
 
+_IMPORTED = ("np", "math", "njit", "Integers", "WrappingIntegers", "Raised")
 _BUILTIN = frozenset(dir(builtins))
 _CALLS = ("library", "effect", "draw")
 """Kinds of ops whose text is the name of a helper."""

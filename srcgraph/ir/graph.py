@@ -31,10 +31,13 @@ class Value:
         A hint, the user's where there is one; it need not be unique.
     type : ScalarType, ArrayType or ListType
         Which of them follows from the op that made it, so it is not checked again at every use.
+    owner : Step or None
+        What made it, where it was built of variables without a builder, see `srcgraph.ir.symbolic`.
     """
 
     name: str
     type: Any
+    owner: Step | None = None
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.type}>"
@@ -65,6 +68,14 @@ class Value:
 
     def __neg__(self) -> Value:
         return _operators["neg"](self)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """The nodes that one call made of variables, and when."""
+
+    nodes: tuple[Node, ...]
+    order: int
 
 
 _operators: dict[str, Callable[..., Any]] = {}

@@ -171,7 +171,8 @@ class Op:
     samples: tuple[Sample, ...] = ()
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:
-        return current_builder().call(self, args, attrs)
+        builder = _current.get(None)
+        return _stepping(self, args, attrs) if builder is None else builder.call(self, args, attrs)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -214,7 +215,7 @@ class Composite:
     views: Callable[..., bool] = lambda *args, **kwargs: False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.expand(*args, **kwargs)
+        return self.expand(*args, **kwargs) if _current.get(None) is not None else _stepping(self, args, kwargs)
 
 
 class Table(dict[str, Any]):
@@ -231,6 +232,20 @@ OPS = Table()
 COMPOSITES = Table()
 
 _current: ContextVar[Builder] = ContextVar("builder")
+
+
+_step: list[Callable[..., Any]] = []
+
+
+def set_step(step: Callable[..., Any]) -> None:
+    """Say what calls of ops on variables do outside any builder, see `srcgraph.ir.symbolic`."""
+    _step[:] = [step]
+
+
+def _stepping(record: Op | Composite, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if not _step:
+        raise InternalError(f"the op {record.name!r} was called outside a builder")
+    return _step[0](record, args, kwargs)
 
 
 def current_builder() -> Builder:

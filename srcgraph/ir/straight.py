@@ -461,6 +461,8 @@ def merge_key(op: Op, inputs: tuple[Value, ...], attrs: Mapping[str, Any]) -> An
     ids = [id(v) for v in inputs]
     if op.commutative:
         ids.sort()
+    if not attrs:
+        return (op.name, *ids)
     return (op.name, *ids, *((k, type(v).__name__, repr(v)) for k, v in sorted(attrs.items())))
 
 

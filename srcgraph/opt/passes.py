@@ -93,7 +93,7 @@ def _run(item: Rewriter, fgraph: FunctionGraph, check: bool, report: Report | No
         rules = {name: count for name, count in profiler.applied.items() if name != item.name}
         report.records.append(Record(item.name, seconds, size(graph), size(after), rules))
         report.graphs.append((item.name, after))
-        report.failed.update({name: str(error) for name, error in profiler.errors.items()})
+        report.failed.update({name: repr(error) for name, error in profiler.errors.items()})
 
 
 def _show(variable: str, when: str, name: str, fgraph: FunctionGraph) -> None:

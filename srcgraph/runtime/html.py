@@ -110,9 +110,10 @@ def hint(text: str) -> str:
 def _document(seen: Inspection, cap: int | None) -> str:
     used = {line.link for pane in seen.panes[1:] for line in _lines(pane)}
     panes = "\n".join(_pane(pane, used, cap) for pane in seen.panes)
+    tables = f"{_tape(seen.tape)}{_rewrites(seen.rewrites)}{_passes(seen.passes)}"
     body = (
         f'<div style="{MONO};font-weight:600;overflow-wrap:anywhere;padding:.3em 0 .6em">{escape(seen.head)}</div>\n'
-        f'<div style="display:flex;flex-wrap:wrap;gap:12px">\n{panes}\n</div>\n{_tape(seen.tape)}{_rewrites(seen.rewrites)}{_passes(seen.passes)}'
+        f'<div style="display:flex;flex-wrap:wrap;gap:12px">\n{panes}\n</div>\n{tables}'
     )
     key = "sg-" + hashlib.sha256(body.encode()).hexdigest()[:12]
     rules = _hover_rules(key, seen.panes)

@@ -96,6 +96,8 @@ class Database:
         """
         if name in self.entries:
             raise RewriteError(f"{self.name!r} has a rewrite named {name!r} already")
+        if isinstance(item, LocalRewrite):
+            item = replace(item, name=name)
         self.entries[name] = Entry(name, item, frozenset((name, *tags)))
         return item
 

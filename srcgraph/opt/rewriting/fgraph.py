@@ -17,8 +17,10 @@ from srcgraph.ir.closure import close, open_, with_inputs
 from srcgraph.ir.graph import Apply, Graph, Node, Value, node_graphs, node_inputs
 from srcgraph.ir.op import Op
 from srcgraph.ir.straight import merge_key
+from srcgraph.ir.symbolic import graph_of
 from srcgraph.ir.types import type_symbols
 from srcgraph.opt.rewriting.blocks import Block, Site, emptied, stands_before, within
+from srcgraph.opt.rewriting.expressions import expressions
 
 if TYPE_CHECKING:
     from srcgraph.opt.rewriting.features import Feature
@@ -57,8 +59,9 @@ class FunctionGraph:
 
     Parameters
     ----------
-    graph : Graph
-        Closed or open.
+    graph : Graph, or sequence of Value
+        A closed graph; or the parameters, variables of `srcgraph.ir.symbolic`, of what ``outputs`` were made of.
+    outputs : sequence of Value, optional
     intern : bool
         Whether equal pure nodes are merged, now and after each change.
     features : sequence of Feature
@@ -70,13 +73,27 @@ class FunctionGraph:
         The parameters, and the results as they are now.
     """
 
-    def __init__(self, graph: Graph, *, intern: bool = True, features: Iterable[Feature] = ()):
+    def __init__(
+        self,
+        graph: Graph | Sequence[Value],
+        outputs: Sequence[Value] | None = None,
+        *,
+        intern: bool = True,
+        features: Iterable[Feature] = (),
+    ):
+        if not isinstance(graph, Graph):
+            graph = graph_of(graph, outputs or ())
         self.intern = intern
         self.features: list[Feature] = []
         self._graph: Graph | None = graph
         self._log: list[Any] | None = None
         for feature in features:
             self.attach(feature)
+
+    def __repr__(self) -> str:
+        """The outputs as expressions of the inputs, with marks for what is used more than once."""
+        graph = self.block.graph()
+        return expressions(graph, graph.results)
 
     def __getattr__(self, name: str) -> Any:
         """What is known of each value is found when it is first asked for, and after the whole graph was exchanged."""
@@ -304,7 +321,7 @@ class FunctionGraph:
         self._parameters: dict[Value, Block] = {}
         self._clients: dict[Value, dict[Client, None]] = {}
         self._by_op: dict[str, dict[Site, None]] = {}
-        self._merged: dict[Any, list[Site]] = {}
+        self._merged: dict[Any, dict[Site, None]] = {}
         self._keys: dict[Site, Any] = {}
         self._symbols: dict[str, int] | None = None
         self.block = self._blocked(open_(graph), None)
@@ -464,19 +481,19 @@ class FunctionGraph:
         if not self.intern or not isinstance(node, Apply) or node.op.fresh or node.op.kind == "effect":
             return
         key = self._keys[site] = merge_key(node.op, node.inputs, node.attrs)
-        self._merged.setdefault(key, []).append(site)
+        self._merged.setdefault(key, {})[site] = None
 
     def _forget_key(self, site: Site) -> None:
         key = self._keys.pop(site, None)
         if key is not None:
             same = self._merged[key]
-            same.remove(site)
+            del same[site]
             if not same:
                 del self._merged[key]
 
-    def equal_nodes(self, key: Any) -> list[Site]:
+    def equal_nodes(self, key: Any) -> Iterable[Site]:
         """The sites of nodes with this `merge_key`."""
-        return self._merged.get(key, [])
+        return self._merged.get(key, ())
 
     def _merge(self, changed: list[Site], reason: str) -> None:
         """Merge nodes that were changed with equal ones that stand before them, and so on."""

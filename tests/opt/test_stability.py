@@ -1,0 +1,202 @@
+"""What rewriting gains: values that the plain formula does not reach, in compiled functions and their gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+import srcgraph as sg
+
+
+def log1p_(x):
+    return np.log(1.0 + x)
+
+
+def expm1_(x):
+    return np.exp(x) - 1.0
+
+
+def softplus(x):
+    return np.log(1.0 + np.exp(x))
+
+
+def softplus_python(x):
+    return math.log(1.0 + math.exp(x))
+
+
+def log1mexp(x):
+    return np.log(1.0 - np.exp(x))
+
+
+def log_sigmoid(x):
+    return np.log(1.0 / (1.0 + np.exp(-x)))
+
+
+def log_one_minus_sigmoid(x):
+    return np.log(1.0 - 1.0 / (1.0 + np.exp(-x)))
+
+
+def sigmoid(x):
+    return np.exp(x) / (1.0 + np.exp(x))
+
+
+def one_minus_sigmoid(x):
+    return 1.0 - special.expit(x)
+
+
+def odds(x):
+    return special.expit(x) / (1.0 - special.expit(x))
+
+
+def logsumexp(x):
+    return np.log(np.sum(np.exp(x)))
+
+
+def logmeanexp(x):
+    return np.log(np.mean(np.exp(x)))
+
+
+def logaddexp(x, y):
+    return np.log(np.exp(x) + np.exp(y))
+
+
+def log_difference(x, y):
+    return np.log(np.exp(x) - np.exp(y))
+
+
+def softmax(x):
+    e = np.exp(x)
+    return e / np.sum(e)
+
+
+def softmax_of_rows(x):
+    e = np.exp(x)
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def log_softmax(x):
+    e = np.exp(x)
+    return np.log(e / np.sum(e))
+
+
+def erfc_(x):
+    return 1.0 - special.erf(x)
+
+
+def log_erfc(x):
+    return np.log(special.erfc(x))
+
+
+def log_exp(x):
+    return np.log(np.exp(x))
+
+
+def root_of_square(x):
+    return np.sqrt(x * x)
+
+
+def exp_times_exp(x, y):
+    return np.exp(x) * np.exp(y)
+
+
+def variance(x):
+    return np.mean(x**2) - np.mean(x) ** 2
+
+
+def versine(x):
+    return (1.0 - np.cos(x)) / (x * x)
+
+
+def tanh_(x):
+    return (np.exp(x) - np.exp(-x)) / (np.exp(x) + np.exp(-x))
+
+
+def log_cosh(x):
+    return np.log(np.cosh(x))
+
+
+def log_det(a):
+    return np.log(np.linalg.det(a))
+
+
+VALUES: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = [
+    (log1p_, (1e-20,), 1e-20),
+    (expm1_, (1e-20,), 1e-20),
+    (softplus, (1000.0,), 1000.0),
+    (log1mexp, (-1e-20,), math.log(1e-20)),
+    (log_sigmoid, (-1000.0,), -1000.0),
+    (log_one_minus_sigmoid, (1000.0,), -1000.0),
+    (sigmoid, (1000.0,), 1.0),
+    (one_minus_sigmoid, (50.0,), 1.9287498479639178e-22),
+    (odds, (60.0,), 1.1420073898156842e26),
+    (logsumexp, (np.array([1000.0, 1000.0]),), 1000.0 + math.log(2.0)),
+    (logmeanexp, (np.array([1000.0, 1000.0]),), 1000.0),
+    (logaddexp, (1000.0, 999.0), 1000.3132616875182),
+    (log_difference, (1000.0, 999.0), 999.5413248546129),
+    (softmax, (np.array([1000.0, 1000.0]),), np.array([0.5, 0.5])),
+    (softmax_of_rows, (np.array([[1000.0, 1000.0], [0.0, -900.0]]),), np.array([[0.5, 0.5], [1.0, 0.0]])),
+    (log_softmax, (np.array([0.0, -1000.0]),), np.array([0.0, -1000.0])),
+    (erfc_, (10.0,), special.erfc(10.0)),
+    (log_erfc, (30.0,), -903.9741171106439),
+    (log_exp, (1000.0,), 1000.0),
+    (root_of_square, (1e200,), 1e200),
+    (exp_times_exp, (800.0, -790.0), math.exp(10.0)),
+    (variance, (np.array([1e8, 1e8 + 1.0, 1e8 + 2.0]),), 2.0 / 3.0),
+    (versine, (1e-9,), 0.5),
+    (tanh_, (1000.0,), 1.0),
+    (log_cosh, (1000.0,), 1000.0 - math.log(2.0)),
+    (log_det, (np.eye(200) * 1e-3,), 200 * math.log(1e-3)),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "wanted"), VALUES, ids=lambda v: getattr(v, "__name__", ""))
+def test_value(function: Callable[..., Any], args: tuple[Any, ...], wanted: Any) -> None:
+    """The plain formula misses it, what is compiled does not."""
+    with np.errstate(all="ignore"):
+        plain = function(*args)
+    assert not np.allclose(plain, wanted, rtol=1e-9, atol=0.0)
+    np.testing.assert_allclose(sg.compile(function)(*args), wanted, rtol=1e-12)
+
+
+GRADIENTS: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = [
+    (log1p_, (1e-20,), 1.0),
+    (softplus, (1000.0,), 1.0),
+    (softplus, (-1000.0,), 0.0),
+    (log_sigmoid, (-1000.0,), 1.0),
+    (log_one_minus_sigmoid, (1000.0,), -1.0),
+    (sigmoid, (1000.0,), 0.0),
+    (logsumexp, (np.array([1000.0, 1000.0]),), np.array([0.5, 0.5])),
+    (logaddexp, (1000.0, 999.0), special.expit(1.0)),
+    (log_erfc, (30.0,), -60.03329639875622),
+    (log_exp, (1000.0,), 1.0),
+    (log_cosh, (1000.0,), 1.0),
+    (tanh_, (1000.0,), 0.0),
+    (root_of_square, (-3.0,), -1.0),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "wanted"), GRADIENTS, ids=lambda v: getattr(v, "__name__", ""))
+def test_gradient(function: Callable[..., Any], args: tuple[Any, ...], wanted: Any) -> None:
+    np.testing.assert_allclose(sg.grad(function)(*args), wanted, rtol=1e-10, atol=1e-300)
+
+
+def test_what_raises_in_python_still_raises() -> None:
+    """Checks are not seen by patterns, and stay."""
+    assert sg.compile(softplus_python)(3.0) == pytest.approx(softplus_python(3.0))
+    for function in (softplus_python, sg.compile(softplus_python), sg.grad(softplus_python)):
+        with pytest.raises(OverflowError, match="math range error"):
+            function(1000.0)
+
+
+def test_masked_logarithm() -> None:
+    """The gradient of a masked root has no NaN from where the mask hides it."""
+
+    def masked(x):
+        return np.sum(np.where(x > 0.0, np.sqrt(np.where(x > 0.0, x, 1.0)), 0.0))
+
+    np.testing.assert_allclose(sg.grad(masked)(np.array([0.0, 4.0, -1.0])), [0.0, 0.25, 0.0])
