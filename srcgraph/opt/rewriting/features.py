@@ -118,6 +118,9 @@ class History(Feature):
         self.edits: list[Edit] = []
         self._undoing = False
 
+    def on_attach(self, fgraph: FunctionGraph) -> None:
+        fgraph.toposort()  # what is merged at first is not to be undone
+
     def on_add(self, fgraph: FunctionGraph, site: Site, reason: str) -> None:
         self._record(Edit("add", site, reason))
 

@@ -140,11 +140,18 @@ class FunctionGraph:
         return self._producers.get(value)
 
     def definition(self, value: Value, op: str = "") -> Apply | None:
-        """The use of an op that defines a value; with ``op``, None unless it is a use of that one."""
+        """The use of an op that defines a value.
+
+        With ``op`` it is one of that op, or None; checks and casts that pass their operand on are not seen then.
+        """
+        node = self._applied(value)
+        while op and node is not None and node.op.name != op:
+            node = self._applied(node.inputs[0]) if passes_on(node) else None
+        return node
+
+    def _applied(self, value: Value) -> Apply | None:
         site = self._producers.get(value)
-        if site is None or not isinstance(site.node, Apply) or (op and site.node.op.name != op):
-            return None
-        return site.node
+        return site.node if site is not None and isinstance(site.node, Apply) else None
 
     def nodes_of(self, op: Op | str) -> list[Node]:
         """The uses of an op, in the order in which they came."""
@@ -519,6 +526,18 @@ class FunctionGraph:
                 if stands_before(kept, gone.block, gone):
                     return kept, gone
         return None
+
+
+def passes_on(node: Apply) -> bool:
+    """Whether a node gives its first operand: a check of it, or what makes a number NumPy's or Python's own."""
+    if node.op.kind == "check":
+        return node.op.check is not None and node.op.check.passes == "x" and _alike(node)
+    return node.op.name == "cast" and _alike(node)
+
+
+def _alike(node: Apply) -> bool:
+    x, out = node.inputs[0].type, node.outputs[0].type
+    return x.dtype == out.dtype and type(x) is type(out) and x.dtype.kind in "fc"
 
 
 def _there(value: Value | None) -> Value:

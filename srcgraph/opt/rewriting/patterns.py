@@ -16,7 +16,7 @@ import numpy as np
 
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS, current_builder
-from srcgraph.opt.rewriting.fgraph import FunctionGraph
+from srcgraph.opt.rewriting.fgraph import FunctionGraph, passes_on
 from srcgraph.opt.rewriting.local import LocalRewrite, RewriteError, op_name
 
 Env: TypeAlias = dict[str, Any]
@@ -147,7 +147,7 @@ def matches(fgraph: FunctionGraph, pattern: Pattern, value: Value, env: Env, inn
             if found is not None and _is_truth(found) == _is_truth(number) and found == number:
                 yield env, inner
         case Use():
-            node = _use(fgraph, pattern.op, value)
+            node = fgraph.definition(value, pattern.op)
             if node is not None and len(node.inputs) == len(pattern.args):
                 own = _with_attrs(env, pattern, node)
                 if own is not None:
@@ -179,33 +179,11 @@ def _with_attrs(env: Env, pattern: Use, node: Apply) -> Env | None:
     return {**env, **open_attrs}
 
 
-def _use(fgraph: FunctionGraph, name: str, value: Value) -> Apply | None:
-    """The use of an op that gives a value, or what a check or a change of kind passes on."""
-    while True:
-        node = fgraph.definition(value)
-        if node is None or node.op.name == name:
-            return node
-        if not _passes_on(node):
-            return None
-        value = node.inputs[0]
-
-
-def _passes_on(node: Apply) -> bool:
-    if node.op.kind == "check":
-        return node.op.check is not None and node.op.check.passes == "x" and _alike(node)
-    return node.op.name == "cast" and _alike(node)
-
-
-def _alike(node: Apply) -> bool:
-    x, out = node.inputs[0].type, node.outputs[0].type
-    return x.dtype == out.dtype and type(x) is type(out) and x.dtype.kind in "fc"
-
-
 def bare(fgraph: FunctionGraph, value: Value) -> Value:
     """What checks and changes of kind pass on."""
     while True:
         node = fgraph.definition(value)
-        if node is None or not _passes_on(node):
+        if node is None or not passes_on(node):
             return value
         value = node.inputs[0]
 
@@ -218,9 +196,7 @@ def number_of(fgraph: FunctionGraph, value: Value) -> Any:
             return None
         if node.op.name == "const":
             return node.attrs["value"]
-        if node.op.name not in ("broadcast_to", "full", "cast") and not _passes_on(node):
-            return None
-        if node.op.name == "cast" and not _alike(node):
+        if node.op.name not in ("broadcast_to", "full") and not passes_on(node):
             return None
         value = node.inputs[0]
 

@@ -16,7 +16,7 @@ from srcgraph.ir.op import COMPOSITES, OPS
 from srcgraph.ir.ops.linalg import transpose
 from srcgraph.ir.view import View, element, transposed
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
-from srcgraph.opt.rewriting.patterns import bare, number_of
+from srcgraph.opt.rewriting.patterns import number_of
 from srcgraph.opt.rules.rule import Rule, procedure
 
 SQUARE = "f64[3, 3]"
@@ -89,7 +89,7 @@ def _times_inverse(fgraph: FunctionGraph, node: Apply) -> Any:
 
 
 def _log_det(fgraph: FunctionGraph, node: Apply) -> Any:
-    det = fgraph.definition(bare(fgraph, node.inputs[0]), "lu_det")
+    det = fgraph.definition(node.inputs[0], "lu_det")
     if det is None:
         return None
     sign, size = OPS["lu_slogdet"](*det.inputs)
@@ -98,8 +98,8 @@ def _log_det(fgraph: FunctionGraph, node: Apply) -> Any:
 
 
 def _log_absolute_det(fgraph: FunctionGraph, node: Apply) -> Any:
-    inner = fgraph.definition(bare(fgraph, node.inputs[0]), "absolute")
-    det = inner and fgraph.definition(bare(fgraph, inner.inputs[0]), "lu_det")
+    inner = fgraph.definition(node.inputs[0], "absolute")
+    det = inner and fgraph.definition(inner.inputs[0], "lu_det")
     return det and OPS["lu_slogdet"](*det.inputs)[1]
 
 

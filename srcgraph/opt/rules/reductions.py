@@ -65,7 +65,7 @@ def _moved(x: Value, axes: Axes) -> tuple[Value, Value]:
 
 def _is_moved(fgraph: FunctionGraph, x: Value) -> bool:
     """Whether the largest has been taken off already."""
-    node = fgraph.definition(bare(fgraph, x), "sub")
+    node = fgraph.definition(x, "sub")
     if node is None:
         return False
     taken, _ = repeated(fgraph, node.inputs[1], node.outputs[0].type.ndim)
@@ -81,7 +81,7 @@ def _is_moved(fgraph: FunctionGraph, x: Value) -> bool:
 
 def _exponentials(fgraph: FunctionGraph, total: Value) -> tuple[Value, Value, Axes] | None:
     """Of a sum of exponentials: the exponents, the exponentials, and the axes."""
-    node = fgraph.definition(bare(fgraph, total), "sum")
+    node = fgraph.definition(total, "sum")
     inner = node and fgraph.definition(node.inputs[0], "exp")
     if node is None or inner is None or inner.outputs[0].type.dtype.kind != "f":
         return None
@@ -98,7 +98,7 @@ def _logsumexp(fgraph: FunctionGraph, node: Apply) -> Any:
 
 
 def _logmeanexp(fgraph: FunctionGraph, node: Apply) -> Any:
-    quotient = fgraph.definition(bare(fgraph, node.inputs[0]), "div")
+    quotient = fgraph.definition(node.inputs[0], "div")
     if quotient is None:
         return None
     total, count = quotient.inputs
@@ -110,7 +110,7 @@ def _logmeanexp(fgraph: FunctionGraph, node: Apply) -> Any:
 
 def _normalized(fgraph: FunctionGraph, quotient: Value) -> tuple[Value, Axes] | None:
     """The exponents and axes of exponentials divided by their sums."""
-    node = fgraph.definition(bare(fgraph, quotient), "div")
+    node = fgraph.definition(quotient, "div")
     if node is None:
         return None
     top, bottom = (bare(fgraph, v) for v in node.inputs)
@@ -153,8 +153,8 @@ def _variance(fgraph: FunctionGraph, node: Apply) -> Any:
 
 def _mean(fgraph: FunctionGraph, value: Value) -> tuple[Value, Axes, Value] | None:
     """What is averaged, along which axes, and the count."""
-    node = fgraph.definition(bare(fgraph, value), "div")
-    total = node and fgraph.definition(bare(fgraph, node.inputs[0]), "sum")
+    node = fgraph.definition(value, "div")
+    total = node and fgraph.definition(node.inputs[0], "sum")
     if node is None or total is None:
         return None
     count, x, axes = node.inputs[1], total.inputs[0], total.attrs["axes"]

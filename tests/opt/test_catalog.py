@@ -1,0 +1,64 @@
+"""The page that lists every rewrite says what the database holds; ``pytest --update-golden`` writes it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from srcgraph.opt.pipeline import STAGES, db
+from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE, Rule
+from srcgraph.opt.rules.rule import CLASSES
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "rewrites.md"
+HEAD = """# Rewrites
+
+What `sg.opt.db` holds. [rewriting.md](rewriting.md) shows how to look at rewrites, switch them off and add others.
+Each rule is checked on random numbers of every type it is for, and on zeros, infinities, NaN and numbers that are very
+large or small.
+
+"""
+PASSES = {
+    "dce": "what nothing needs goes: nodes, outputs of branches, carries of loops",
+    "settle": "carries that never change, and branches that agree, become plain values",
+    "thread": "branches on one condition that follow each other become one",
+    "simplify": "the graph is built anew: literals fold, equal nodes merge, proved checks and decided branches go",
+    "licm": "what is the same on every trip leaves its loop",
+    "batch": "matrix products of all trips of a loop are made at once",
+    "carry_reshaped": "a loop that changes an array through a reshape of it carries the reshaped array",
+    "dce_again": "as `dce`",
+}
+
+
+def page() -> str:
+    classes = "".join(f"- **{name}**: {text}.\n" for name, text in CLASSES.items())
+    return HEAD + classes + "".join(section(stage) for stage in STAGES)
+
+
+def section(stage: str) -> str:
+    lines = list(passes(stage))
+    rules = {"canonicalize": CANONICALIZE, "stabilize": STABILIZE, "specialize": SPECIALIZE}.get(stage, ())
+    if rules:
+        lines += ["| name | before | after | when | class, tags |", "|---|---|---|---|---|", *map(row, rules)]
+    return f"\n## {stage}\n\n" + "\n".join(lines or ["Nothing of its own."]) + "\n"
+
+
+def passes(stage: str) -> Iterator[str]:
+    at = ""
+    for name in db.order:
+        at = name if name in STAGES else at
+        if at == stage and name in PASSES:
+            yield f"- `{name}`: {PASSES[name]}."
+
+
+def row(rule: Rule) -> str:
+    tags = ", ".join(t for t in rule.tags if t != "fast_run")
+    cells = (f"`{rule.name}`", f"`{rule.before}`", f"`{rule.after}`", rule.condition, tags)
+    return f"| {' | '.join(cells)} |"
+
+
+def test_the_page_lists_every_rewrite(update_golden: bool) -> None:
+    if update_golden:
+        PAGE.write_text(page(), encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == page()
+    known = {*PASSES, *(r.name for r in (*CANONICALIZE, *STABILIZE, *SPECIALIZE))}
+    assert known == {n for n in db.names() if not n.endswith("_rules")}
