@@ -64,7 +64,7 @@ def _leaving(loop: For | While) -> list[Apply]:
     for node in (n for g in graphs for n in g.nodes):
         if isinstance(node, For | While):
             candidates += _leaving(node)
-        elif isinstance(node, Apply) and _pure(node):
+        elif isinstance(node, Apply) and is_pure(node):
             candidates.append(node)
         inside.update(node.outputs)
     inside.update(v for n in candidates for v in n.outputs)
@@ -82,13 +82,13 @@ def _worth_moving(invariant: Sequence[Apply]) -> set[Apply]:
     moved: set[Apply] = set()
     wanted: set[Value] = set()
     for node in reversed(invariant):
-        if _is_costly(node) or not wanted.isdisjoint(node.outputs):
+        if is_costly(node) or not wanted.isdisjoint(node.outputs):
             moved.add(node)
             wanted.update(node.inputs)
     return moved | {n for n in invariant if _is_literal(n)}
 
 
-def _pure(node: Apply) -> bool:
+def is_pure(node: Apply) -> bool:
     return not node.op.ordered and not node.op.fresh and node.op.kind not in ("list", "update")
 
 
@@ -96,7 +96,7 @@ def _is_literal(node: Node) -> bool:
     return isinstance(node, Apply) and node.op.name == "const"
 
 
-def _is_costly(node: Apply) -> bool:
+def is_costly(node: Apply) -> bool:
     """Whether a node is worth a variable before the loop.
 
     The machine-code compiler moves cheap scalar work itself, and text reads better with it in place.

@@ -16,6 +16,7 @@ from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE
 from srcgraph.opt.rules.rule import Rule
 from srcgraph.opt.settle import settle
 from srcgraph.opt.simplify import simplify
+from srcgraph.opt.sink import sink
 from srcgraph.opt.thread import thread
 
 STAGES = ("merge", "canonicalize", "stabilize", "specialize", "merge_again", "loops", "inplace", "clean")
@@ -46,6 +47,7 @@ stabilize = _local("stabilize", "fast_run")(STABILIZE)
 specialize = _local("specialize", "fast_run")(SPECIALIZE)
 db.register("licm", licm, "fast_run", at="loops")
 db.register("batch", batch, "fast_run", at="loops")
+db.register("sink", sink, "fast_run", at="loops")
 db.register("carry_reshaped", carry_reshaped, *ALWAYS, at="loops")
 db.register("dce_again", dce, *ALWAYS, at="clean")
 

@@ -24,6 +24,7 @@ PASSES = {
     "simplify": "the graph is built anew: literals fold, equal nodes merge, proved checks and decided branches go",
     "licm": "what is the same on every trip leaves its loop",
     "batch": "matrix products of all trips of a loop are made at once",
+    "sink": "work that only one side of a branch needs is done there",
     "carry_reshaped": "a loop that changes an array through a reshape of it carries the reshaped array",
     "dce_again": "as `dce`",
 }

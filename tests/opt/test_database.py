@@ -135,7 +135,7 @@ def test_the_order_of_the_product() -> None:
     primal = [r.name for r in PRIMAL]
     assert primal == [
         "dce", "settle", "thread", "simplify", "canonicalize_rules", "stabilize_rules", "specialize_rules", "licm",
-        "batch", "carry_reshaped", "dce_again",
+        "batch", "sink", "carry_reshaped", "dce_again",
     ]  # fmt: skip
     assert [r.name for r in DERIVED] == [n for n in primal if n != "thread"]
     shown = db.summary().splitlines()

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from srcgraph.errors import InferenceError, ShapeError, SrcgraphError
-from srcgraph.ir.graph import Apply, Node, Value
+from srcgraph.ir.graph import Apply, Node, Value, node_inputs
 from srcgraph.ir.op import OPS, Op, building
 from srcgraph.ir.straight import merge_key
+from srcgraph.ir.types import ArrayType
 from srcgraph.ir.walk import has_order
-from srcgraph.opt.rewriting.blocks import Site
+from srcgraph.opt.rewriting.blocks import Site, stands_before
 from srcgraph.opt.rewriting.fgraph import FunctionGraph, InconsistencyError
 from srcgraph.opt.rewriting.place import MisfitError, Place
 
@@ -134,6 +135,8 @@ def apply_at(fgraph: FunctionGraph, site: Site, rule: LocalRewrite) -> bool:
     nodes = place.region.nodes
     if not pairs or (not rule.checks and any(map(has_order, nodes))) or _changes_nothing(node, nodes, pairs):
         return False
+    if _outlives_a_store(fgraph, site, nodes, pairs):
+        return False
     with fgraph.transaction():
         inserted = fgraph.insert(nodes, site, rule.name)
         fgraph.replace_all(pairs, rule.name)
@@ -154,6 +157,28 @@ def _pairs(fgraph: FunctionGraph, node: Node, rule: LocalRewrite, found: Any, pl
         if new is not None and fgraph.uses(old):
             pairs.append((old, place.fitted(place.value(new), old.type)))
     return [(old, new) for old, new in pairs if old is not new]
+
+
+def _outlives_a_store(
+    fgraph: FunctionGraph, site: Site, nodes: Sequence[Node], pairs: Sequence[tuple[Value, Value]]
+) -> bool:
+    """Whether an array would be read here that was stored into before, so that it had to be copied."""
+    read = {v for n in nodes for v in node_inputs(n)} | {new for _, new in pairs}
+    return any(
+        isinstance(v.type, ArrayType) and is_stored_into(fgraph, v, site) for v in read - set(node_inputs(site.node))
+    )
+
+
+def is_stored_into(fgraph: FunctionGraph, value: Value, site: Site) -> bool:
+    """Whether an array is changed by a store before a site."""
+    stores = (c.holder for c in fgraph.clients(value) if c.position == 0)
+    return any(
+        isinstance(s, Site)
+        and isinstance(s.node, Apply)
+        and s.node.op.kind == "update"
+        and stands_before(s, site.block, site)
+        for s in stores
+    )
 
 
 def _changes_nothing(node: Node, nodes: Sequence[Node], pairs: Sequence[tuple[Value, Value]]) -> bool:
