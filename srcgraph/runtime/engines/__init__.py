@@ -7,16 +7,17 @@ reference the engine ``interp``: node by node, the meaning of all others
 thunks    registers, and thunks that say what they still need;  regions: those of branches, loops and calls
 vm        the engine ``vm``: thunks, run on demand
 compiled  the engine ``numba``: generated text, compiled
-eager     one instruction at a time, shown
+eager     the engine ``eager``: one instruction at a time, shown
 """
 
 from srcgraph.runtime.engines.compiled import Numba
+from srcgraph.runtime.engines.eager import Eager
 from srcgraph.runtime.engines.reference import Interp
 from srcgraph.runtime.engines.registry import Engine, get, names, register
 from srcgraph.runtime.engines.thunks import Register, Thunk
 from srcgraph.runtime.engines.vm import Vm
 
-for _engine in (Interp(), Vm(), Numba()):
+for _engine in (Interp(), Vm(), Numba(), Eager()):
     register(_engine.name, _engine)
 
-__all__ = ["Engine", "Interp", "Numba", "Register", "Thunk", "Vm", "get", "names", "register"]
+__all__ = ["Eager", "Engine", "Interp", "Numba", "Register", "Thunk", "Vm", "get", "names", "register"]

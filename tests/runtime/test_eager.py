@@ -1,0 +1,72 @@
+"""`sg.run`: one instruction at a time gives what compiled code gives, and shows each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import calls, compare, corpus, label, outcome
+
+import srcgraph as sg
+from srcgraph import ir
+from srcgraph.ir.graph import Program
+
+
+@pytest.mark.parametrize("program", corpus()[5::12], ids=label)
+def test_programs_run(program: Any) -> None:
+    args = next(iter(calls(program)))
+    compare(outcome(sg.run(program), args), outcome(program, args), label(program))
+
+
+def smooth(x: np.ndarray, n: int) -> float:
+    total = 0.0
+    for k in range(n):
+        if x[k] > 0.5:
+            total += np.sin(x[k])
+    return total
+
+
+def test_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each instruction as often as it runs, with its number in the listing and its values."""
+    x = np.array([0.25, 0.75])
+    stepped = sg.run(smooth, trace=True)
+    assert stepped(x, 2) == np.sin(0.75)
+    shown = capsys.readouterr().out.splitlines()
+    graph = stepped.graph(x, 2)
+    listing = ir.instructions(Program({graph.name: graph}, graph.name), hints=False).splitlines()
+    lines, values = zip(*(line.partition("  # ")[::2] for line in shown), strict=True)
+    assert set(lines) <= set(listing)
+    assert lines[0] == listing[1] and lines[-1] == listing[-1] and values[-1] == str(np.sin(0.75))
+    assert sum("  sin " in line for line in lines) == 1 and sum("getitem" in line for line in lines) >= 2
+    assert "[0.25, 0.75]" in values[1]
+
+
+def test_straight_code_reads_back() -> None:
+    """What is shown of code without loops is a text of its graph, the values being comments."""
+    shown: list[str] = []
+    assert sg.run(lambda x: np.sum(np.tanh(x) * x), trace=shown.append)(np.ones(3)) == 3 * np.tanh(1.0)
+    graph = ir.from_instructions("\n".join(shown))
+    assert ir.structural_hash(graph) == ir.structural_hash(
+        sg.compile(lambda x: np.sum(np.tanh(x) * x)).graph(np.ones(3))
+    )
+
+
+def test_errors_name_the_users_line() -> None:
+    shown: list[str] = []
+    with pytest.raises(IndexError, match="index 2 is out of bounds for axis 0 with size 2") as caught:
+        sg.run(smooth, trace=shown.append)(np.ones(2), 3)
+    assert "if x[k] > 0.5:" in caught.value.__notes__[0] and len(caught.value.__notes__) == 1
+    assert shown[-1].endswith("# raises IndexError: index 2 is out of bounds for axis 0 with size 2")
+
+
+def test_gradients_and_stores() -> None:
+    """Transformed functions run, and arguments change as compiled code changes them."""
+    x = np.array([0.25, 0.75, 1.0])
+    np.testing.assert_array_equal(sg.run(sg.grad(smooth))(x, 3), sg.grad(smooth)(x, 3))
+
+    def fill(y: np.ndarray) -> None:
+        y[1:] = 2.0 * y[:-1]
+
+    sg.run(fill)(x)
+    np.testing.assert_array_equal(x, [0.25, 0.5, 1.5])
