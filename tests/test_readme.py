@@ -14,7 +14,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs" / "derivatives.md", ROOT / "docs" / "instructions.md"]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "docs" / "derivatives.md",
+    ROOT / "docs" / "instructions.md",
+    ROOT / "docs" / "engines.md",
+]
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.DOTALL)
 BLOCKS = [block for page in PAGES for block in BLOCK.finditer(page.read_text(encoding="utf-8"))]
 

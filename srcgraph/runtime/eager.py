@@ -31,13 +31,11 @@ def run(function: Callable, /, *, trace: bool | Callable[[str], None] = False) -
     Examples
     --------
     >>> run(lambda x: x * x + 1.0, trace=True)(3.0)
-    1 program "<lambda>"
-    2 graph "<lambda>"
-    3   new x1(ndim=0, dtype=float64, weak)  # 3.0
-    4   mul x2(ndim=0, dtype=float64, weak) x1 x1  # 9.0
-    5   const x3(ndim=0, dtype=float64, weak) value=1.0  # 1.0
-    6   add x4(ndim=0, dtype=float64, weak) x2 x3  # 10.0
-    7   return x4  # 10.0
+    1 new x1(ndim=0, dtype=float64, weak)  # 3.0
+    2 mul x2(ndim=0, dtype=float64, weak) x1 x1  # 9.0
+    3 const x3(ndim=0, dtype=float64, weak) value=1.0  # 1.0
+    4 add x4(ndim=0, dtype=float64, weak) x2 x3  # 10.0
+    5 return x4  # 10.0
     10.0
     """
     if (method := method_of(function)) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from harness import calls, compare, corpus, label, outcome
 
 import srcgraph as sg
 from srcgraph import ir
-from srcgraph.ir.graph import Program
 
 
 @pytest.mark.parametrize("program", corpus()[5::12], ids=label)
@@ -33,13 +33,12 @@ def test_trace(capsys: pytest.CaptureFixture[str]) -> None:
     stepped = sg.run(smooth, trace=True)
     assert stepped(x, 2) == np.sin(0.75)
     shown = capsys.readouterr().out.splitlines()
-    graph = stepped.graph(x, 2)
-    listing = ir.instructions(Program({graph.name: graph}, graph.name), hints=False).splitlines()
+    listing = ir.instructions(stepped.graph(x, 2), hints=False).splitlines()
     lines, values = zip(*(line.partition("  # ")[::2] for line in shown), strict=True)
     assert set(lines) <= set(listing)
-    assert lines[0] == listing[1] and lines[-1] == listing[-1] and values[-1] == str(np.sin(0.75))
+    assert lines[0] == listing[0] and lines[-1] == listing[-1] and values[-1] == str(np.sin(0.75))
     assert sum("  sin " in line for line in lines) == 1 and sum("getitem" in line for line in lines) >= 2
-    assert "[0.25, 0.75]" in values[1]
+    assert "[0.25, 0.75]" in values[0]
 
 
 def test_straight_code_reads_back() -> None:
@@ -70,3 +69,27 @@ def test_gradients_and_stores() -> None:
 
     sg.run(fill)(x)
     np.testing.assert_array_equal(x, [0.25, 0.5, 1.5])
+
+
+def test_calls_are_shown() -> None:
+    """A function that calls itself: its lines, as often as it is called."""
+
+    def down(n: int) -> int:
+        return 0 if n <= 0 else 1 + down(n - 1)
+
+    shown: list[str] = []
+    assert sg.run(down, trace=shown.append)(3) == 3
+    assert sum(" call " in line for line in shown) == 3
+    assert [line.partition("# ")[2] for line in shown if " new " in line][:4] == ["3", "3", "2", "2"]
+
+
+def test_methods_and_partials() -> None:
+    class Line:
+        def __init__(self) -> None:
+            self.slope = 2.0
+
+        def at(self, x: float, offset: float) -> float:
+            return self.slope * x + offset
+
+    assert sg.run(Line().at)(3.0, 1.0) == 7.0
+    assert sg.run(functools.partial(lambda x, y: x - y, 5.0))(2.0) == 3.0

@@ -50,10 +50,13 @@ class Listing:
 
 
 def listed(program: Program) -> Listing:
-    """What each part of a program is in its listing, without hints."""
+    """What each part of a program is in its listing, without hints; a program of one graph is listed as that."""
     out = Listing()
-    data = document(program, hints=False)
+    data = document(program.main if len(program.graphs) == 1 else program, hints=False)
     lines = iter(numbered(list(document_lines(data))).splitlines())
+    if "graphs" not in data:
+        _list_graph(out, program.main, data["graph"], next(lines) if "name" in data else "", lines)
+        return out
     next(lines)  # the program's own
     for graph, record in zip(program.graphs.values(), data["graphs"], strict=True):
         _list_graph(out, graph, record, next(lines), lines)
@@ -62,7 +65,7 @@ def listed(program: Program) -> Listing:
 
 def _list_graph(out: Listing, graph: Graph, record: Document, head: str, lines: Iterator[str]) -> None:
     out.heads[graph] = head
-    out.params.update(zip(graph.params, lines, strict=False))
+    out.params.update({param: next(lines) for param in graph.params})
     for node, inner in zip(graph.nodes, record["nodes"], strict=True):
         out.nodes[node] = next(lines)
         for region, own in zip(REGIONS.get(inner["op"], ()), node_graphs(node), strict=False):
@@ -83,7 +86,8 @@ class _Traced(Interpreter):
     def graph(self, graph: Graph, args: Sequence[Any]) -> list[Any]:
         if self.show is None:
             return super().graph(graph, args)
-        self.show(self.listing.heads[graph])
+        if self.listing.heads[graph]:
+            self.show(self.listing.heads[graph])
         for param, arg in zip(graph.params, args, strict=False):
             self.show(self.listing.params[param] + comment([arg]))
         results = super().graph(graph, args)
