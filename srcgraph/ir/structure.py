@@ -33,46 +33,41 @@ def structural_hash(graph: Graph | Program) -> str:
 
 
 def _without_names(data: Document) -> Document:
-    """The document with functions numbered in the order in which they are met."""
+    """The document with functions numbered in the order in which they are met; those it does not have keep theirs."""
     graphs = {g["name"]: g for g in data.get("graphs", ())}
-    order = [data["entry"]] if "entry" in data else [data["name"]] if "name" in data else []
-    for name in order:  # it grows meanwhile
-        order += [n for n in _functions(graphs.get(name, data)) if n not in order and (n in graphs or not graphs)]
-    local = set(order[:1]) | set(graphs) | set(_defined(data))
-    names = {name: f"function {k}" for k, name in enumerate(order) if name in local}
-    kept = [graphs[n] for n in order if n in graphs]
-    return _renamed({**data, **({"graphs": kept} if graphs else {})}, names)
+    if graphs:
+        order = [data["entry"]]
+        for name in order:  # it grows meanwhile
+            order += [n for n in dict.fromkeys(_called(graphs[name])) if n in graphs and n not in order]
+        data = {**data, "graphs": [graphs[n] for n in order]}
+    else:
+        order = [data["name"]] if "name" in data else []
+    order = list(dict.fromkeys([*order, *_defined(data)]))
+    return _renamed(data, {name: f"function {k}" for k, name in enumerate(order)})
 
 
-def _functions(record: Any) -> Iterator[str]:
-    """The names of functions that a part of a document calls or defines, in order."""
+def _nodes(record: Any) -> Iterator[Document]:
+    """The nodes of a part of a document, at every depth."""
     if isinstance(record, list):
         for item in record:
-            yield from _functions(item)
+            yield from _nodes(item)
     elif isinstance(record, dict):
-        yield from _own_names(record)
-        for key in record:
-            yield from _functions(record[key]) if key != "attrs" else ()
+        if "op" in record:
+            yield record
+        for key, part in record.items():
+            yield from _nodes(part) if key != "attrs" else ()
 
 
-def _own_names(record: Document) -> list[str]:
-    if record.get("op") == "define":
-        return [record["name"]]
-    if record.get("op") == "call":
-        rule = record.get("rule", {})
-        return [record["callee"], *filter(None, (rule.get("forward"), rule.get("backward")))]
-    return []
+def _called(record: Any) -> Iterator[str]:
+    """The names of the functions that are called, and of those that are run instead."""
+    for node in _nodes(record):
+        if node["op"] == "call":
+            rule = node.get("rule", {})
+            yield from filter(None, (node["callee"], rule.get("forward"), rule.get("backward")))
 
 
 def _defined(record: Any) -> Iterator[str]:
-    if isinstance(record, list):
-        for item in record:
-            yield from _defined(item)
-    elif isinstance(record, dict):
-        if record.get("op") == "define":
-            yield record["name"]
-        for key in record:
-            yield from _defined(record[key]) if key != "attrs" else ()
+    return (node["name"] for node in _nodes(record) if node["op"] == "define")
 
 
 _NAMING = ("entry", "name", "callee", "forward", "backward")

@@ -30,6 +30,7 @@ from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.engines.registry import Engine
+from srcgraph.runtime.engines.versions import run_by
 from srcgraph.runtime.floats import ColumnArg, leaf_positions
 from srcgraph.runtime.load import load
 from srcgraph.runtime.options import USUAL, Options
@@ -375,21 +376,6 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
         tape=version.tape,
         report=Report() if report is None else report,
     )
-
-
-def run_by(engine: Engine, version: Version) -> Callable[..., Any]:
-    """A version run by an engine: it stores into arguments, and returns, what generated code does."""
-    run = engine.compile(version.program)
-    interface = version.interface
-
-    def call(*leaves: Any) -> Any:
-        results = run(leaves)
-        for position, k in interface.changed.items():
-            leaves[position][...] = results[k]
-        returned = tuple(results[k] for k in interface.returned)
-        return returned[0] if len(returned) == 1 else returned
-
-    return call
 
 
 def derived(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import pickle
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +27,13 @@ from harness import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_graphs import Drawn, graphs, smooth_graphs
+from round_trip import SEED, assert_equal, check_round_trip, stripped
 
 import srcgraph as sg
 from srcgraph import ir
 from srcgraph.errors import TextError
-from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Program, Value, While, node_graphs
+from srcgraph.ir.graph import Apply, Call, Define, Graph, Program, Value
 from srcgraph.ir.interp import interpret
-from srcgraph.ir.op import OPS
-from srcgraph.ir.schema import SCHEMA, find_breach
 from srcgraph.ir.types import PY_FLOAT, is_float
 from srcgraph.opt.ad.vjp import gradient
 from srcgraph.opt.inline import inline
@@ -52,14 +49,6 @@ MANY = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-SEED = """\
-1 new x1(ndim=2, dtype=float64)
-2 tanh x2(ndim=2, dtype=float64) x1
-3 sum x3(ndim=0, dtype=float64) x2
-4 return x3
-"""
-
-
 LOOP = """\
 new x1(ndim=2, dtype=float64, shape=(n, 3)) @name="m" @at="model.py:1:0:1:5"
 const x2(ndim=0, dtype=int64, weak, value=0) value=0
@@ -87,80 +76,6 @@ sum x17 x5 axes=(0, 1)
 show x18 x17 text="{}\\n"
 return x17 x5
 """
-
-
-# -- equality, written apart from what is tested --------------------------------------------------------
-
-
-def assert_equal(x: Graph | Program, y: Graph | Program, hints: bool = True) -> None:
-    """Two graphs are the same but for the identity of their parts; without ``hints`` but for names and places."""
-    if isinstance(x, Program) or isinstance(y, Program):
-        assert isinstance(x, Program) and isinstance(y, Program)
-        assert (x.entry, list(x.graphs)) == (y.entry, list(y.graphs))
-        for name in x.graphs:
-            assert_equal(x.graphs[name], y.graphs[name], hints)
-        return
-    same: dict[Value, Value] = {}
-
-    def define(a: Any, b: Any) -> None:
-        for v, w in zip(a, b, strict=True):
-            assert v.type == w.type and (v.name == w.name or not hints)
-            same[v] = w
-
-    def read(a: Any, b: Any) -> None:
-        assert [same[v] for v in a] == list(b)
-
-    assert x.name == y.name or not hints
-    define(x.params, y.params)
-    for m, n in zip(x.nodes, y.nodes, strict=True):
-        assert type(m) is type(n)
-        for (_, a), (_, b) in zip(parts(m), parts(n), strict=True):
-            read(a, b) if isinstance(a, tuple) and a and isinstance(a[0], Value) else assert_same_literal(a, b)
-        if hints:
-            assert (m.origin.loc, m.origin.by) == (n.origin.loc, n.origin.by)
-        for g, h in zip(node_graphs(m), node_graphs(n), strict=True):
-            assert_equal(g, h, hints)
-        define(m.outputs, n.outputs)
-    read(x.results, y.results)
-
-
-def parts(node: Node) -> Iterator[tuple[str, Any]]:
-    """What a node reads and says, but for its graphs and outputs."""
-    names = {
-        Apply: ("op", "inputs", "attrs"),
-        If: ("captures",),
-        While: ("carry", "captures", "stops"),
-        For: ("carry", "captures", "stops", "lanes"),
-        Call: ("callee", "inputs", "changes", "rule"),
-        Define: ("changes",),
-    }
-    for name in names[type(node)]:
-        yield name, getattr(node, name)
-    if isinstance(node, If):
-        yield "cond", (node.cond,)
-    if isinstance(node, For):
-        yield "bounds", (node.start, node.stop, node.step)
-
-
-def assert_same_literal(x: Any, y: Any) -> None:
-    assert type(x) is type(y) and repr(x) == repr(y)
-
-
-def check_round_trip(graph: Graph | Program) -> None:
-    """Both forms, with all types and those of inputs, with hints and without, read back as the graph."""
-    for types in ("all", "inputs"):
-        assert_equal(ir.from_instructions(ir.instructions(graph, types=types)), graph)
-        assert_equal(ir.from_json(ir.to_json(graph, types=types)), graph)
-    bare = ir.from_instructions(ir.instructions(graph, hints=False))
-    assert_equal(bare, graph, hints=False)
-    assert ir.instructions(bare, hints=False) == ir.instructions(graph, hints=False)
-    assert ir.structural_hash(bare) == ir.structural_hash(graph)
-    assert find_breach(json.loads(ir.to_json(graph))) == ""
-
-
-def stripped(text: str) -> str:
-    """A text without its hints, by the rule of the page: they begin at the first mark ``@`` outside of texts."""
-    return "\n".join(re.match(r'(?:"(?:[^"\\]|\\.)*"|[^"@])*', line)[0] for line in text.splitlines())  # type: ignore[index]
 
 
 # -- round trips ----------------------------------------------------------------------------------------
@@ -461,92 +376,3 @@ def test_a_process_without_the_frontend_reads_it() -> None:
     for want, *got in zip(interpret(graph, args), first, second, strict=True):
         for result in got:
             np.testing.assert_array_equal(result, want)
-
-
-def test_hash_is_of_the_structure() -> None:
-    """Names of values, symbols and functions do not count; anything else does."""
-    graph = ir.from_instructions(SEED)
-    hashes = {ir.structural_hash(ir.from_instructions(text)) for text in (
-        SEED, SEED.replace("x1", "u"), SEED.replace("ndim=2", "shape=(rows, columns)"), SEED + "# comment",
-        SEED.replace("ndim=2", "shape=(b, a)"),
-    )}  # fmt: skip
-    assert hashes == {ir.structural_hash(graph)}
-    others = [("tanh", "sin"), ("ndim=2", "shape=(n, n)"), ("ndim=2", "shape=(3, n)"), ("float64", "float32")]
-    others += [("float64) x2", "float64) x2 axes=(0, 1)\nsum x4 x2"), ("return x3", "return x3 x3")]
-    assert len({ir.structural_hash(ir.from_instructions(SEED.replace(*o))) for o in others} | hashes) == len(others) + 1
-
-
-def test_hash_of_programs() -> None:
-    text = """
-    program "f"
-    graph "f"
-      new x1(shape=(n + m,), dtype=float64)
-      call x2(shape=(n + m,), dtype=float64) x1 callee="g"
-      call x3(shape=(n + m,), dtype=float64) x2 callee="f"
-      return x3
-    graph "g"
-      new x1(shape=(a - 2 * b,), dtype=float64)
-      return x1
-    """
-    renamed = (
-        text.replace('"f"', '"main"').replace('"g"', '"f"').replace("n + m", "q + p").replace("a - 2 * b", "c - 2 * d")
-    )
-    first, second = ir.from_instructions(text), ir.from_instructions(renamed)
-    assert ir.structural_hash(first) == ir.structural_hash(second)
-    third = ir.from_instructions(renamed.replace("c - 2 * d", "c - 3 * d"))
-    assert ir.structural_hash(third) != ir.structural_hash(first)
-
-
-# -- pages ----------------------------------------------------------------------------------------------
-
-
-def test_schema_is_published(update_golden: bool) -> None:
-    """The schema for other languages is the one that documents are checked against here."""
-    page = ROOT / "docs" / "graph.schema.json"
-    text = json.dumps(SCHEMA, indent=2) + "\n"
-    if update_golden:
-        page.write_text(text, encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == text
-
-
-PAGE = (ROOT / "docs" / "instructions.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("text", re.findall(r"```instructions\n(.*?)```", PAGE, re.DOTALL))
-def test_examples_of_the_page(text: str) -> None:
-    graph = ir.from_instructions(text)
-    check_round_trip(graph)
-    main = graph.main if isinstance(graph, Program) else graph
-    args, want = EXAMPLES[tuple(p.name for p in main.params)]
-    assert interpret(graph, args) == [want]
-
-
-EXAMPLES: dict[tuple[str, ...], tuple[list[Any], Any]] = {
-    (): ([], 1.25),
-    ("x", "y"): ([1.5, 2.0], 2.0),
-    ("n", "x"): ([3, np.array([1.0, 1.5, 2.0])], 4.5),
-    ("k",): ([5], 120),
-}
-"""By the names of the parameters of an example: what it is run on, and gives."""
-
-
-def table_of_ops() -> str:
-    """One line for each op: what a reader in another language has to know."""
-    lines = [
-        "# Ops",
-        "",
-        "The ops of graphs, see `instructions.md`. `tests/ir/test_instructions.py` writes this page.",
-        "",
-    ]
-    lines += ["| op | kind | attributes | |", "|---|---|---|---|"]
-    for op in sorted(OPS.values(), key=lambda op: op.name):
-        keys = [n for n, p in inspect.signature(op.infer).parameters.items() if p.kind is p.KEYWORD_ONLY]
-        lines.append(f"| `{op.name}` | {op.kind} | {', '.join(keys)} | {op.doc.replace('|', chr(92) + '|')} |")
-    return "\n".join(lines) + "\n"
-
-
-def test_ops_are_listed(update_golden: bool) -> None:
-    page = ROOT / "docs" / "ops.md"
-    if update_golden:
-        page.write_text(table_of_ops(), encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == table_of_ops()

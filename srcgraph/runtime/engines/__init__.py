@@ -7,7 +7,7 @@ reference the engine ``interp``: node by node, the meaning of all others
 thunks    registers, and thunks that say what they still need;  regions: those of branches, loops and calls
 vm        the engine ``vm``: thunks, run on demand
 compiled  the engine ``numba``: generated text, compiled
-eager     the engine ``eager``: one instruction at a time, shown
+versions  users' functions by engines;  eager: the engine ``eager``: one instruction at a time, shown
 """
 
 from srcgraph.runtime.engines.compiled import Numba
