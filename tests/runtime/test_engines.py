@@ -132,6 +132,41 @@ def test_engine_on_random_graphs(engine: engines.Engine) -> None:
     check()
 
 
+@pytest.mark.parametrize("wrong", ["number", "kind", "argument", "silent"])
+def test_the_kit_finds_wrong_engines(wrong: str) -> None:
+    """Numbers that are off, of another kind, changed arguments, checks left out."""
+
+    class Wrong(Toy):
+        def compile(self, program: Program) -> Callable[[Sequence[Any]], list[Any]]:
+            run = super().compile(program)
+
+            def call(args: Sequence[Any]) -> list[Any]:
+                if wrong == "argument":
+                    args[0][0] = 1.0
+                if wrong == "silent":
+                    return [np.float64(0.0)]
+                (out,) = run(args)
+                return [out + 1e-9 if wrong == "number" else float(out) if wrong == "kind" else out]
+
+            return call
+
+    program = only(ir.from_instructions(ELEMENT))
+    index = 7 if wrong == "silent" else 1
+    check_engine(Toy(), program, lambda: [np.zeros(3), index], wrong)
+    with pytest.raises(AssertionError):
+        check_engine(Wrong(), program, lambda: [np.zeros(3), index], wrong)
+
+
+ELEMENT = """
+new x(ndim=1, dtype=float64, shape=(n,))
+new k(ndim=0, dtype=int64, weak, value=k)
+dim n x axis=0
+check_index i k n axis=0
+getitem y x i view=view("i")
+return y
+"""
+
+
 def test_no_engine_of_that_name() -> None:
     assert engines.names()[:3] == ["interp", "vm", "numba"]
     with pytest.raises(ArgumentError, match=r"(?s)no engine named 'gpu'.*hint: one of interp, vm, numba"):
