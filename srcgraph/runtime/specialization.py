@@ -29,7 +29,6 @@ from srcgraph.opt.passes import Report, run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.effects import raised
-from srcgraph.runtime.engines.registry import Engine
 from srcgraph.runtime.engines.versions import run_by
 from srcgraph.runtime.floats import ColumnArg, leaf_positions
 from srcgraph.runtime.load import load

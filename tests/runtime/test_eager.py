@@ -93,3 +93,11 @@ def test_methods_and_partials() -> None:
 
     assert sg.run(Line().at)(3.0, 1.0) == 7.0
     assert sg.run(functools.partial(lambda x, y: x - y, 5.0))(2.0) == 3.0
+
+
+def test_what_is_made_of_it_runs_so() -> None:
+    """The engine is an option of a function, which derivatives of it keep."""
+    shown: list[str] = []
+    stepped = sg.grad(sg.run(lambda x: np.sin(x) * x, trace=shown.append))
+    assert stepped(0.5) == np.cos(0.5) * 0.5 + np.sin(0.5)
+    assert any(" cos " in line for line in shown)
