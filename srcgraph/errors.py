@@ -136,6 +136,10 @@ class SourceError(SrcgraphError, OSError):
     """The source of a function cannot be found, or is not what is running."""
 
 
+class TextError(SrcgraphError, ValueError):
+    """A text, or a document, that is no graph; the message names the line or the place."""
+
+
 class InternalError(SrcgraphError, AssertionError):
     """A defect of srcgraph itself, found by its own checks. Please report it."""
 

@@ -14,7 +14,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs" / "derivatives.md", ROOT / "docs" / "rewriting.md"]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "docs" / "derivatives.md",
+    ROOT / "docs" / "instructions.md",
+    ROOT / "docs" / "engines.md",
+    ROOT / "docs" / "rewriting.md",
+]
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.DOTALL)
 BLOCKS = [block for page in PAGES for block in BLOCK.finditer(page.read_text(encoding="utf-8"))]
 

@@ -22,4 +22,18 @@ verify    the invariants of a closed graph
 interp    run a graph with NumPy, node by node: its reference meaning
 printer   graph to text
 parser    text to graph
+
+For other programs and languages (`docs/instructions.md`):
+document  graph to plain data, as JSON has it;  restore: plain data to graph;  plain: types and attributes
+inferred  the types that follow from what stands before
+listing   numbered instructions;  scanner: these back to graphs
+interchange  JSON;  schema: its grammar
+structure one hash for equal graphs
 """
+
+from srcgraph.ir.interchange import from_json, to_json
+from srcgraph.ir.listing import instructions
+from srcgraph.ir.scanner import from_instructions
+from srcgraph.ir.structure import structural_hash
+
+__all__ = ["from_instructions", "from_json", "instructions", "structural_hash", "to_json"]

@@ -25,10 +25,10 @@ def interpret(graph: Graph | Program, args: Sequence[Any], effects: bool = True)
         An op's result is not of the type its rule promised.
     """
     program = graph if isinstance(graph, Program) else Program({graph.name: graph}, graph.name)
-    return _Run(program.graphs, effects).graph(program.main, args)
+    return Run(program.graphs, effects).graph(program.main, args)
 
 
-class _Run:
+class Run:
     def __init__(self, graphs: Mapping[str, Graph], effects: bool):
         self.graphs = graphs
         self.effects = effects

@@ -120,6 +120,9 @@ class Op:
         For check ops: graph code that gives the same result without raising.
     holds : callable or None
         For check ops: graph code of the condition under which it does not raise.
+    make_thunk : callable or None
+        ``make_thunk(node, inputs, outputs)`` gives what computes a use of it on demand, from registers to registers,
+        see `srcgraph.runtime.engines.thunks`; for ops that do not need all operands.
     commutative, linear, heavy : bool
         Operands may swap; the derivative needs no primal value; never recomputed in the reverse sweep.
     grows : bool
@@ -158,6 +161,7 @@ class Op:
     proved: Callable[..., bool] | None = None
     unchecked: Callable[..., Any] | None = None
     holds: Callable[..., Any] | None = None
+    make_thunk: Callable[..., Any] | None = None
     commutative: bool = False
     linear: bool = False
     heavy: bool = False

@@ -24,11 +24,30 @@ def verify(graph: Graph | Program) -> None:
     InternalError
         Names the node at fault and shows the graph around it.
     """
-    if isinstance(graph, Program):
-        for inner in graph.graphs.values():
-            _Verify(graph).graph(inner)
-        return
-    _Verify(None).graph(graph)
+    fault = find_fault(graph)
+    if fault is not None:
+        text = f"invalid graph {fault.graph.name!r}: {fault}\n{_excerpt(fault.graph)}"
+        raise InternalError(Problem(text)) from fault
+
+
+def find_fault(graph: Graph | Program) -> Fault | None:
+    """The first invariant that does not hold."""
+    try:
+        if isinstance(graph, Program):
+            for inner in graph.graphs.values():
+                _Verify(graph).graph(inner)
+        else:
+            _Verify(None).graph(graph)
+    except Fault as fault:
+        return fault
+    return None
+
+
+class Fault(Exception):
+    """What is wrong, at which node, in which graph; without a node, of the graph's parameters or results."""
+
+    node: Node | None = None
+    graph: Graph
 
 
 class _Verify:
@@ -44,17 +63,20 @@ class _Verify:
             for node in graph.nodes:
                 self.node(node, visible)
             self.read(graph.results, visible)
-        except _Fault as fault:
-            text = f"invalid graph {graph.name!r}: {fault}\n{_excerpt(graph)}"
-            raise InternalError(Problem(text)) from fault
+        except Fault as fault:
+            if not hasattr(fault, "graph"):
+                fault.graph = graph
+            raise
 
     def node(self, node: Node, visible: set[Value]) -> None:
         try:
             self.read(node_inputs(node), visible)
             self.check(node)
-        except _Fault as fault:
+        except Fault as fault:
             name = node.op.name if isinstance(node, Apply) else type(node).__name__
-            raise _Fault(f"{name} -> {[o.name for o in node.outputs]}: {fault}") from fault
+            located = Fault(f"{name} -> {[o.name for o in node.outputs]}: {fault}")
+            located.node = node
+            raise located from fault
         for inner in node_graphs(node):
             self.graph(inner)
         self.define(node.outputs, visible)
@@ -62,7 +84,7 @@ class _Verify:
     def define(self, values: Sequence[Value], visible: set[Value]) -> None:
         for value in values:
             if value in self.defined:
-                raise _Fault(f"{value} is defined twice")
+                raise Fault(f"{value} is defined twice")
             self.defined.add(value)
             self.symbols |= type_symbols(value.type)
             visible.add(value)
@@ -71,7 +93,7 @@ class _Verify:
         for value in values:
             if value not in visible:
                 where = "defined elsewhere" if value in self.defined else "never defined"
-                raise _Fault(f"{value} is read here but {where}")
+                raise Fault(f"{value} is read here but {where}")
 
     def check(self, node: Node) -> None:
         match node:
@@ -90,10 +112,10 @@ class _Verify:
         try:
             types = node.op.infer(*(v.type for v in node.inputs), **node.attrs)
         except SrcgraphError as error:
-            raise _Fault(f"its type rule refuses: {error}") from error
+            raise Fault(f"its type rule refuses: {error}") from error
         for want, out in zip(types if isinstance(types, tuple) else (types,), node.outputs, strict=True):
             if not allows(want, out.type):
-                raise _Fault(f"its type rule gives {want}, recorded is {out.type}")
+                raise Fault(f"its type rule gives {want}, recorded is {out.type}")
             self.new(out, node)
 
     def new(self, out: Value, node: Apply) -> None:
@@ -149,7 +171,7 @@ class _Verify:
         if self.program is not None:
             callee = self.program.graphs.get(node.callee)
             if callee is None:
-                raise _Fault(f"there is no graph named {node.callee!r}")
+                raise Fault(f"there is no graph named {node.callee!r}")
             self.kinds(node.inputs, callee.params, "the arguments")
             self.kinds(callee.results, node.outputs, "the results")
             for name in rule_graphs(node):
@@ -183,13 +205,9 @@ def _sizes_fit(want: tuple[Dim, ...], have: tuple[Dim, ...]) -> bool:
     return len(want) == len(have) and all(w in (UNKNOWN, h) for w, h in zip(want, have, strict=True))
 
 
-class _Fault(Exception):
-    pass
-
-
 def expect(holds: bool, message: str) -> None:
     if not holds:
-        raise _Fault(message)
+        raise Fault(message)
 
 
 def _excerpt(graph: Graph) -> str:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from srcgraph.errors import ArgumentError
 from srcgraph.opt.modes import FAST_RUN, Mode, mode_of
+from srcgraph.runtime.engines.registry import Engine
 
 ERROR_MODELS = ("python", "numpy")
 AnyMode: TypeAlias = Mode | str | None
@@ -22,10 +23,13 @@ class Options:
         What arithmetic of Python's numbers does where Python raises.
     mode : Mode
         Which rewrites its graphs go through.
+    engine : Engine or None
+        What runs its graphs, if they are not compiled.
     """
 
     error_model: str = ERROR_MODELS[0]
     mode: Mode = FAST_RUN
+    engine: Engine | None = None
 
     @property
     def raises(self) -> bool:

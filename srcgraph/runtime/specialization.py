@@ -29,6 +29,7 @@ from srcgraph.opt.passes import Report, run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.effects import raised
+from srcgraph.runtime.engines.versions import run_by
 from srcgraph.runtime.floats import ColumnArg, leaf_positions
 from srcgraph.runtime.load import load
 from srcgraph.runtime.options import USUAL, Options
@@ -349,6 +350,8 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
     run, file = load(generated.text.text, generated.name)
     if generated.frame:
         run = with_depth(run, generated.frame)
+    if options.engine is not None:
+        run = run_by(options.engine, version)
     returned = version.interface.returned
     place = {k: at for at, k in enumerate(returned)}
     make = maker(version.template, version.graph.results, place)
