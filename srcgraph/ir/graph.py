@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from srcgraph.errors import Loc
@@ -68,6 +69,61 @@ class Value:
 
     def __neg__(self) -> Value:
         return _operators["neg"](self)
+
+    # what is built of variables, see `srcgraph.ir.symbolic`; inside builders ops are called by their names
+
+    def __getitem__(self, index: Any) -> Value:
+        return _operators["getitem"](self, index)
+
+    __iter__ = None
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        return _operators["numpy"](ufunc, args, kwargs) if method == "__call__" else NotImplemented
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _operators["numpy"](function, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "T" and "T" in _operators:
+            return _operators["T"](self)
+        if name in _METHODS and name in _operators:
+            return partial(_operators[name], self)
+        raise AttributeError(f"a value has no attribute {name!r}")
+
+    def __matmul__(self, other: Any) -> Value:
+        return _operators["matmul"](self, other)
+
+    def __rmatmul__(self, other: Any) -> Value:
+        return _operators["matmul"](other, self)
+
+    def __floordiv__(self, other: Any) -> Value:
+        return _operators["floordiv"](self, other)
+
+    def __mod__(self, other: Any) -> Value:
+        return _operators["mod"](self, other)
+
+    def __pow__(self, other: Any) -> Value:
+        return _operators["pow"](self, other)
+
+    def __rpow__(self, other: Any) -> Value:
+        return _operators["pow"](other, self)
+
+    def __lt__(self, other: Any) -> Value:
+        return _operators["lt"](self, other)
+
+    def __le__(self, other: Any) -> Value:
+        return _operators["le"](self, other)
+
+    def __gt__(self, other: Any) -> Value:
+        return _operators["gt"](self, other)
+
+    def __ge__(self, other: Any) -> Value:
+        return _operators["ge"](self, other)
+
+
+_METHODS = frozenset(
+    {"sum", "prod", "mean", "std", "var", "max", "min", "argmax", "argmin", "reshape", "cumsum", "dot", "astype"}
+)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

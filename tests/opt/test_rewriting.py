@@ -19,8 +19,10 @@ from srcgraph.ir.verify import verify
 from srcgraph.ir.walk import canonical_text
 from srcgraph.opt import (
     Equilibrium,
+    Feature,
     FunctionGraph,
     History,
+    InconsistencyError,
     LocalRewrite,
     OpRemove,
     OpSub,
@@ -351,3 +353,33 @@ def test_profile_and_history_of_a_walk() -> None:
     assert [e.kind for e in history.edits] == ["change", "prune", "prune"] * 2
     history.undo(fgraph)
     assert repr(fgraph) == "[add(div(mul(x, y), y), div(mul(z, y), y))]"
+
+
+def test_no_array_is_read_after_it_was_stored_into() -> None:
+    """``log(exp(x))`` is ``x``, but not where ``x`` has been changed in place since: it would have to be copied."""
+    graph = parse_graph("""
+def f(x: f64[4]) -> (f64[4], f64[4]):
+    y: f64[4] = exp(x)
+    x_1: f64[4] = setitem(x, 1.0, 0, view='i')
+    z: f64[4] = log(y)
+    return (x_1, z)
+""")
+    fgraph = FunctionGraph(graph)
+    assert not Equilibrium("rules", [PatternSub(("log", ("exp", "x")), "x", name="inverse")]).rewrite(fgraph)
+    assert fgraph.graph() is graph or canonical_text(fgraph.graph()) == canonical_text(graph)
+
+
+class NoSines(Feature):
+    """Refuses sines."""
+
+    def validate(self, fgraph: FunctionGraph) -> None:
+        if fgraph.nodes_of("sin"):
+            raise InconsistencyError("a sine")
+
+
+def test_what_is_refused_is_not_tried_for_ever() -> None:
+    fgraph, profiler = FunctionGraph([x], [OPS["exp"](x) + 1.0], features=[NoSines()]), Profiler()
+    fgraph.attach(profiler)
+    rules = [PatternSub(("exp", "x"), ("sin", "x"), name="sine"), PatternSub(("add", "x", 1.0), "x", name="less")]
+    assert Equilibrium("rules", rules).rewrite(fgraph)
+    assert repr(fgraph) == "[exp(x)]" and profiler.usage["sine"].refused >= 1

@@ -135,14 +135,21 @@ def apply_at(fgraph: FunctionGraph, site: Site, rule: LocalRewrite) -> bool:
     nodes = place.region.nodes
     if not pairs or (not rule.checks and any(map(has_order, nodes))) or _changes_nothing(node, nodes, pairs):
         return False
-    if _outlives_a_store(fgraph, site, nodes, pairs):
+    try:
+        with fgraph.transaction():
+            inserted = fgraph.insert(nodes, site, rule.name)
+            fgraph.replace_all(pairs, rule.name)
+            for new in reversed(inserted):
+                fgraph.remove_if_dead(new, rule.name)
+            if _outlives_a_store(fgraph, site, node, inserted, pairs):
+                raise _NeedsCopyError
+    except _NeedsCopyError:
         return False
-    with fgraph.transaction():
-        inserted = fgraph.insert(nodes, site, rule.name)
-        fgraph.replace_all(pairs, rule.name)
-        for new in reversed(inserted):
-            fgraph.remove_if_dead(new, rule.name)
     return True
+
+
+class _NeedsCopyError(Exception):
+    """What a rewrite gives reads an array after it was stored into."""
 
 
 def _pairs(fgraph: FunctionGraph, node: Node, rule: LocalRewrite, found: Any, place: Place) -> list[Any]:
@@ -160,18 +167,17 @@ def _pairs(fgraph: FunctionGraph, node: Node, rule: LocalRewrite, found: Any, pl
 
 
 def _outlives_a_store(
-    fgraph: FunctionGraph, site: Site, nodes: Sequence[Node], pairs: Sequence[tuple[Value, Value]]
+    fgraph: FunctionGraph, site: Site, node: Node, inserted: Sequence[Site], pairs: Sequence[tuple[Value, Value]]
 ) -> bool:
-    """Whether an array would be read here that was stored into before, so that it had to be copied."""
-    read = {v for n in nodes for v in node_inputs(n)} | {new for _, new in pairs}
-    return any(
-        isinstance(v.type, ArrayType) and is_stored_into(fgraph, v, site) for v in read - set(node_inputs(site.node))
-    )
+    """Whether an array is read here that was stored into before, so that it has to be copied."""
+    read = {v for s in inserted if s.here for v in node_inputs(s.node)} | {new for _, new in pairs}
+    fresh = (v for v in read if isinstance(v.type, ArrayType) and v not in node_inputs(node))
+    return any(is_stored_into(fgraph, v, site, inserted) for v in fresh)
 
 
-def is_stored_into(fgraph: FunctionGraph, value: Value, site: Site) -> bool:
-    """Whether an array is changed by a store before a site."""
-    stores = (c.holder for c in fgraph.clients(value) if c.position == 0)
+def is_stored_into(fgraph: FunctionGraph, value: Value, site: Site, but: Sequence[Site] = ()) -> bool:
+    """Whether an array is changed by a store before a site, other than those at some sites."""
+    stores = (c.holder for c in fgraph.clients(value) if c.position == 0 and c.holder not in but)
     return any(
         isinstance(s, Site)
         and isinstance(s.node, Apply)

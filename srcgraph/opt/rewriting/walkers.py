@@ -167,6 +167,26 @@ class _Queue(Feature):
         self.waiting: set[Site] = set()
         self.changed: set[Site] = set()
         """Those that have got another operand."""
+        self.tried: list[tuple[Site, bool]] | None = None
+        """What a rewrite that is being tried touches: nothing, if it is undone."""
+
+    def begin(self) -> None:
+        """A rewrite is tried."""
+        self.tried = []
+
+    def end(self, applied: bool) -> None:
+        """It was applied, or undone."""
+        touched, self.tried = self.tried or [], None
+        for site, changed in touched if applied else ():
+            self.touch(site, changed)
+
+    def touch(self, site: Site, changed: bool) -> None:
+        if self.tried is not None:
+            self.tried.append((site, changed))
+            return
+        if changed:
+            self.changed.add(site)
+        self.push(site)
 
     def push(self, site: Site) -> None:
         if site not in self.waiting and kind_of(site.node) in self.table:
@@ -182,16 +202,14 @@ class _Queue(Feature):
         return None
 
     def on_add(self, fgraph: FunctionGraph, site: Site, reason: str) -> None:
-        self.push(site)
+        self.touch(site, changed=False)
 
     def on_change(self, fgraph: FunctionGraph, client: Client, old: Value, new: Value, reason: str) -> None:
         reached: list[Site | Block] = [client.holder]
-        if isinstance(client.holder, Site):
-            self.changed.add(client.holder)
-        for _ in range(self.REACH):
+        for depth in range(self.REACH):
             sites = [h for h in reached if isinstance(h, Site)]
             for site in sites:
-                self.push(site)
+                self.touch(site, changed=depth == 0)
             reached = [c.holder for s in sites for v in s.node.outputs for c in fgraph.clients(v)]
             if len(reached) > 64:
                 return
@@ -244,7 +262,15 @@ class Equilibrium(_Local):
         touched = site in queue.changed
         queue.changed.discard(site)
         for rule in self.rules_for(site):
-            if (rule.changed and not touched) or not self.try_at(fgraph, site, rule):
+            if rule.changed and not touched:
+                continue
+            queue.begin()
+            applied = False
+            try:
+                applied = self.try_at(fgraph, site, rule)
+            finally:
+                queue.end(applied)
+            if not applied:
                 continue
             counts[rule.name] = counts.get(rule.name, 0) + 1
             if counts[rule.name] > budget:
