@@ -14,6 +14,7 @@ from srcgraph.frontend.session import FunctionCode, prepare
 from srcgraph.infer.objects import why_opaque
 from srcgraph.infer.signature import Leaves
 from srcgraph.ir.graph import Graph
+from srcgraph.runtime.cache.lookup import Cached
 from srcgraph.runtime.custom import CustomFunction
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
@@ -37,7 +38,7 @@ class Compiled:
         What to make of it before compiling, first applied first; none for the function itself.
     source : str, optional
         The function's source, where it cannot be found.
-    error_model : str
+    error_model, cache : str, bool
         See `compile`.
 
     Attributes
@@ -55,17 +56,23 @@ class Compiled:
         transforms: Sequence[Transform] = (),
         source: str | None = None,
         error_model: str = "python",
+        cache: bool = True,
     ):
         self.py_func = function
         self.transforms = tuple(transforms)
         self.source = source
         self.error_model = error_model
+        self.cache = cache
         self.begin()
 
     def begin(self) -> None:
         """Start from the function's code: when made, and when a tool has put edited code into the function."""
         function = self.py_func
-        self.code: FunctionCode = prepare(function, self.source)
+        self.identity = function.__code__
+        self.prepared: FunctionCode | None = None
+        self.cached = Cached(function, self.source, (self.transforms, self.error_model), self.cache)
+        if not self.cached.is_known():
+            self.prepared = prepare(function, self.source)
         self.signature = signature(function, follow_wrapped=False)
         self.names = list(self.signature.parameters)
         self.positional = all(p.kind in _POSITIONAL for p in self.signature.parameters.values())
@@ -77,8 +84,15 @@ class Compiled:
         """Sets of arguments whose numbers are part of the signature: which ones may differ from version to version."""
         functools.update_wrapper(self, function)
 
+    @property
+    def code(self) -> FunctionCode:
+        """The function ready to be lowered: when made, unless it was compiled before by another process."""
+        if self.prepared is None:
+            self.prepared = prepare(self.py_func, self.source)
+        return self.prepared
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.py_func.__code__ is not self.code.identity:
+        if self.py_func.__code__ is not self.identity:
             self.begin()
         if kwargs or not self.positional or len(args) != len(self.names):
             args = self.bound(args, kwargs)
@@ -111,13 +125,17 @@ class Compiled:
             for version in self.versions.get(key, ()):
                 if version.valid():
                     return version, leaves
-        version = specialize(self.code, self.names, args, self.transforms, self.error_model)
+        version = self.cached.version(self.names, args, bool(self.transforms), self.specialized)
         if version.static not in self.statics:
             self.statics.append(version.static)
         key, leaves = self.described(args, version.static)
         self.versions.setdefault(key, []).append(version)
         self.newest = version
         return version, leaves
+
+    def specialized(self, args: Sequence[Any]) -> Specialization:
+        """A version compiled for these arguments."""
+        return specialize(self.code, self.names, args, self.transforms, self.error_model)
 
     def described(self, args: Sequence[Any], static: frozenset[str]) -> tuple[Any, Leaves]:
         """The signature of a call, and its leaves."""
@@ -139,7 +157,7 @@ class Compiled:
         if named is self:
             return self.py_func.__qualname__
         made_of = named if isinstance(named, Compiled) else vars(self.py_func).get(MADE_BY, self.py_func)
-        return _made_of, (type(self), made_of, self.transforms, self.source, self.error_model)
+        return _made_of, (type(self), made_of, self.transforms, self.source, self.error_model, self.cache)
 
     def __copy__(self) -> Compiled:
         return self
@@ -173,12 +191,17 @@ MADE_BY = "_srcgraph_made_by"
 
 
 def _made_of(
-    kind: type[Compiled], function: Any, transforms: tuple[Transform, ...], source: str | None, error_model: str
+    kind: type[Compiled],
+    function: Any,
+    transforms: tuple[Transform, ...],
+    source: str | None,
+    error_model: str,
+    cache: bool = True,
 ) -> Compiled:
     """What was pickled by the name of another function, or by what made it."""
     if isinstance(function, tuple):
         function = function[0](*function[1])
-    return kind(as_function(function), transforms, source, error_model)
+    return kind(as_function(function), transforms, source, error_model, cache)
 
 
 ERROR_MODELS = ("python", "numpy")
@@ -197,6 +220,13 @@ def error_model_of(given: str | None, function: Any = None) -> str:
     if not isinstance(given, str) or given not in ERROR_MODELS:
         raise ArgumentError(f"error_model must be 'python' or 'numpy', not {given!r}")
     return given
+
+
+def cache_of(given: bool | None, function: Any = None) -> bool:
+    """Whether versions are to be kept on disk: as asked for, or as of a function made before."""
+    if given is None:
+        return function.cache if isinstance(function, Compiled) else True
+    return bool(given)
 
 
 def refuse_verified(function: Any) -> None:
@@ -242,7 +272,14 @@ def _instead(function: Any) -> str:
     return ""
 
 
-def compile(function: Callable | None = None, /, *, source: str | None = None, error_model: str | None = None) -> Any:
+def compile(
+    function: Callable | None = None,
+    /,
+    *,
+    source: str | None = None,
+    error_model: str | None = None,
+    cache: bool | None = None,
+) -> Any:
     """Compile a Python function; the work is done when it is first called with new types.
 
     Parameters
@@ -257,6 +294,8 @@ def compile(function: Callable | None = None, /, *, source: str | None = None, e
         inf, ``0.0 / 0.0`` and ``math.sqrt(-1.0)`` NaN, ``math.exp(1000.0)`` inf; ``k // 0`` and ``k % 0`` of
         integers are 0. What has no such result raises in both: an index out of range, ``int`` of NaN, an integer
         to a negative power.
+    cache : bool, optional
+        Whether to keep what is compiled on disk, for other processes; True if not given. See `srcgraph.cache`.
 
     Returns
     -------
@@ -280,17 +319,19 @@ def compile(function: Callable | None = None, /, *, source: str | None = None, e
     """
     model = error_model_of(error_model, function)
     if function is None:
-        return lambda f: compile(f, source=source, error_model=error_model)
+        return lambda f: compile(f, source=source, error_model=error_model, cache=cache)
+    keeps = cache_of(cache, function)
     if isinstance(function, Compiled):
-        same = model == function.error_model
-        return function if same else type(function)(function.py_func, function.transforms, function.source, model)
+        same = (model, keeps) == (function.error_model, function.cache)
+        made_of = function.py_func, function.transforms, function.source
+        return function if same else type(function)(*made_of, model, keeps)
     if (method := method_of(function)) is not None:
-        made = compile(method.__func__, source=source, error_model=error_model)
+        made = compile(method.__func__, source=source, error_model=error_model, cache=cache)
         return types.MethodType(made, method.__self__)
     if isinstance(function, functools.partial):
-        made = compile(function.func, source=source, error_model=error_model)
+        made = compile(function.func, source=source, error_model=error_model, cache=cache)
         return functools.partial(made, *function.args, **function.keywords)
-    return Compiled(as_function(function), source=source, error_model=model)
+    return Compiled(as_function(function), source=source, error_model=model, cache=keeps)
 
 
 def inspect(function: Callable, /, *args: Any, **kwargs: Any) -> Inspection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numba.core.errors
@@ -88,8 +88,16 @@ class Specialization:
     lists: tuple[tuple[int, Make, bool], ...] = ()
     """For each list among the arguments that it changes: its number, and what it holds afterwards."""
     error_model: str = "python"
+    params: tuple[str, ...] = ()
+    """What the numbers and arrays are called."""
     tape: tuple[Choice, ...] = ()
     report: Report = field(default_factory=Report)
+    entry: Any = None
+    """The function in the generated module."""
+    version: Version | None = None
+    """What it was made of."""
+    second: Callable[[], Specialization] | None = None
+    """The reverse sweep, where that is for the caller to run."""
 
     def valid(self) -> bool:
         """Whether what was compiled in is what it was, and globals are of the types they were."""
@@ -162,11 +170,11 @@ class Specialization:
 
     def check_memory(self, leaves: Sequence[Any]) -> None:
         """Arrays that are changed must be writable, and must not share memory with others in part."""
-        names = [repr(p.name) for p in self.graph.params]
+        names = [repr(name) for name in self.params]
         for position in self.contiguous:
             if not leaves[position].flags.c_contiguous:
                 why = f"{self.name} needs argument {names[position]} to be C-contiguous"
-                raise ArgumentError(Problem(why, hint=f"pass np.ascontiguousarray({self.graph.params[position].name})"))
+                raise ArgumentError(Problem(why, hint=f"pass np.ascontiguousarray({self.params[position]})"))
         for position in self.changed:
             if not leaves[position].flags.writeable:
                 error = ValueError("assignment destination is read-only")
@@ -256,6 +264,12 @@ def quick_key(args: Sequence[Any], leaves: list[Any]) -> Any:
     return tuple(key)
 
 
+class Described(tuple[Any, ...]):
+    """Stands for the arguments of a call that has been described: what is compiled needs no more of them."""
+
+    skeletons: dict[str, Skeleton]
+
+
 def describe_arguments(
     names: Sequence[str], args: Sequence[Any], static: frozenset[str], distinct: bool = False
 ) -> tuple[dict[str, Skeleton], Leaves]:
@@ -263,6 +277,8 @@ def describe_arguments(
 
     ``distinct`` treats an array passed twice as two arrays.
     """
+    if isinstance(args, Described):
+        return args.skeletons, Leaves()
     leaves = Leaves(distinct=distinct)
     skeletons = {n: skeleton_of(a, n, leaves, static) for n, a in zip(names, args, strict=True)}
     return skeletons, leaves
@@ -326,15 +342,14 @@ def finished(version: Version, name: str, error_model: str, report: Report | Non
     generated = generate(
         version.graph, version.interface, name=version.name, integers=integers, callees=version.callees
     )
-    run, file = load(generated.text.text, generated.name)
-    if generated.frame:
-        run = with_depth(run, generated.frame)
+    entry, file = load(generated.text.text, generated.name)
+    run = with_depth(entry, generated.frame) if generated.frame else entry
     returned = version.interface.returned
     place = {k: at for at, k in enumerate(returned)}
-    make = maker(version.template, version.graph.results, place)
+    make, second = maker(version.template, version.graph.results, place), None
     if version.reverse is not None:
-        reverse = partial(finished, version.reverse.version, version.reverse.version.name, error_model)
-        make = pulling(make, version.reverse, reverse)
+        second = cache(partial(finished, version.reverse.version, version.reverse.version.name, error_model))
+        make = pulling(make, version.reverse.value, version.reverse.types, second)
     return Specialization(
         name=name,
         graph=version.graph,
@@ -349,8 +364,12 @@ def finished(version: Version, name: str, error_model: str, report: Report | Non
         private=version.private,
         lists=tuple((k, maker(t, version.graph.results, place), is_nested(t)) for k, t in version.lists),
         error_model=error_model,
+        params=tuple(p.name for p in version.graph.params),
         tape=version.tape,
         report=Report() if report is None else report,
+        entry=entry,
+        version=version,
+        second=second,
     )
 
 
