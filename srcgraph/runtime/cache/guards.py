@@ -57,7 +57,13 @@ def _note(item: Guard | Hidden, number: int, hidden: Sequence[Hidden], places: P
     if isinstance(item, Hidden):
         skeleton = _described(item)
         places.add_skeletons([skeleton])
-        return ["input", number, item.name, print_of_skeleton(skeleton), hidden.index(item)]
+        return [
+            "input",
+            number,
+            item.name,
+            print_of_skeleton(skeleton),
+            next(k for k, h in enumerate(hidden) if h is item),
+        ]
     if item.seen is ABSENT:
         return ["absent", number, item.name]
     places.add(item.seen)

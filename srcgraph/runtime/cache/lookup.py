@@ -23,7 +23,7 @@ from srcgraph.runtime.cache.native import keep
 from srcgraph.runtime.cache.places import Places
 from srcgraph.runtime.cache.prints import NoPrintError, print_of, print_of_skeleton
 from srcgraph.runtime.cache.sizes import make_room
-from srcgraph.runtime.cache.statistics import STATISTICS
+from srcgraph.runtime.cache.statistics import LOG, STATISTICS
 from srcgraph.runtime.cache.versions import FIRST, SECOND, Restored, read_both, write_text, write_version
 from srcgraph.runtime.specialization import (
     Described,
@@ -156,6 +156,9 @@ class Call:
             made = read_both(entry, note, places, files, lambda: self.again(skeletons))
         except (ChangedError, DamagedError, NoPrintError, ArgumentError):
             return None
+        except Exception as error:  # nothing on disk is a reason to fail
+            LOG.warning("an entry of %s cannot be read: %r", self.owner.function.__name__, error)
+            return None
         made.guards, made.hidden, made.static = guards, hidden, static
         made.hidden_types, made.hidden_key = describe_hidden(hidden), quick_key([h.read() for h in hidden], [])
         made.shared = passed_twice(skeletons.values())
@@ -201,9 +204,9 @@ class Call:
         files: list[str] = []
         parts = {FIRST: made} | ({SECOND: made.second()} if made.second is not None else {})
         records = {part: write_version(one, places, files) for part, one in parts.items()}
-        name = f"{self.stem}{digest(sorted(made.static), call, guards, places.shape)[:16]}"
-        entry = Entry(self.folder, self.owner.key, name)
         written = [one.generated.text.text for one in parts.values()]
+        name = f"{self.stem}{digest(sorted(made.static), call, guards, places.shape, written)[:16]}"
+        entry = Entry(self.folder, self.owner.key, name)
         note = {
             "function": made.name, "static": sorted(made.static), "call": call, "guards": guards,
             "shape": places.shape, "files": [[f, _file_of(f, places)] for f in files],

@@ -8,6 +8,7 @@ symbols that are alike in processes that were forked.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import itertools
 import os
 import pickle
@@ -17,13 +18,14 @@ from typing import Any
 import llvmlite.binding as llvm
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import _Cache
+from numba.core.codegen import RuntimeLinker
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 
 from srcgraph.runtime.cache.environment import digest
 from srcgraph.runtime.cache.files import Entry, sha256
-from srcgraph.runtime.cache.statistics import STATISTICS
+from srcgraph.runtime.cache.statistics import LOG, STATISTICS
 
 _SYMBOLS = "srcgraph_"
 """How the names of C functions begin that modules of `srcgraph.runtime` enter for compiled code."""
@@ -58,7 +60,7 @@ class Kept(_Cache):
         self.work = contextlib.ExitStack()
 
     @property
-    def cache_path(self) -> str:
+    def cache_path(self) -> str:  # type: ignore[override]
         return str(self.entry.folder.root)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -81,7 +83,15 @@ class Kept(_Cache):
         if data is None or not all(llvm.address_of_symbol(name) for name in note["symbols"]):
             return None
         target_context.refresh()
-        return CompileResult._rebuild(target_context, *pickle.loads(data))
+        waiting = [_room(name) for name in note["later"]]
+        try:
+            made = CompileResult._rebuild(target_context, *pickle.loads(data))
+        except Exception as error:  # nothing on disk is a reason to fail
+            LOG.warning("code of %s cannot be read: %r", self.entry.name, error)
+            return None
+        for name, pointer in zip(note["later"], waiting, strict=True):
+            pointer.value = target_context.codegen()._engine.get_function_address(name)
+        return made
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if data.lifted or data.library.has_dynamic_globals:
@@ -92,7 +102,11 @@ class Kept(_Cache):
         except Exception as error:  # whatever numba, or an object it met, has against pickling
             STATISTICS.uncached(f"numba cannot keep what it compiled: {error}")
             return
-        note = {"signature": str(sig), "sha256": sha256(text), "symbols": _external(data.library)}
+        symbols, later = _external(data.library)
+        if any(name != data.fndesc.mangled_name for name in later):
+            STATISTICS.uncached("numba cannot keep what it compiled: functions in it call each other")
+            return
+        note = {"signature": str(sig), "sha256": sha256(text), "symbols": symbols, "later": later}
         if self.entry.write_bytes(f"{self.of(sig)}.nbc", text):
             self.entry.write(f"{self.of(sig)}.json", note)
 
@@ -103,16 +117,32 @@ class Kept(_Cache):
     def flush(self) -> None: ...
 
 
-def _external(library: Any) -> list[str]:
-    """The C functions and data that code needs, of those that modules of ours enter."""
+def _external(library: Any) -> tuple[list[str], list[str]]:
+    """The C functions and data that code needs, of those that modules of ours enter; and what it finds later.
+
+    Functions that call each other know of one by a pointer, which numba fills in when that function is compiled.
+    """
     module = library._final_module
-    found = [v.name for v in (*module.functions, *module.global_variables) if v.is_declaration]
-    return sorted(name for name in found if name.startswith(_SYMBOLS))
+    found = {v.name for v in (*module.functions, *module.global_variables) if v.is_declaration}
+    later = [name.removeprefix(_LATER) for name in found if name.startswith(_LATER)]
+    return sorted(name for name in found if name.startswith(_SYMBOLS)), sorted(later)
+
+
+_LATER = RuntimeLinker.PREFIX
+_POINTERS: list[ctypes.c_void_p] = []
+
+
+def _room(name: str) -> ctypes.c_void_p:
+    """A pointer to a function under the symbol by which compiled code knows it."""
+    pointer = ctypes.c_void_p()
+    _POINTERS.append(pointer)
+    llvm.add_symbol(f"{_LATER}{name}", ctypes.addressof(pointer))
+    return pointer
 
 
 def keep(function: Any, entry: Entry, part: str) -> None:
     """Let numba read and keep in an entry what it compiles of a function."""
-    if not isinstance(function, Dispatcher):  # numba is switched off
+    if not isinstance(function, Dispatcher) or isinstance(function._cache, Kept):  # numba is switched off; or it does
         return
     kept = Kept(entry, part)
     original = function.compile
@@ -121,5 +151,5 @@ def keep(function: Any, entry: Entry, part: str) -> None:
         with kept.work:
             return original(sig)
 
-    function._cache = kept
-    function.compile = compile
+    function._cache = kept  # type: ignore[attr-defined]
+    function.compile = compile  # type: ignore[method-assign]

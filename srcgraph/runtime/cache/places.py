@@ -50,7 +50,8 @@ class Places:
             if not isinstance(value, _ROOTED) and not hasattr(value, "py_func"):
                 continue
             known = self.numbers.get(id(value))
-            self.shape.append(type(value).__name__ if known is None else str(known))
+            kind: type = type(value)
+            self.shape.append(kind.__name__ if known is None else str(known))
             if known is None:
                 self.numbers[id(value)] = len(self.objects)
                 self.objects.append(value)
@@ -116,8 +117,8 @@ def children(value: Any) -> Iterator[Any]:
             yield value.pyfunc
     if isinstance(value, CACHED):
         yield value.__wrapped__
-    elif not isinstance(value, CustomFunction) and hasattr(value, "py_func"):
-        yield value.py_func
+    elif not isinstance(value, CustomFunction) and (inner := getattr(value, "py_func", None)) is not None:
+        yield inner
 
 
 def _of_class(cls: type) -> Iterator[Any]:
