@@ -12,7 +12,7 @@ import numpy as np
 
 from srcgraph.errors import ArgumentError
 from srcgraph.frontend.derived import Mode
-from srcgraph.runtime.api import Compiled, as_function, error_model_of, method_of, refuse_verified
+from srcgraph.runtime.api import Compiled, as_function, cache_of, error_model_of, method_of, refuse_verified
 from srcgraph.runtime.checkpoint import checkpointing
 from srcgraph.runtime.tangents import Tangent
 from srcgraph.runtime.transforms import Gradient
@@ -31,6 +31,7 @@ def grad(
     progress: bool = False,
     error_model: str | None = None,
     verify: bool = False,
+    cache: bool | None = None,
 ) -> Any:
     """The gradient of a function that returns one float.
 
@@ -56,6 +57,8 @@ def grad(
     verify : bool
         Compare every call's gradient with differences, operation by operation, and raise `VerificationError` where
         it is wrong. For tests: see the notes.
+    cache : bool, optional
+        See `compile`; that of a compiled function is kept.
 
     Returns
     -------
@@ -93,7 +96,7 @@ def grad(
     order = "gradient, value" if return_value else "gradient"
     more = {
         "return_value": return_value, "checkpoint": checkpoint, "progress": progress, "error_model": error_model,
-        "verify": verify,
+        "verify": verify, "cache": cache,
     }  # fmt: skip
     return _differentiated(function, argnums, order, has_aux, grad, more)
 
@@ -108,6 +111,7 @@ def value_and_grad(
     progress: bool = False,
     error_model: str | None = None,
     verify: bool = False,
+    cache: bool | None = None,
 ) -> Any:
     """The value and the gradient of a function that returns one float, as (value, gradient).
 
@@ -118,7 +122,9 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x * x)(3.0)
     (9.0, 6.0)
     """
-    more = {"checkpoint": checkpoint, "progress": progress, "error_model": error_model, "verify": verify}
+    more = {
+        "checkpoint": checkpoint, "progress": progress, "error_model": error_model, "verify": verify, "cache": cache,
+    }  # fmt: skip
     return _differentiated(function, argnums, "value, gradient", has_aux, value_and_grad, more)
 
 
@@ -215,15 +221,17 @@ def _pushed(function: Any, count: int, has_aux: bool, error_model: str) -> Compi
     refuse_verified(function)
     inner = function.py_func if isinstance(function, Compiled) else function
     before = function.transforms if isinstance(function, Compiled) else ()
+    keeps = cache_of(None, function)
 
     def make() -> Compiled:
         names = names_of(function, count)
         directions = [_unlike(f"d_{name}", names) for name in names]
         first = [t.counted_from_the_front(count) if isinstance(t, Gradient) else t for t in before]
         transforms = (*first, Tangent(count, has_aux))
-        return written(inner, [*names, *directions], f"primal({', '.join(names)})", {"primal": inner}, transforms)
+        body = f"primal({', '.join(names)})"
+        return written(inner, [*names, *directions], body, {"primal": inner}, transforms, error_model, keeps)
 
-    return remembered(inner, ("jvp", count, has_aux, error_model, before), make)
+    return remembered(inner, ("jvp", count, has_aux, error_model, before, keeps), make)
 
 
 def _unlike(name: str, taken: Sequence[str]) -> str:
@@ -249,9 +257,10 @@ def _differentiated(
     refuse_verified(function)
     kind = Verified if more["verify"] else Compiled
     transform = Gradient(chosen, order, has_aux, checkpointing(more["checkpoint"], more["progress"]))
+    keeps = cache_of(more["cache"], function)
     if isinstance(function, Compiled):
-        return kind(function.py_func, (*function.transforms, transform), function.source, model)
-    return kind(as_function(function), (transform,), error_model=model)
+        return kind(function.py_func, (*function.transforms, transform), function.source, model, keeps)
+    return kind(as_function(function), (transform,), error_model=model, cache=keeps)
 
 
 def free_places(function: functools.partial, argnums: tuple[int, ...]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from srcgraph.errors import ArgumentError
 from srcgraph.frontend.derived import Given, Mode, Written
 from srcgraph.frontend.jacobians import by_columns, by_rows, by_the_shorter, given, part
-from srcgraph.runtime.api import Compiled, as_function, error_model_of, method_of, refuse_verified
+from srcgraph.runtime.api import Compiled, as_function, cache_of, error_model_of, method_of, refuse_verified
 from srcgraph.runtime.derivatives import argument_numbers, free_places, grad, jvp
 from srcgraph.runtime.pullbacks import Pullback
 from srcgraph.runtime.tangents import Tangent
@@ -72,10 +72,9 @@ def _pulled(function: Any, argnums: tuple[int, ...], has_aux: bool, error_model:
     before = function.transforms if isinstance(function, Compiled) else ()
     source = function.source if isinstance(function, Compiled) else None
     model, inner = error_model_of(error_model, function), as_function(function)
-    key = ("vjp", argnums, has_aux, model, before)
-    return remembered(
-        inner, key, lambda: Compiled(inner, (*before, Pullback(argnums, has_aux)), source, error_model=model)
-    )
+    keeps = cache_of(None, function)
+    key = ("vjp", argnums, has_aux, model, before, keeps)
+    return remembered(inner, key, lambda: Compiled(inner, (*before, Pullback(argnums, has_aux)), source, model, keeps))
 
 
 _SPACE = {
@@ -264,7 +263,8 @@ def _jacobian(function: Any, template: str, argnums: Any, has_aux: bool, error_m
         chosen = from_the_front(chosen, len(parameters))
     required = sum(p.default is Parameter.empty for p in parameters)
     made = _inside(template)(chosen, has_aux=has_aux)
-    return remembered(function, (template, chosen, has_aux, model), lambda: around(function, made, required, model))
+    how = model, cache_of(None, function)
+    return remembered(function, (template, chosen, has_aux, *how), lambda: around(function, made, required, *how))
 
 
 def _inside(template: str) -> Callable[..., Written]:

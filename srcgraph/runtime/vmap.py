@@ -8,7 +8,7 @@ from typing import Any
 from srcgraph.errors import ArgumentError
 from srcgraph.frontend.lane_axes import axes_of, check, entries
 from srcgraph.frontend.lanes import Lanes
-from srcgraph.runtime.api import MADE_BY, Compiled, error_model_of
+from srcgraph.runtime.api import MADE_BY, Compiled, cache_of, error_model_of
 from srcgraph.runtime.written import around, by_position, remembered, takes_any_number
 
 
@@ -19,6 +19,7 @@ def vmap(
     out_axes: Any = 0,
     *,
     error_model: str | None = None,
+    cache: bool | None = None,
 ) -> Any:
     """A function of whole arrays that calls ``function`` for each of their rows, or other lanes, in one loop.
 
@@ -35,6 +36,8 @@ def vmap(
         The axis of the lanes in the results, in the structure of what the function returns.
     error_model : {"python", "numpy"}, optional
         See `compile`; that of a compiled function is kept.
+    cache : bool, optional
+        The same.
 
     Returns
     -------
@@ -65,11 +68,11 @@ def vmap(
     axes, out = axes_of(in_axes, "in_axes"), axes_of(out_axes, "out_axes")
     check(axes, out)
     if function is None:
-        return lambda f: vmap(f, in_axes, out_axes, error_model=error_model)
+        return lambda f: vmap(f, in_axes, out_axes, error_model=error_model, cache=cache)
     if not callable(function):
         raise ArgumentError(f"vmap: {function!r} is not a function")
-    model = error_model_of(error_model, function)
-    made = remembered(function, ("vmap", axes, out, model), lambda: _mapped(function, Lanes(axes, out), model))
+    how = error_model_of(error_model, function), cache_of(cache, function)
+    made = remembered(function, ("vmap", axes, out, *how), lambda: _mapped(function, Lanes(axes, out), *how))
     vars(made.py_func)[MADE_BY] = (vmap, (function, in_axes, out_axes))
     return made
 
@@ -77,7 +80,7 @@ def vmap(
 vmap.maps = Lanes  # type: ignore[attr-defined]
 
 
-def _mapped(function: Any, lanes: Lanes, error_model: str) -> Compiled:
+def _mapped(function: Any, lanes: Lanes, error_model: str, keeps: bool) -> Compiled:
     """Those parameters that ``in_axes`` has no entry for are given by keyword."""
     first = by_position(function)
     count = len(lanes.in_axes) if isinstance(lanes.in_axes, tuple) else len(first)
@@ -85,4 +88,4 @@ def _mapped(function: Any, lanes: Lanes, error_model: str) -> Compiled:
         name = getattr(function, "__name__", "the function")
         takes = f"{name} takes {len(first)} arguments by position"
         raise ArgumentError(f"vmap: in_axes has {entries(count)}, but {takes}")
-    return around(function, lanes, count, error_model)
+    return around(function, lanes, count, error_model, keeps)

@@ -21,16 +21,17 @@ def written(
     space: Mapping[str, Any],
     transforms: Sequence[Transform] = (),
     error_model: str = "python",
+    cache: bool = True,
 ) -> Compiled:
     """A compiled function, called as ``function`` is, that returns ``body``, in which ``space`` has the names."""
     name = getattr(function, "__name__", "")
     name = name if name.isidentifier() and name not in space else "function"
     text = f"def {name}({', '.join(parameters)}):\n    return {body}\n"
     made = function_of(text, name, f"around {name}", space, like=function)
-    return Compiled(made, transforms, error_model=error_model)
+    return Compiled(made, transforms, error_model=error_model, cache=cache)
 
 
-def around(function: Any, made: Inside, count: int, error_model: str) -> Compiled:
+def around(function: Any, made: Inside, count: int, error_model: str, cache: bool = True) -> Compiled:
     """A function of the same parameters that calls ``made`` with ``function`` and what it is given.
 
     Those after the first ``count`` are given by keyword where they have a default, or are positional if there are more
@@ -48,7 +49,7 @@ def around(function: Any, made: Inside, count: int, error_model: str) -> Compile
     texts = [*map(_text, first[:count]), *stars, *optional, *double]
     given = [*(p.name for p in first[:count]), *stars, *(f"{p.name}={p.name}" for p in by_name), *double]
     space = {"made_": made, "primal_": function, "Absent_": Absent}
-    return written(function, texts, f"made_({', '.join(['primal_', *given])})", space, (), error_model)
+    return written(function, texts, f"made_({', '.join(['primal_', *given])})", space, (), error_model, cache)
 
 
 def _text(parameter: Parameter) -> str:

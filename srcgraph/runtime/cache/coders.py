@@ -141,5 +141,5 @@ def write_lines(lines: dict[int, Loc], files: list[str]) -> list[list[Any]]:
     return out
 
 
-def read_lines(text: Sequence[Any], files: Sequence[str]) -> dict[int, Loc]:
-    return {line: Loc(files[k], *place) for line, k, *place in text}
+def read_lines(text: Sequence[Any], files: list[str]) -> dict[int, Loc]:
+    return {line: Loc(files[int(k)], *place) for line, k, *place in text}

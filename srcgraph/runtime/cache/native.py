@@ -142,7 +142,9 @@ def _room(name: str) -> ctypes.c_void_p:
 
 def keep(function: Any, entry: Entry, part: str) -> None:
     """Let numba read and keep in an entry what it compiles of a function."""
-    if not isinstance(function, Dispatcher) or isinstance(function._cache, Kept):  # numba is switched off; or it does
+    if not isinstance(function, Dispatcher) or isinstance(
+        getattr(function, "_cache", None), Kept
+    ):  # numba is switched off; or it does
         return
     kept = Kept(entry, part)
     original = function.compile

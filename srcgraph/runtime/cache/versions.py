@@ -105,7 +105,7 @@ def write_text(made: Specialization, entry: Entry, part: str) -> bool:
 
 
 def read_version(
-    entry: Entry, part: str, record: dict[str, Any], places: Places, files: Sequence[str], again: Callable[[], Any]
+    entry: Entry, part: str, record: dict[str, Any], places: Places, files: list[str], again: Callable[[], Any]
 ) -> Restored:
     """A version, ready to run.
 
@@ -153,7 +153,7 @@ def with_second(make: Make, record: Sequence[Any], coder: Coder, second: Callabl
 
 
 def read_both(
-    entry: Entry, note: dict[str, Any], places: Places, files: Sequence[str], again: Callable[[], Any]
+    entry: Entry, note: dict[str, Any], places: Places, files: list[str], again: Callable[[], Any]
 ) -> Restored:
     """A version and, where it has one, its reverse sweep, which is read when it is needed."""
     again = cache(again)
@@ -165,9 +165,7 @@ def read_both(
     return made
 
 
-def _second(
-    entry: Entry, record: dict[str, Any], places: Places, files: Sequence[str], again: Callable[[], Any]
-) -> Any:
+def _second(entry: Entry, record: dict[str, Any], places: Places, files: list[str], again: Callable[[], Any]) -> Any:
     """The reverse sweep; compiled again if it is there no more."""
 
     def second() -> Specialization:
