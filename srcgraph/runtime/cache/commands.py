@@ -92,7 +92,7 @@ def verify() -> list[str]:
 
 def _problems(folder: Folder, group: Group) -> list[str]:
     names = {f.name for f in group.files}
-    if group.name.startswith(".aside-") or all(n.endswith((".lock", ".hits")) for n in names):
+    if group.name.startswith(".aside-") or all(n.endswith((".lock", ".hits", ".known")) for n in names):
         return []
     entry = Entry(folder, group.files[0].parent.name, group.name)
     where = f"{entry.key}/{group.name}"

@@ -19,6 +19,7 @@ from srcgraph.runtime.cache.environment import EditedError, digest, environment
 from srcgraph.runtime.cache.files import Entry
 from srcgraph.runtime.cache.folder import Folder, folder, is_on
 from srcgraph.runtime.cache.guards import ChangedError, plain, read_guards, write_guards
+from srcgraph.runtime.cache.libraries import name_of
 from srcgraph.runtime.cache.native import keep
 from srcgraph.runtime.cache.places import Places
 from srcgraph.runtime.cache.prints import NoPrintError, print_of, print_of_skeleton
@@ -35,6 +36,15 @@ from srcgraph.runtime.specialization import (
 
 Make = Callable[[Sequence[Any]], Specialization]
 """Compiles for the arguments of a call, or for `Described` ones."""
+
+
+def key_of(function: types.FunctionType, source: str | None = None) -> str:
+    """What the entries of a function are under."""
+    return digest(environment(), print_of(function), function.__globals__.get("__name__"), source)
+
+
+def stem_of(key: str) -> str:
+    return f"sg_{key[:20]}_"
 
 
 class Cached:
@@ -60,8 +70,7 @@ class Cached:
         self.how: Any = None
         if self.folder is not None:
             try:
-                own = print_of(function)
-                self.key = digest(environment(), own, function.__globals__.get("__name__"), source)
+                self.key = key_of(function, source)
                 self.how = plain([print_of(o) for o in options])
             except (NoPrintError, EditedError, OSError) as error:
                 self.give_up(str(error))
@@ -71,12 +80,12 @@ class Cached:
         self.folder = None
 
     def is_known(self) -> bool:
-        """Whether some version of the function is there, so that its source was found to be right."""
+        """Whether something was compiled of the function before, so that its source was found to be right."""
         return self.folder is not None and bool(self.folder.names(self.key, self.stem))
 
     @property
     def stem(self) -> str:
-        return f"sg_{self.key[:20]}_"
+        return stem_of(self.key)
 
     # -- a call --------------------------------------------------------------------------------------------
 
@@ -218,7 +227,19 @@ class Call:
             keep(one.entry, entry, part)
         if entry.write("entry.json", note):
             STATISTICS.stored += 1
+            self.note_functions(places)
             make_room(self.folder)
+
+    def note_functions(self, places: Places) -> None:
+        """Note of the user's functions that were compiled in that their sources were found to be right."""
+        for function in places.objects:
+            if isinstance(function, types.FunctionType) and name_of(function) is None:
+                try:
+                    key = key_of(function)
+                except NoPrintError:
+                    continue
+                if not self.folder.names(key, stem_of(key)):
+                    self.folder.write(key, f"{stem_of(key)}.known", b"")
 
 
 def print_of_call(skeletons: dict[str, Skeleton]) -> Any:
