@@ -43,6 +43,7 @@ lint: $(VENV)/.lint
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/cache.py
 
 gradbench: $(VENV)/.test
 	cd benchmarks && $(abspath $(BIN))/python -m gradbench
