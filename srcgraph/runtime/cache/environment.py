@@ -12,11 +12,17 @@ from importlib.metadata import version
 from pathlib import Path
 
 import llvmlite.binding as llvm
+from numba.core import config
 
 FORMAT = 1
 """Of entries. Entries of another one are never read: the folder has the number in its name."""
 _IMPORTED = time.time()
 _ROOT = Path(__file__).parent.parent.parent
+_SETTINGS = (
+    "OPT", "BOUNDSCHECK", "CPU_NAME", "CPU_FEATURES", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DISABLE_INTEL_SVML",
+    "ENABLE_AVX", "DEBUGINFO_DEFAULT", "DISABLE_JIT", "LLVM_REFPRUNE_FLAGS", "LLVM_REFPRUNE_PASS",
+)  # fmt: skip
+"""What numba goes by when it compiles, wherever it has it from."""
 _LIBRARIES = ("numba", "llvmlite", "numpy", "scipy", "gast", "astunparse")
 
 
@@ -54,6 +60,7 @@ def own_sources(root: Path = _ROOT, imported: float = _IMPORTED) -> str:
 def environment() -> str:
     """A hash of it all, found once per process."""
     settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_"))
+    settings += [(name, repr(getattr(config, name, None))) for name in _SETTINGS]
     python = sys.version, sys.implementation.cache_tag, sys.flags.optimize, sys.byteorder
     processor = platform.machine(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     libraries = [(name, version(name)) for name in _LIBRARIES]

@@ -103,7 +103,8 @@ def check_parents(path: Path) -> None:
 def _made(path: Path) -> None:
     """A folder of the user's alone, made where there is none."""
     if not os.path.lexists(path):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.parent.is_dir():
+            _made(path.parent)  # `Path.mkdir` would give it the mode that files of the user have
         with contextlib.suppress(FileExistsError):
             path.mkdir(mode=0o700)
 
