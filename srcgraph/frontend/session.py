@@ -103,10 +103,16 @@ class Hidden:
 
     name: str
     container: Any
+    static: frozenset[str] = frozenset()
+    """The parts of it that are compiled in."""
 
     def read(self) -> Any:
         """Its value now."""
         return read_outside(self.container, self.name)
+
+    def skeleton(self, leaves: Leaves) -> Skeleton:
+        """What it is now; its numbers and arrays are appended to ``leaves``."""
+        return skeleton_of(self.read(), self.name, leaves, self.static)
 
 
 def read_outside(container: Any, name: str) -> Any:
@@ -304,13 +310,14 @@ class Session:
         if not leaves.values and not leaves.objects:
             self.guards[(name, id(container))] = Guard(name, container, value)
             return Const(value)
-        return self._hidden_parameter(low, name, container, skeleton)
+        return self._hidden_parameter(low, Hidden(name, container, static), skeleton)
 
-    def _hidden_parameter(self, low: Lowering, name: str, container: Any, skeleton: Skeleton) -> Entity:
+    def _hidden_parameter(self, low: Lowering, hidden: Hidden, skeleton: Skeleton) -> Entity:
+        name = hidden.name
         sizes = {size: low.builder.unused(f"{name}_{size}") for size in sorted(sizes_of([skeleton]))}
         own = _renamed(skeleton, sizes, GLOBALS * (len(low.hidden_order) + 1))
-        entity = parameter(low, own, name, ("global", name, id(container)))
-        low.hidden_order.append((Hidden(name, container), entity))
+        entity = parameter(low, own, name, ("global", name, id(hidden.container)))
+        low.hidden_order.append((hidden, entity))
         return entity
 
 

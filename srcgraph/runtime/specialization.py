@@ -132,7 +132,7 @@ class Specialization:
         leaves, objects = list(given.values), list(given.objects)
         for h in self.hidden:
             own = Leaves()
-            skeleton_of(h.read(), h.name, own)
+            h.skeleton(own)
             leaves += own.values
             objects += own.objects
         if self.changed or self.private or self.contiguous:
@@ -227,7 +227,12 @@ def _same_place(x: np.ndarray, y: np.ndarray) -> bool:
 
 def describe_hidden(hidden: Sequence[Hidden]) -> tuple[Skeleton, ...]:
     """The types of globals as they are now."""
-    return tuple(skeleton_of(h.read(), h.name, Leaves()) for h in hidden)
+    return tuple(h.skeleton(Leaves()) for h in hidden)
+
+
+def key_of_hidden(hidden: Sequence[Hidden]) -> Any:
+    """What `quick_key` says of globals as they are now; None if parts of them are compiled in."""
+    return None if any(h.static for h in hidden) else quick_key([h.read() for h in hidden], [])
 
 
 _PLAIN = frozenset({float, bool, complex, *(d.type for d in NAME_OF)})
@@ -328,7 +333,7 @@ def specialize(
         contiguous=tuple(sorted(found.summary.contiguous)),
         hidden=found.summary.hidden,
         hidden_types=describe_hidden(found.summary.hidden),
-        hidden_key=quick_key([h.read() for h in found.summary.hidden], []),
+        hidden_key=key_of_hidden(found.summary.hidden),
         guards=found.guards,
         static=static,
         shared=passed_twice(skeletons.values()),

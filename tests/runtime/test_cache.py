@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -254,6 +255,35 @@ def test_what_is_edited_is_compiled_again(tmp_path: Path, which: str, old: str, 
     assert run()[0] == "hit"
 
 
+def test_what_means_something_else() -> None:
+    """Whatever it is that makes the difference: one process after the other has what plain Python has."""
+    changes = HERE / "cache_changes.py"
+    found = []
+    for version in ("1", "2", "1"):
+        lines = process(f"import runpy; runpy.run_path({str(changes)!r}, run_name='__main__')", V=version).stderr
+        rows, (compiled, reasons) = map(json.loads, lines.splitlines()[-2:])
+        assert {k: v for k, v in rows.items() if v[0] and v[0] != v[1]} == {} and reasons == {}
+        found.append((rows, compiled))
+    assert found[0][1] > 15 and found[2][1] == 0
+    assert all(hits for *_, hits in found[2][0].values())
+    assert found[0][0]["rule"][1] == "1.5" and found[1][0]["rule"][1] == "15.0"
+    same = {k for k, v in found[1][0].items() if v[2]}
+    assert same == {"closure", "class attribute", "name"} & same  # their numbers are read at each call
+
+
+def test_parts_of_globals_that_are_compiled_in(tmp_path: Path) -> None:
+    """An axis in a tuple beside a number: the number is read at each call, the axis makes another version."""
+    text = "import numpy as np\nC = {c}\ndef f(x):\n    return np.sum(x, axis=C[1]) * C[0]\n"
+    x = np.arange(6.0).reshape(2, 3)
+    for c, how in (((1.0, 0), "miss"), ((2.0, 0), "hit"), ((2.0, 1), "hit"), ((1.0, 0), "hit")):
+        model = module(tmp_path / "parts.py", text.format(c=c))
+        compiled = sg.compile(model.f)
+        found = was(lambda: compiled(x).tolist())
+        assert found == (how, model.f(x).tolist())
+        model.C = (5.0, 1 - c[1])
+        assert compiled(x).tolist() == model.f(x).tolist()
+
+
 def test_globals_are_read_at_each_call(tmp_path: Path) -> None:
     """A number, an array, a function with its own number: new values are no reason to compile."""
     text = "K = {k}\nimport numpy as np\nT = np.arange({n}.0)\n"
@@ -313,8 +343,10 @@ def test_options_and_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("NUMBA_OPT", "1"), ("NUMBA_CPU_NAME", "generic")):
         with monkeypatch.context() as patch:
             patch.setenv(name, value)
+            numba.config.reload_config()
             environment.environment.cache_clear()
             assert was(lambda: sg.compile(square)(2.0)) == ("miss", 4.0)
+    numba.config.reload_config()
     environment.environment.cache_clear()
     assert was(lambda: sg.compile(square)(2.0)) == ("hit", 4.0)
 

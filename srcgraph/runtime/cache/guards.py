@@ -7,11 +7,12 @@ one holds, such as a function, is where the next is read.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from srcgraph.frontend.session import ABSENT, Guard, Hidden
-from srcgraph.infer.signature import Leaves, Skeleton, skeleton_of
+from srcgraph.infer.signature import Leaves
 from srcgraph.runtime.cache.places import Places
 from srcgraph.runtime.cache.prints import NoPrintError, print_of, print_of_skeleton
 
@@ -25,8 +26,10 @@ def _is_own(container: Any) -> bool:
     return isinstance(container, dict) and str(container.get("__name__")).split(".")[0] == "srcgraph"
 
 
-def _described(hidden: Hidden) -> Skeleton:
-    return skeleton_of(hidden.read(), hidden.name, Leaves())
+def _module_of(container: Any) -> str | None:
+    """The name of the module of the compiler's own that has this namespace."""
+    name = container.get("__name__") if _is_own(container) else None
+    return name if name is not None and vars(sys.modules[name]) is container else None
 
 
 def write_guards(guards: Iterable[Guard], hidden: Sequence[Hidden], places: Places) -> list[list[Any]]:
@@ -42,7 +45,7 @@ def write_guards(guards: Iterable[Guard], hidden: Sequence[Hidden], places: Plac
     while waiting:
         later = []
         for item in waiting:
-            number = places.number(item.container)
+            number = _module_of(item.container) or places.number(item.container)
             if number is None:
                 later.append(item)
             else:
@@ -53,17 +56,12 @@ def write_guards(guards: Iterable[Guard], hidden: Sequence[Hidden], places: Plac
     return out
 
 
-def _note(item: Guard | Hidden, number: int, hidden: Sequence[Hidden], places: Places) -> list[Any]:
+def _note(item: Guard | Hidden, number: int | str, hidden: Sequence[Hidden], places: Places) -> list[Any]:
     if isinstance(item, Hidden):
-        skeleton = _described(item)
+        skeleton = item.skeleton(Leaves())
         places.add_skeletons([skeleton])
-        return [
-            "input",
-            number,
-            item.name,
-            print_of_skeleton(skeleton),
-            next(k for k, h in enumerate(hidden) if h is item),
-        ]
+        at = next(k for k, h in enumerate(hidden) if h is item)
+        return ["input", number, item.name, print_of_skeleton(skeleton), at, sorted(item.static)]
     if item.seen is ABSENT:
         return ["absent", number, item.name]
     places.add(item.seen)
@@ -80,9 +78,7 @@ def read_guards(notes: Sequence[Sequence[Any]], places: Places) -> tuple[tuple[G
     """
     guards, hidden = [], {}
     for kind, number, name, *rest in notes:
-        if number >= len(places.objects):
-            raise ChangedError(name)
-        found = Hidden(name, places.objects[number])
+        found = Hidden(name, _container(number, places), frozenset(rest[2] if kind == "input" else ()))
         if kind == "absent":
             guards.append(_absent(found))
             continue
@@ -91,7 +87,7 @@ def read_guards(notes: Sequence[Sequence[Any]], places: Places) -> tuple[tuple[G
         except (AttributeError, KeyError, ValueError, TypeError):
             raise ChangedError(name) from None
         if kind == "input":
-            skeleton = _described(found)
+            skeleton = found.skeleton(Leaves())
             _same(name, rest[0], print_of_skeleton(skeleton))
             places.add_skeletons([skeleton])
             hidden[rest[1]] = found
@@ -100,6 +96,14 @@ def read_guards(notes: Sequence[Sequence[Any]], places: Places) -> tuple[tuple[G
             places.add(value)
             guards.append(Guard(name, found.container, value))
     return tuple(guards), tuple(hidden[k] for k in sorted(hidden))
+
+
+def _container(number: int | str, places: Places) -> Any:
+    if isinstance(number, str):
+        return vars(sys.modules[number])
+    if number >= len(places.objects):
+        raise ChangedError(str(number))
+    return places.objects[number]
 
 
 def _absent(found: Hidden) -> Guard:

@@ -31,7 +31,7 @@ from srcgraph.runtime.specialization import (
     Specialization,
     describe_arguments,
     describe_hidden,
-    quick_key,
+    key_of_hidden,
 )
 
 Make = Callable[[Sequence[Any]], Specialization]
@@ -169,7 +169,7 @@ class Call:
             LOG.warning("an entry of %s cannot be read: %r", self.owner.function.__name__, error)
             return None
         made.guards, made.hidden, made.static = guards, hidden, static
-        made.hidden_types, made.hidden_key = describe_hidden(hidden), quick_key([h.read() for h in hidden], [])
+        made.hidden_types, made.hidden_key = describe_hidden(hidden), key_of_hidden(hidden)
         made.shared = passed_twice(skeletons.values())
         return made
 
@@ -203,6 +203,8 @@ class Call:
             self.keep(made)
         except NoPrintError as error:
             STATISTICS.uncached(str(error))
+        except Exception as error:  # what cannot be kept can still be run
+            STATISTICS.uncached(f"a defect of srcgraph, please report it: {error!r}")
         return made
 
     def keep(self, made: Specialization) -> None:

@@ -163,6 +163,7 @@ _KINDS: tuple[tuple[type, Callable[[Prints, Any], list[Any]]], ...] = (
     (np.iinfo, lambda p, v: [str(v.dtype)]),
     (types.MemberDescriptorType, lambda p, v: [v.__name__]),
     (type(dataclasses.MISSING), lambda p, v: []),
+    (type(dataclasses._HAS_DEFAULT_FACTORY), lambda p, v: []),  # type: ignore[attr-defined]
 )
 
 
