@@ -1,5 +1,6 @@
 """Compiled code on disk: found by other processes, never wrong, never trusted too much."""
 
+import gc
 import importlib.util
 import itertools
 import json
@@ -12,6 +13,7 @@ import sys
 import time
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -391,6 +393,24 @@ def test_a_version_from_disk_can_be_looked_at() -> None:
     assert counts() == (1, 0)
     assert repr(sg.inspect(derivative, 2.0)) == first and "tape" in first
     assert "mul" in str(derivative.graph(2.0)) and derivative.newest is not None and derivative.newest.report.records
+
+
+def test_arguments_are_not_kept() -> None:
+    """A version from disk does not hold on to what it was first called with."""
+    sg.compile(total)(np.ones(3))
+    forget()
+    x = np.ones(3)
+    alive = weakref.ref(x)
+    compiled = sg.compile(total)
+    compiled(x)
+    assert counts() == (1, 0)
+    del x
+    gc.collect()
+    assert alive() is None and str(compiled.newest.graph)  # type: ignore[union-attr]
+
+
+def total(x):
+    return np.sum(x * x)
 
 
 # -- what is on disk is not what was written ---------------------------------------------------------------

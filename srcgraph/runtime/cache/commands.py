@@ -62,7 +62,7 @@ def info() -> Info:
     """
     folder = _folder()
     known = [] if folder is None else list(groups(folder.root))
-    entries = sum(any(f.name.endswith(ENDING) for f in g.files) for g in known)
+    entries = sum(g.is_entry for g in known)
     return Info(place(), entries, sum(g.size for g in known), sum(g.hits for g in known), cap(), STATISTICS)
 
 
@@ -92,14 +92,14 @@ def verify() -> list[str]:
 
 def _problems(folder: Folder, group: Group) -> list[str]:
     names = {f.name for f in group.files}
-    if group.name.startswith(".aside-") or all(n.endswith((".lock", ".hits", ".known")) for n in names):
+    if not group.is_entry:  # what a process that was killed left, or one is writing: no one reads it
         return []
     entry = Entry(folder, group.files[0].parent.name, group.name)
     where = f"{entry.key}/{group.name}"
     bad = [f"{entry.key}/{f.name}: a symbolic link" for f in group.files if f.is_symlink()]
     note = entry.read("entry.json")
     if note is None:
-        return [*bad, f"{where}: its record is missing or not whole"]
+        return [*bad, f"{where}: its record is not whole"]
     for part in ("first", "second"):
         if part in note and entry.read_bytes(f"{part}.py", note[part]["sha256"]) is None:
             bad.append(f"{where}.{part}.py: missing or not what was written")

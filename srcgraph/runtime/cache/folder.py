@@ -134,7 +134,7 @@ class Folder:
             for part in (self.root.parent, self.root, path):
                 _made(part)
         if key[:2] not in self.checked:
-            check_own(path)
+            check_own(path, 0o022)
             self.checked.add(key[:2])
         return path
 
@@ -175,7 +175,8 @@ class Folder:
             if aside is not None:
                 with contextlib.suppress(OSError):
                     os.unlink(aside)
-            warn_once(f"{self.root.parent} cannot be written: {error}")
+            if not isinstance(error, FileNotFoundError):  # it was removed meanwhile: there is nothing to warn of
+                warn_once(f"{self.root.parent} cannot be written: {error}")
             return False
         return True
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import linecache
 import types
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from srcgraph.errors import ArgumentError
@@ -162,7 +163,7 @@ class Call:
             if places.shape != note["shape"]:
                 return None
             files = self.files(note, places)
-            made = read_both(entry, note, places, files, lambda: self.again(skeletons))
+            made = read_both(entry, note, places, files, partial(again, self.make, skeletons))
         except (ChangedError, DamagedError, NoPrintError, ArgumentError):
             return None
         except Exception as error:  # nothing on disk is a reason to fail
@@ -172,12 +173,6 @@ class Call:
         made.hidden_types, made.hidden_key = describe_hidden(hidden), key_of_hidden(hidden)
         made.shared = passed_twice(skeletons.values())
         return made
-
-    def again(self, skeletons: dict[str, Skeleton]) -> Specialization:
-        """Compiled anew, to be shown."""
-        described = Described()
-        described.skeletons = skeletons
-        return self.make(described)
 
     def files(self, note: dict[str, Any], places: Places) -> list[str]:
         """The user's files, under the names that they have in this process."""
@@ -242,6 +237,13 @@ class Call:
                     continue
                 if not self.folder.names(key, stem_of(key)):
                     self.folder.write(key, f"{stem_of(key)}.known", b"")
+
+
+def again(make: Make, skeletons: dict[str, Skeleton]) -> Specialization:
+    """Compiled anew, to be shown; the arguments of the call are long gone."""
+    described = Described()
+    described.skeletons = skeletons
+    return make(described)
 
 
 def print_of_call(skeletons: dict[str, Skeleton]) -> Any:

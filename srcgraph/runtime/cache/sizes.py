@@ -48,6 +48,16 @@ class Group:
     used: float = 0.0
     hits: int = 0
 
+    @property
+    def is_entry(self) -> bool:
+        """Whether it is complete: its record is written last."""
+        return any(f.name.endswith(".entry.json") for f in self.files)
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it is only a lock, or says that a source was found to be right."""
+        return all(f.name.endswith((".lock", ".known")) for f in self.files)
+
     def remove(self) -> int:
         """Remove it, its record first; the bytes that are free then."""
         for file in sorted(self.files, key=lambda f: not f.name.endswith(".entry.json")):
@@ -92,7 +102,7 @@ def trim(root: Path, most: int) -> None:
     known = sorted(groups(root), key=lambda g: g.used)
     newest = max((g.used for g in known), default=0.0)
     for g in known:
-        if g.name.startswith(".aside-") and g.used < newest - _OLD:
+        if not g.is_entry and g.used < newest - _OLD and not g.is_note:
             g.remove()
     total = sum(g.size for g in known)
     if total <= most:
@@ -105,13 +115,10 @@ def trim(root: Path, most: int) -> None:
 
 def remove_all(root: Path) -> int:
     """Remove every entry; how many there were. Who compiles meanwhile finds, or makes, what it needs."""
-    known = list(groups(root))
+    known = [g for g in groups(root) if not g.name.startswith(".aside-")]  # others may be writing these
     for g in known:
         g.remove()
-    for inner in root.glob("[0-9a-f][0-9a-f]"):
-        with contextlib.suppress(OSError):
-            inner.rmdir()
     for other in root.parent.glob("v[0-9]*"):
         if other != root and not other.is_symlink():
             shutil.rmtree(other, ignore_errors=True)
-    return sum(any(f.name.endswith(".entry.json") for f in g.files) for g in known)
+    return sum(g.is_entry for g in known)
