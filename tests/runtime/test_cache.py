@@ -174,6 +174,30 @@ def cubed(x):
     return y
 
 
+SPAWN = """
+import multiprocessing, srcgraph as sg
+@sg.compile
+def f(x):
+    return x * x + 1.0
+def work(x):
+    return f(x), sg.cache.info().process.compiled
+if __name__ == "__main__":
+    print(work(2.0))
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(work, [3.0]), pool.map(f, [1.0]))
+"""
+
+
+def test_workers_that_are_spawned(place: Path) -> None:
+    """The script's functions are those of the script that was started, pickled too."""
+    (place.parent / "spawn.py").write_text(SPAWN)
+    path = str(Path(sg.__file__).parent.parent)
+    run = subprocess.run(
+        [sys.executable, "spawn.py"], cwd=place.parent, env={**os.environ, "PYTHONPATH": path}, capture_output=True
+    )
+    assert run.stdout.decode() == "(5.0, 1)\n[(10.0, 0)] [2.0]\n", run.stderr
+
+
 def test_a_killed_process_holds_no_one_up(place: Path) -> None:
     """One that is killed while it compiles leaves nothing that is read, and no lock."""
     file = place.parent / "slow.py"

@@ -23,7 +23,7 @@ from srcgraph.runtime.cache.guards import ChangedError, plain, read_guards, writ
 from srcgraph.runtime.cache.libraries import name_of
 from srcgraph.runtime.cache.native import keep
 from srcgraph.runtime.cache.places import Places
-from srcgraph.runtime.cache.prints import NoPrintError, print_of, print_of_skeleton
+from srcgraph.runtime.cache.prints import NoPrintError, home_of, print_of, print_of_skeleton
 from srcgraph.runtime.cache.sizes import make_room
 from srcgraph.runtime.cache.statistics import LOG, STATISTICS
 from srcgraph.runtime.cache.versions import FIRST, SECOND, Restored, read_both, write_text, write_version
@@ -41,7 +41,7 @@ Make = Callable[[Sequence[Any]], Specialization]
 
 def key_of(function: types.FunctionType, source: str | None = None) -> str:
     """What the entries of a function are under."""
-    return digest(environment(), print_of(function), function.__globals__.get("__name__"), source)
+    return digest(environment(), print_of(function), home_of(function.__globals__.get("__name__")), source)
 
 
 def stem_of(key: str) -> str:

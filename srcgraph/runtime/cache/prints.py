@@ -60,6 +60,11 @@ def _constant(value: Any) -> str:
     return f"{type(value).__name__} {value!r}"
 
 
+def home_of(module: Any) -> Any:
+    """The name of a module; the script is the same in processes that `multiprocessing` starts."""
+    return "__main__" if module == "__mp_main__" else module
+
+
 class Prints:
     """Makes prints; one that is met while it is being made is its number."""
 
@@ -105,9 +110,9 @@ class Prints:
         place = vars(function).get(PLACE)
         inner = getattr(function, "__wrapped__", None)
         found = [
-            function.__module__, function.__name__, print_of_code(function.__code__), self.of(function.__defaults__),
-            self.of(function.__kwdefaults__), [place.line, place.col] if place is not None else None,
-            None if inner is None else self.of(inner),
+            home_of(function.__module__), function.__name__, print_of_code(function.__code__),
+            self.of(function.__defaults__), self.of(function.__kwdefaults__),
+            [place.line, place.col] if place is not None else None, None if inner is None else self.of(inner),
         ]  # fmt: skip
         if str(function.__module__).split(".")[0] == "srcgraph":  # what it captures is not described elsewhere
             found.append([self.of(cell.cell_contents) for cell in function.__closure__ or ()])
@@ -123,7 +128,7 @@ class Prints:
         names = [vars(cls).get(n) for n in ("_fields", "__dataclass_params__")]
         members = [[m.name, self.of(m.value)] for m in cls] if issubclass(cls, enum.Enum) else []
         bases, made = self.all(cls.__mro__[1:]), self.of(type(cls))
-        return [cls.__module__, cls.__qualname__, bases, made, own, slots, fields, repr(names), members]
+        return [home_of(cls.__module__), cls.__qualname__, bases, made, own, slots, fields, repr(names), members]
 
     def custom(self, value: CustomFunction) -> list[Any]:
         custom = value.custom
