@@ -4,6 +4,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
+# what is measured and checked here is what the sources make, not what was kept of them
+export SRCGRAPH_CACHE = 0
+
 .PHONY: demo test lint bench gradbench golden fuzz conformance native second_order clean
 
 # make fuzz N=20000 SEED=1: random programs against CPython
@@ -43,6 +46,7 @@ lint: $(VENV)/.lint
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/cache.py
 
 gradbench: $(VENV)/.test
 	cd benchmarks && $(abspath $(BIN))/python -m gradbench

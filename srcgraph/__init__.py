@@ -16,7 +16,7 @@ import srcgraph.ir.ops  # noqa: F401  (fills the table of ops)
 from srcgraph import errors
 from srcgraph.ir.ops.constants import stop_gradient
 from srcgraph.ir.ops.marks import save
-from srcgraph.runtime import api, engines, implicit
+from srcgraph.runtime import api, cache, engines, implicit
 from srcgraph.runtime.api import Compiled, compile, inspect  # noqa: F401
 from srcgraph.runtime.checkpoint import checkpoint
 from srcgraph.runtime.custom import custom_jvp, custom_vjp
@@ -28,8 +28,8 @@ from srcgraph.runtime.vmap import vmap
 
 # without `compile`, which would shadow the builtin
 __all__ = [
-    "Compiled", "Inspection", "api", "checkpoint", "custom_jvp", "custom_vjp", "engines", "errors", "grad", "hessian",
-    "hvp", "implicit", "inspect", "jacfwd", "jacobian", "jacrev", "jvp", "run", "save", "stop_gradient",
+    "Compiled", "Inspection", "api", "cache", "checkpoint", "custom_jvp", "custom_vjp", "engines", "errors", "grad",
+    "hessian", "hvp", "implicit", "inspect", "jacfwd", "jacobian", "jacrev", "jvp", "run", "save", "stop_gradient",
     "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 __version__ = "0.1.0"

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from srcgraph.opt.passes import run_passes
 from srcgraph.runtime import specialization
 
+os.environ.setdefault("SRCGRAPH_CACHE", "0")  # what a test compiles is compiled in it; tests of the cache switch it on
 gc.set_threshold(50_000, 20, 100)  # the compiler makes many objects that live long
 
 

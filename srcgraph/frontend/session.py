@@ -103,10 +103,16 @@ class Hidden:
 
     name: str
     container: Any
+    static: frozenset[str] = frozenset()
+    """The parts of it that are compiled in."""
 
     def read(self) -> Any:
         """Its value now."""
         return read_outside(self.container, self.name)
+
+    def skeleton(self, leaves: Leaves) -> Skeleton:
+        """What it is now; its numbers and arrays are appended to ``leaves``."""
+        return skeleton_of(self.read(), self.name, leaves, self.static)
 
 
 def read_outside(container: Any, name: str) -> Any:
@@ -151,6 +157,20 @@ class Guard:
         return type(now) is type(self.seen) and isinstance(now, str | int | float) and now == self.seen
 
 
+class Defaults(dict[str, Any]):
+    """The defaults of a function by name, as a place that is read from outside."""
+
+    function: types.FunctionType
+
+
+def defaults_of(function: types.FunctionType) -> Defaults:
+    """The defaults of a function as they are now."""
+    given = inspect.signature(function).parameters.values()
+    found = Defaults({p.name: p.default for p in given if p.default is not p.empty})
+    found.function = function
+    return found
+
+
 @dataclass(eq=False, slots=True)
 class Session:
     """Shared by all functions lowered for one signature of one entry function.
@@ -186,7 +206,7 @@ class Session:
     codes: dict[Any, FunctionCode] = field(default_factory=dict)
     comprehensions: dict[Any, Any] = field(default_factory=dict)
     """By comprehension: the function that it is."""
-    defaults: dict[Any, dict[str, Any]] = field(default_factory=dict)
+    defaults: dict[Any, Defaults] = field(default_factory=dict)
     guards: dict[Any, Guard] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     initial: dict[Cell, Value] = field(default_factory=dict)
@@ -235,11 +255,10 @@ class Session:
             self.codes[function] = own or prepare(function)
         return self.codes[function]
 
-    def defaults_of(self, function: types.FunctionType) -> dict[str, Any]:
+    def defaults_of(self, function: types.FunctionType) -> Defaults:
         """A function's defaults by name, as a place that is read from outside."""
         if function not in self.defaults:
-            given = inspect.signature(function).parameters.values()
-            self.defaults[function] = {p.name: p.default for p in given if p.default is not p.empty}
+            self.defaults[function] = defaults_of(function)
         return self.defaults[function]
 
     def nested_code(self, closure: Closure) -> FunctionCode:
@@ -291,13 +310,14 @@ class Session:
         if not leaves.values and not leaves.objects:
             self.guards[(name, id(container))] = Guard(name, container, value)
             return Const(value)
-        return self._hidden_parameter(low, name, container, skeleton)
+        return self._hidden_parameter(low, Hidden(name, container, static), skeleton)
 
-    def _hidden_parameter(self, low: Lowering, name: str, container: Any, skeleton: Skeleton) -> Entity:
+    def _hidden_parameter(self, low: Lowering, hidden: Hidden, skeleton: Skeleton) -> Entity:
+        name = hidden.name
         sizes = {size: low.builder.unused(f"{name}_{size}") for size in sorted(sizes_of([skeleton]))}
         own = _renamed(skeleton, sizes, GLOBALS * (len(low.hidden_order) + 1))
-        entity = parameter(low, own, name, ("global", name, id(container)))
-        low.hidden_order.append((Hidden(name, container), entity))
+        entity = parameter(low, own, name, ("global", name, id(hidden.container)))
+        low.hidden_order.append((hidden, entity))
         return entity
 
 

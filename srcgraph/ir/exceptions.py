@@ -42,6 +42,11 @@ def is_limit(message: object) -> bool:
     return isinstance(message, str) and any(text in message for text in _LIMITS)
 
 
+def own_names() -> list[str]:
+    """The names of all classes of the user's."""
+    return list(_OWN)
+
+
 def is_known(name: str) -> bool:
     """Whether compiled code can make it: it is Python's own, or NumPy's."""
     return name not in _OWN

@@ -15,6 +15,7 @@ results         what a call returns, made from the generated function's outputs
 engines         what else runs graphs: the interpreter, a machine of thunks;  eager: one instruction at a time
 inspection      what a version became: source, graph, generated code, tape and passes, as text
 html            the same as HTML;  highlight: Python text in colours;  excerpts: the user's functions in it
+cache           compiled versions on disk, for other processes
 load            generated text to a function that tracebacks and debuggers can show
 effects         text, warnings and exceptions made while compiled code runs
 cpu             the few helpers that generated code calls;  ufuncs: NumPy's C loops, powers;  decimals: round

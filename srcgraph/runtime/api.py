@@ -14,6 +14,7 @@ from srcgraph.frontend.session import FunctionCode, prepare
 from srcgraph.infer.objects import why_opaque
 from srcgraph.infer.signature import Leaves
 from srcgraph.ir.graph import Graph
+from srcgraph.runtime.cache.lookup import Cached
 from srcgraph.runtime.custom import CustomFunction
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
@@ -66,7 +67,11 @@ class Compiled:
     def begin(self) -> None:
         """Start from the function's code: when made, and when a tool has put edited code into the function."""
         function = self.py_func
-        self.code: FunctionCode = prepare(function, self.source)
+        self.identity = function.__code__
+        self.prepared: FunctionCode | None = None
+        self.cached = Cached(function, self.source, (self.transforms, self.options.description), self.options.cached)
+        if not self.cached.is_known():
+            self.prepared = prepare(function, self.source)
         self.signature = signature(function, follow_wrapped=False)
         self.names = list(self.signature.parameters)
         self.positional = all(p.kind in _POSITIONAL for p in self.signature.parameters.values())
@@ -78,8 +83,15 @@ class Compiled:
         """Sets of arguments whose numbers are part of the signature: which ones may differ from version to version."""
         functools.update_wrapper(self, function)
 
+    @property
+    def code(self) -> FunctionCode:
+        """The function ready to be lowered: when made, unless it was compiled before by another process."""
+        if self.prepared is None:
+            self.prepared = prepare(self.py_func, self.source)
+        return self.prepared
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.py_func.__code__ is not self.code.identity:
+        if self.py_func.__code__ is not self.identity:
             self.begin()
         if kwargs or not self.positional or len(args) != len(self.names):
             args = self.bound(args, kwargs)
@@ -112,13 +124,17 @@ class Compiled:
             for version in self.versions.get(key, ()):
                 if version.valid():
                     return version, leaves
-        version = specialize(self.code, self.names, args, self.transforms, self.options)
+        version = self.cached.version(self.names, args, bool(self.transforms), self.specialized)
         if version.static not in self.statics:
             self.statics.append(version.static)
         key, leaves = self.described(args, version.static)
         self.versions.setdefault(key, []).append(version)
         self.newest = version
         return version, leaves
+
+    def specialized(self, args: Sequence[Any]) -> Specialization:
+        """A version compiled for these arguments."""
+        return specialize(self.code, self.names, args, self.transforms, self.options)
 
     def described(self, args: Sequence[Any], static: frozenset[str]) -> tuple[Any, Leaves]:
         """The signature of a call, and its leaves."""
@@ -232,6 +248,7 @@ def compile(
     source: str | None = None,
     error_model: str | None = None,
     mode: AnyMode = None,
+    cache: bool | None = None,
 ) -> Any:
     """Compile a Python function; the work is done when it is first called with new types.
 
@@ -250,6 +267,8 @@ def compile(
     mode : Mode or {"FAST_RUN", "FAST_COMPILE", "DEBUG"}, optional
         Which rewrites of `srcgraph.opt.db` its graph goes through: all that are sound, the default; those that are
         needed, or quick; all, with the graph verified and evaluated after each.
+    cache : bool, optional
+        Whether to keep what is compiled on disk, for other processes; True if not given. See `srcgraph.cache`.
 
     Returns
     -------
@@ -271,8 +290,8 @@ def compile(
     >>> square(3.0)
     9.0
     """
-    chosen = {"source": source, "error_model": error_model, "mode": mode}
-    options = options_of(function, error_model=error_model, mode=mode)
+    chosen = {"source": source, "error_model": error_model, "mode": mode, "cache": cache}
+    options = options_of(function, error_model=error_model, mode=mode, cache=cache)
     if function is None:
         return lambda f: compile(f, **chosen)
     if isinstance(function, Compiled):

@@ -33,6 +33,7 @@ def grad(
     error_model: str | None = None,
     mode: AnyMode = None,
     verify: bool = False,
+    cache: bool | None = None,
 ) -> Any:
     """The gradient of a function that returns one float.
 
@@ -58,6 +59,8 @@ def grad(
     verify : bool
         Compare every call's gradient with differences, operation by operation, and raise `VerificationError` where
         it is wrong. For tests: see the notes.
+    cache : bool, optional
+        See `compile`; that of a compiled function is kept.
 
     Returns
     -------
@@ -95,7 +98,7 @@ def grad(
     order = "gradient, value" if return_value else "gradient"
     more = {
         "return_value": return_value, "checkpoint": checkpoint, "progress": progress, "error_model": error_model,
-        "mode": mode, "verify": verify,
+        "mode": mode, "verify": verify, "cache": cache,
     }  # fmt: skip
     return _differentiated(function, argnums, order, has_aux, grad, more)
 
@@ -111,6 +114,7 @@ def value_and_grad(
     error_model: str | None = None,
     mode: AnyMode = None,
     verify: bool = False,
+    cache: bool | None = None,
 ) -> Any:
     """The value and the gradient of a function that returns one float, as (value, gradient).
 
@@ -123,6 +127,7 @@ def value_and_grad(
     """
     more = {
         "checkpoint": checkpoint, "progress": progress, "error_model": error_model, "mode": mode, "verify": verify,
+        "cache": cache,
     }  # fmt: skip
     return _differentiated(function, argnums, "value, gradient", has_aux, value_and_grad, more)
 
@@ -247,7 +252,7 @@ def _differentiated(
 ) -> Any:
     chosen, options = (
         argument_numbers(argnums),
-        options_of(function, error_model=more["error_model"], mode=more["mode"]),
+        options_of(function, error_model=more["error_model"], mode=more["mode"], cache=more["cache"]),
     )
     if function is None:
         return lambda f: again(f, argnums=chosen, has_aux=has_aux, **more)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from srcgraph.errors import ArgumentError
 from srcgraph.opt.modes import FAST_RUN, Mode, mode_of
+from srcgraph.opt.pipeline import db
 from srcgraph.runtime.engines.registry import Engine
 
 ERROR_MODELS = ("python", "numpy")
@@ -25,22 +26,37 @@ class Options:
         Which rewrites its graphs go through.
     engine : Engine or None
         What runs its graphs, if they are not compiled.
+    cache : bool
+        Whether what is compiled is kept on disk.
     """
 
     error_model: str = ERROR_MODELS[0]
     mode: Mode = FAST_RUN
     engine: Engine | None = None
+    cache: bool = True
 
     @property
     def raises(self) -> bool:
         """Whether arithmetic of Python's numbers raises what Python does."""
         return self.error_model == "python"
 
+    @property
+    def cached(self) -> bool:
+        """Whether versions are to be kept on disk: those that are compiled, and not looked at while they are."""
+        return self.cache and self.engine is None and not self.mode.check
+
+    @property
+    def description(self) -> str:
+        """What tells the code compiled with these options apart from others, the same in every process."""
+        return f"{self.error_model} {self.mode.query.key} {db.digest}"
+
 
 USUAL = Options()
 
 
-def options_of(function: Any = None, *, error_model: str | None = None, mode: AnyMode = None) -> Options:
+def options_of(
+    function: Any = None, *, error_model: str | None = None, mode: AnyMode = None, cache: bool | None = None
+) -> Options:
     """The options of a function made before, ``function.options``, with those that are given in their place.
 
     Raises
@@ -54,4 +70,6 @@ def options_of(function: Any = None, *, error_model: str | None = None, mode: An
         if not isinstance(error_model, str) or error_model not in ERROR_MODELS:
             raise ArgumentError(f"error_model must be 'python' or 'numpy', not {error_model!r}")
         options = replace(options, error_model=error_model)
+    if cache is not None:
+        options = replace(options, cache=bool(cache))
     return options if mode is None else replace(options, mode=mode_of(mode))

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from srcgraph.errors import ArgumentError, DerivativeError, Problem
 from srcgraph.frontend.template import NewArray, Out, Template, TupleOf, places
 from srcgraph.ir.graph import Define, Graph
-from srcgraph.ir.types import ArrayType, is_complex
+from srcgraph.ir.types import ArrayType, TensorType, is_complex
 from srcgraph.opt.ad.functions import Callees, with_functions
 from srcgraph.opt.ad.split import split
 from srcgraph.opt.ad.vjp import pullback
@@ -94,16 +93,20 @@ def _result(graph: Graph, k: int) -> Template:
 # -- outside of compiled functions -----------------------------------------------------------------------
 
 
-def pulling(make: Make, reverse: Reverse, compiled: Callable[[], Any]) -> Make:
+def pulling(make: Make, tree: Template, types: Sequence[TensorType], second: Callable[[], Any]) -> Make:
     """Make of (value, what is saved, ...) what `vjp` returns: a function in place of what is saved.
 
-    ``compiled`` gives the second version, which is compiled when it is first needed.
+    Parameters
+    ----------
+    tree, types
+        See `Reverse`.
+    second : function
+        Gives the second version, which is compiled when it is first needed.
     """
-    second = cache(compiled)
 
     def made(outs: Sequence[Any], leaves: Sequence[Any], objects: Any) -> tuple[Any, ...]:
         value, saved, *aux = make(outs, leaves, objects)
-        cotangents = Cotangents(reverse.value, reverse.types, value)
+        cotangents = Cotangents(tree, types, value)
 
         def pullback(cotangent: Any) -> Any:
             """The cotangents of the arguments, from one in the structure of the value."""

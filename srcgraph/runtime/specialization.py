@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numba.core.errors
@@ -91,8 +91,16 @@ class Specialization:
     lists: tuple[tuple[int, Make, bool], ...] = ()
     """For each list among the arguments that it changes: its number, and what it holds afterwards."""
     options: Options = USUAL
+    params: tuple[str, ...] = ()
+    """What the numbers and arrays are called."""
     tape: tuple[Choice, ...] = ()
     report: Report = field(default_factory=Report)
+    entry: Any = None
+    """The function in the generated module."""
+    version: Version | None = None
+    """What it was made of."""
+    second: Callable[[], Specialization] | None = None
+    """The reverse sweep, where that is for the caller to run."""
 
     def valid(self) -> bool:
         """Whether what was compiled in is what it was, and globals are of the types they were."""
@@ -127,7 +135,7 @@ class Specialization:
         leaves, objects = list(given.values), list(given.objects)
         for h in self.hidden:
             own = Leaves()
-            skeleton_of(h.read(), h.name, own)
+            h.skeleton(own)
             leaves += own.values
             objects += own.objects
         if self.changed or self.private or self.contiguous:
@@ -165,11 +173,11 @@ class Specialization:
 
     def check_memory(self, leaves: Sequence[Any]) -> None:
         """Arrays that are changed must be writable, and must not share memory with others in part."""
-        names = [repr(p.name) for p in self.graph.params]
+        names = [repr(name) for name in self.params]
         for position in self.contiguous:
             if not leaves[position].flags.c_contiguous:
                 why = f"{self.name} needs argument {names[position]} to be C-contiguous"
-                raise ArgumentError(Problem(why, hint=f"pass np.ascontiguousarray({self.graph.params[position].name})"))
+                raise ArgumentError(Problem(why, hint=f"pass np.ascontiguousarray({self.params[position]})"))
         for position in self.changed:
             if not leaves[position].flags.writeable:
                 error = ValueError("assignment destination is read-only")
@@ -222,7 +230,12 @@ def _same_place(x: np.ndarray, y: np.ndarray) -> bool:
 
 def describe_hidden(hidden: Sequence[Hidden]) -> tuple[Skeleton, ...]:
     """The types of globals as they are now."""
-    return tuple(skeleton_of(h.read(), h.name, Leaves()) for h in hidden)
+    return tuple(h.skeleton(Leaves()) for h in hidden)
+
+
+def key_of_hidden(hidden: Sequence[Hidden]) -> Any:
+    """What `quick_key` says of globals as they are now; None if parts of them are compiled in."""
+    return None if any(h.static for h in hidden) else quick_key([h.read() for h in hidden], [])
 
 
 _PLAIN = frozenset({float, bool, complex, *(d.type for d in NAME_OF)})
@@ -259,6 +272,12 @@ def quick_key(args: Sequence[Any], leaves: list[Any]) -> Any:
     return tuple(key)
 
 
+class Described(tuple[Any, ...]):
+    """Stands for the arguments of a call that has been described: what is compiled needs no more of them."""
+
+    skeletons: dict[str, Skeleton]
+
+
 def describe_arguments(
     names: Sequence[str], args: Sequence[Any], static: frozenset[str], distinct: bool = False
 ) -> tuple[dict[str, Skeleton], Leaves]:
@@ -266,6 +285,8 @@ def describe_arguments(
 
     ``distinct`` treats an array passed twice as two arrays.
     """
+    if isinstance(args, Described):
+        return args.skeletons, Leaves()
     leaves = Leaves(distinct=distinct)
     skeletons = {n: skeleton_of(a, n, leaves, static) for n, a in zip(names, args, strict=True)}
     return skeletons, leaves
@@ -324,7 +345,7 @@ def _specialized(
         contiguous=tuple(sorted(found.summary.contiguous)),
         hidden=found.summary.hidden,
         hidden_types=describe_hidden(found.summary.hidden),
-        hidden_key=quick_key([h.read() for h in found.summary.hidden], []),
+        hidden_key=key_of_hidden(found.summary.hidden),
         guards=found.guards,
         static=static,
         shared=passed_twice(skeletons.values()),
@@ -347,17 +368,16 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
     generated = generate(
         version.graph, version.interface, name=version.name, integers=integers, callees=version.callees
     )
-    run, file = load(generated.text.text, generated.name)
-    if generated.frame:
-        run = with_depth(run, generated.frame)
+    entry, file = load(generated.text.text, generated.name)
+    run = with_depth(entry, generated.frame) if generated.frame else entry
     if options.engine is not None:
         run = run_by(options.engine, version)
     returned = version.interface.returned
     place = {k: at for at, k in enumerate(returned)}
-    make = maker(version.template, version.graph.results, place)
+    make, second = maker(version.template, version.graph.results, place), None
     if version.reverse is not None:
-        reverse = partial(finished, version.reverse.version, version.reverse.version.name, options)
-        make = pulling(make, version.reverse, reverse)
+        second = cache(partial(finished, version.reverse.version, version.reverse.version.name, options))
+        make = pulling(make, version.reverse.value, version.reverse.types, second)
     return Specialization(
         name=name,
         graph=version.graph,
@@ -372,8 +392,12 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
         private=version.private,
         lists=tuple((k, maker(t, version.graph.results, place), is_nested(t)) for k, t in version.lists),
         options=options,
+        params=tuple(p.name for p in version.graph.params),
         tape=version.tape,
         report=Report() if report is None else report,
+        entry=entry,
+        version=version,
+        second=second,
     )
 
 

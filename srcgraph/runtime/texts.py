@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 import linecache
 from collections.abc import Mapping
 from types import FunctionType
@@ -10,8 +10,6 @@ from typing import Any
 
 from srcgraph.errors import Loc
 from srcgraph.frontend.session import PLACE
-
-_NUMBERS = itertools.count(1)
 
 
 def function_of(text: str, name: str, about: str, space: Mapping[str, Any], like: Any = None) -> FunctionType:
@@ -24,7 +22,7 @@ def function_of(text: str, name: str, about: str, space: Mapping[str, Any], like
     like : function, optional
         The user's, of which it takes over the name, the docstring and the place.
     """
-    file = f"<{about} {next(_NUMBERS)}>"
+    file = f"<{about} {hashlib.sha256(text.encode()).hexdigest()[:6]}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     scope = dict(space)
     exec(compile(text, file, "exec"), scope)

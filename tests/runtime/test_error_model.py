@@ -105,3 +105,8 @@ def test_one_function_with_both() -> None:
 def test_other_models_are_refused(make, given) -> None:
     with pytest.raises(sg.errors.ArgumentError, match="error_model must be 'python' or 'numpy'"):
         make(mean, error_model=given)
+
+
+def test_forward_mode() -> None:
+    """`jvp` compiles under the model that it is given."""
+    assert sg.jvp(lambda x: 1.0 / x, (0.0,), (1.0,), error_model="numpy") == (np.inf, -np.inf)

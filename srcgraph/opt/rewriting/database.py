@@ -85,6 +85,8 @@ class Database:
     def __init__(self, name: str):
         self.name = name
         self.entries: dict[str, Entry] = {}
+        self.changes = 0
+        self._digest: tuple[int, str] = (-1, "")
 
     def register(self, name: str, item: Any, *tags: str) -> Any:
         """Enter a rewrite, or a database, under a name.
@@ -99,17 +101,20 @@ class Database:
         if isinstance(item, LocalRewrite):
             item = replace(item, name=name)
         self.entries[name] = Entry(name, item, frozenset((name, *tags)))
+        self.changes += 1
         return item
 
     def remove(self, name: str) -> None:
         """Take a rewrite out. What has been compiled stays as it is."""
         self[name]
         del self.entries[name]
+        self.changes += 1
 
     def tag(self, name: str, *tags: str) -> None:
         """Give a rewrite more tags."""
         entry = self[name]
         self.entries[name] = replace(entry, tags=entry.tags | set(tags))
+        self.changes += 1
 
     def __getitem__(self, name: str) -> Entry:
         found = next((e for e in self.everything() if e.name == name), None)
@@ -159,6 +164,12 @@ class Database:
     @property
     def digest(self) -> str:
         """A hash of what is registered, the same in every process, which changes when a rewrite changes."""
+        changes = self.changes + sum(e.item.changes for e in self.everything() if isinstance(e.item, Database))
+        if self._digest[0] != changes:
+            self._digest = changes, self._found_digest()
+        return self._digest[1]
+
+    def _found_digest(self) -> str:
         parts = [f"{e.name}:{','.join(sorted(e.tags))}:{_source(e.item)}" for e in self.everything()]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

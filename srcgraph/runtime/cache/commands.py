@@ -1,0 +1,122 @@
+"""What users ask of the cache: what is in it, where it is, whether it is whole, to be emptied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from srcgraph.runtime.cache.files import Entry, opened
+from srcgraph.runtime.cache.folder import CacheWarning, Folder, NotTrustedError, place
+from srcgraph.runtime.cache.sizes import Group, cap, groups, remove_all
+from srcgraph.runtime.cache.statistics import STATISTICS, Statistics
+
+ENDING = ".entry.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """What is in the cache.
+
+    Attributes
+    ----------
+    path : Path
+    entries, bytes, hits : int
+        Compiled versions, what they take, and how often they were of use.
+    most : int
+        The bytes that may be kept.
+    process : Statistics
+        What happened in this process.
+    """
+
+    path: Path
+    entries: int
+    bytes: int
+    hits: int
+    most: int
+    process: Statistics
+
+
+def path() -> Path:
+    """Where compiled code is kept."""
+    return place()
+
+
+def _folder() -> Folder | None:
+    """The folder, if there is one.
+
+    Raises
+    ------
+    NotTrustedError
+        It is not the user's alone.
+    """
+    return Folder(place()) if place().exists() or place().is_symlink() else None
+
+
+def info() -> Info:
+    """How many versions are kept, how large they are, how often they were of use.
+
+    Raises
+    ------
+    NotTrustedError
+        The folder is not the user's alone.
+    """
+    folder = _folder()
+    known = [] if folder is None else list(groups(folder.root))
+    entries = sum(g.is_entry for g in known)
+    return Info(place(), entries, sum(g.size for g in known), sum(g.hits for g in known), cap(), STATISTICS)
+
+
+def clear() -> int:
+    """Remove all that is kept; how many versions there were.
+
+    Raises
+    ------
+    NotTrustedError
+        The folder is not the user's alone.
+    """
+    folder = _folder()
+    return 0 if folder is None else remove_all(folder.root)
+
+
+def verify() -> list[str]:
+    """Check every entry, and name those that are not whole: they are not used, and can be removed.
+
+    Raises
+    ------
+    NotTrustedError
+        The folder is not the user's alone.
+    """
+    folder = _folder()
+    return [] if folder is None else [bad for g in groups(folder.root) for bad in _problems(folder, g)]
+
+
+def _problems(folder: Folder, group: Group) -> list[str]:
+    names = {f.name for f in group.files}
+    if not group.is_entry:  # what a process that was killed left, or one is writing: no one reads it
+        return []
+    entry = Entry(folder, group.files[0].parent.name, group.name)
+    where = f"{entry.key}/{group.name}"
+    bad = [f"{entry.key}/{f.name}: a symbolic link" for f in group.files if f.is_symlink()]
+    note = entry.read("entry.json")
+    if note is None:
+        return [*bad, f"{where}: its record is not whole"]
+    for part in ("first", "second"):
+        if part in note and entry.read_bytes(f"{part}.py", note[part]["sha256"]) is None:
+            bad.append(f"{where}.{part}.py: missing or not what was written")
+    for name in sorted(n for n in names if n.endswith(".json") and not n.endswith(ENDING)):
+        bad += _problem_of_code(entry, name)
+    return bad
+
+
+def _problem_of_code(entry: Entry, name: str) -> list[str]:
+    """What is wrong with a piece of machine code."""
+    note = opened(entry.folder.read(entry.key, name))
+    end = name.removeprefix(f"{entry.name}.").removesuffix(".json")
+    if not isinstance(note, dict) or entry.read(f"{end}.json") is None:
+        return [f"{entry.key}/{name}: not whole"]
+    if entry.read_bytes(f"{end}.nbc", note["sha256"]) is None:
+        return [f"{entry.key}/{entry.name}.{end}.nbc: missing or not what was written"]
+    return []
+
+
+__all__ = ["CacheWarning", "Info", "NotTrustedError", "clear", "info", "path", "verify"]
