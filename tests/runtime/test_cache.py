@@ -401,7 +401,8 @@ class Nothing:
 def test_switched_off(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sg.compile(square, cache=False)(2.0) == 4.0
     for made in (sg.grad, sg.value_and_grad, sg.vmap):
-        assert not made(square, cache=False).cache and not made(sg.compile(square, cache=False)).cache
+        assert not made(square, cache=False).options.cache
+        assert not made(sg.compile(square, cache=False)).options.cache
     monkeypatch.setenv("SRCGRAPH_CACHE", "0")
     assert sg.grad(square)(2.0) == 4.0
     assert not place.exists() and counts() == (0, 0)

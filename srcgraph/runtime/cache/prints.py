@@ -97,7 +97,7 @@ class Prints:
             if isinstance(value, kind):
                 return [kind.__name__, *made(self, value)]
         if getattr(value, "transforms", None) is not None and hasattr(value, "py_func"):  # `Compiled`
-            options = value.transforms, value.source, value.error_model, getattr(value, "mode", None), value.verifies
+            options = value.transforms, value.source, value.options.description, value.verifies
             return ["Compiled", *self.all(options), self.of(value.py_func)]
         if isinstance(getattr(value, "py_func", None), types.FunctionType):
             return ["jit", self.of(value.py_func)]
