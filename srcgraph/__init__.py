@@ -22,14 +22,15 @@ from srcgraph.runtime.checkpoint import checkpoint
 from srcgraph.runtime.custom import custom_jvp, custom_vjp
 from srcgraph.runtime.derivatives import grad, jvp, value_and_grad
 from srcgraph.runtime.eager import run
+from srcgraph.runtime.functions import Function, Out, Param, function
 from srcgraph.runtime.inspection import Inspection
 from srcgraph.runtime.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, vjp
 from srcgraph.runtime.vmap import vmap
 
 # without `compile`, which would shadow the builtin
 __all__ = [
-    "Compiled", "Inspection", "api", "cache", "checkpoint", "custom_jvp", "custom_vjp", "engines", "errors", "grad",
-    "hessian", "hvp", "implicit", "inspect", "jacfwd", "jacobian", "jacrev", "jvp", "run", "save", "stop_gradient",
-    "value_and_grad", "vjp", "vmap",
+    "Compiled", "Function", "Inspection", "Out", "Param", "api", "cache", "checkpoint", "custom_jvp", "custom_vjp",
+    "engines", "errors", "function", "grad", "hessian", "hvp", "implicit", "inspect", "jacfwd", "jacobian", "jacrev",
+    "jvp", "run", "save", "stop_gradient", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 __version__ = "0.1.0"

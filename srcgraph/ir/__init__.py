@@ -23,6 +23,9 @@ interp    run a graph with NumPy, node by node: its reference meaning
 printer   graph to text
 parser    text to graph
 
+Without Python source:
+symbolic  graphs built from variables;  shared: variables whose values live on between calls
+
 For other programs and languages (`docs/instructions.md`):
 document  graph to plain data, as JSON has it;  restore: plain data to graph;  plain: types and attributes
 inferred  the types that follow from what stands before
@@ -35,5 +38,9 @@ from srcgraph.ir.interchange import from_json, to_json
 from srcgraph.ir.listing import instructions
 from srcgraph.ir.scanner import from_instructions
 from srcgraph.ir.structure import structural_hash
+from srcgraph.ir.symbolic import graph_of, matrix, scalar, tensor, vector
 
-__all__ = ["from_instructions", "from_json", "instructions", "structural_hash", "to_json"]
+__all__ = [
+    "from_instructions", "from_json", "graph_of", "instructions", "matrix", "scalar", "structural_hash", "tensor",
+    "to_json", "vector",
+]  # fmt: skip

@@ -32,13 +32,14 @@ class Value:
         A hint, the user's where there is one; it need not be unique.
     type : ScalarType, ArrayType or ListType
         Which of them follows from the op that made it, so it is not checked again at every use.
-    owner : Step or None
-        What made it, where it was built of variables without a builder, see `srcgraph.ir.symbolic`.
+    owner : Step, SharedVariable or None
+        What made it, where it was built of variables without a builder, or what it stands for; see
+        `srcgraph.ir.symbolic`.
     """
 
     name: str
     type: Any
-    owner: Step | None = None
+    owner: Any = None
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.type}>"

@@ -8,8 +8,9 @@ order in which they were made.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import Any
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,9 +19,13 @@ from srcgraph.ir.builder import Builder
 from srcgraph.ir.closure import close, free_values
 from srcgraph.ir.dims import Dim, as_dim, symbol
 from srcgraph.ir.graph import Apply, Graph, Node, Step, Value, node_graphs, node_inputs
-from srcgraph.ir.op import building, set_step
-from srcgraph.ir.types import ArrayType, ScalarType, Type, type_symbols
+from srcgraph.ir.op import building, current_builder, set_step
+from srcgraph.ir.rebuild import Rebuild
+from srcgraph.ir.shared import Container, Kind, SharedVariable, describe
+from srcgraph.ir.types import ArrayType, ScalarType, Type, same_kind
 
+Givens: TypeAlias = Mapping[Value, Value]
+NO_GIVENS: Givens = {}
 _orders = itertools.count()
 _names: dict[str, int] = {}
 """The symbols of sizes and integers that variables have."""
@@ -78,7 +83,7 @@ class StepBuilder(Builder):
 
     def definition(self, value: Value) -> Apply | None:
         found = super().definition(value)
-        if found is not None or value.owner is None:
+        if found is not None or not isinstance(value.owner, Step):
             return found
         return next((n for n in value.owner.nodes if isinstance(n, Apply) and value in n.outputs), None)
 
@@ -116,7 +121,7 @@ def ancestors(values: Sequence[Value]) -> Iterator[Value]:
     while stack:
         value = stack.pop()
         yield value
-        if value.owner is not None:
+        if isinstance(value.owner, Step):
             new = [v for n in value.owner.nodes for v in _reads(n) if v not in seen]
             seen.update(new)
             stack.extend(new)
@@ -141,50 +146,110 @@ def step(call: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 set_step(step)
 
 
-def graph_of(params: Sequence[Value], results: Sequence[Value], name: str = "graph") -> Graph:
+def constant(x: Any) -> Value:
+    """A number as a value of variables."""
+    return step(lambda: current_builder().value(x), (), {})
+
+
+def variable_of(shared: SharedVariable) -> Value:
+    """The variable that stands for what a shared variable holds; always the same one."""
+    found = _SHARED.get(shared.container)
+    if found is None:
+        kind = shared.kind
+        if not isinstance(kind, Kind):
+            raise ArgumentError(f"{describe(shared.name)} holds {kind}: graphs are made of numbers and arrays")
+        name = shared.name or "shared"
+        shape = () if kind.ndim is None else tuple(1 if n == 1 else None for n in np.shape(shared.container.value))
+        found = scalar(name, kind.dtype, weak=kind.weak) if kind.ndim is None else tensor(name, kind.dtype, shape)
+        _SHARED[shared.container] = found
+        object.__setattr__(found, "owner", shared)
+    return found
+
+
+_SHARED: weakref.WeakKeyDictionary[Container, Value] = weakref.WeakKeyDictionary()
+
+
+def graph_of(
+    params: Sequence[Value], results: Sequence[Value], name: str = "graph", givens: Givens = NO_GIVENS
+) -> Graph:
     """The closed graph from variables to what was made of them.
 
     Parameters
     ----------
     params, results : sequence of Value
         A parameter may be a value that was made of others: it is then given, and what made it is left out.
+    name : str
+    givens : mapping
+        Values, and what stands in their place, all at once: in that nothing is replaced.
 
     Raises
     ------
     ArgumentError
-        A result needs a variable that is no parameter.
+        A result needs a variable that is no parameter, or what stands for a value is of another type.
     """
-    given = set(params)
-    if len(given) != len(params):
+    if len(set(params)) != len(params):
         raise ArgumentError("a variable is a parameter twice")
-    steps: dict[int, Step] = {}
-    for value in _needed(results, given):
-        if value.owner is not None:
-            steps[value.owner.order] = value.owner
-        elif value not in given:
+    if not givens:
+        steps = sorted(_steps(results, set(params), params), key=lambda s: s.order)
+        nodes = [n for s in steps for n in s.nodes if set(params).isdisjoint(n.outputs)]
+        return close(Graph(name, tuple(params), tuple(nodes), tuple(results)))
+    first, second = Rebuild(name), Rebuild(name)
+    second.builder = first.builder
+    with building(first.builder):
+        first.params(params)
+        _emit(first, list(givens.values()), set(params), params)
+        second.env, second.symbols = dict(first.env), dict(first.symbols)
+        for value, other in givens.items():
+            second.bind(value, _as_typed(first, value, other))
+        second.env = {v: second.env[v] for v in (*params, *givens)}
+        _emit(second, results, {*params, *givens}, params)
+        return first.builder.finish(second.values(results))
+
+
+def _as_typed(rebuild: Rebuild, value: Value, other: Value) -> Value:
+    made = rebuild.value(other)
+    if not same_kind(value.type, made.type):
+        raise ArgumentError(f"givens: {value} cannot be {other}: the types differ")
+    return made
+
+
+def _emit(rebuild: Rebuild, results: Sequence[Value], bound: set[Value], params: Sequence[Value]) -> None:
+    for made in sorted(_steps(results, bound, params), key=lambda s: s.order):
+        rebuild.nodes([n for n in made.nodes if bound.isdisjoint(n.outputs)])
+
+
+def _steps(results: Sequence[Value], bound: set[Value], params: Sequence[Value]) -> list[Step]:
+    """The steps that results need; what is bound is there already."""
+    steps: dict[Step, None] = {}
+    for value in _needed(results, bound):
+        if isinstance(value.owner, Step):
+            steps[value.owner] = None
+        else:
             why = f"the variable {value.name!r} is needed, and is no parameter"
             raise ArgumentError(Problem(why, hint=f"give it: the parameters are {', '.join(p.name for p in params)}"))
-    nodes = [n for k in sorted(steps) for n in steps[k].nodes if given.isdisjoint(n.outputs)]
-    return close(Graph(name, tuple(params), tuple(nodes), tuple(results)))
+    return list(steps)
 
 
-def _needed(results: Sequence[Value], given: set[Value]) -> Iterator[Value]:
-    seen = set(results)
-    stack = [v for v in results if v not in given]
+def free_variables(results: Sequence[Value], params: Sequence[Value], givens: Givens = NO_GIVENS) -> list[Any]:
+    """The shared variables that results need, if some values are given."""
+    needed = _needed([*results, *givens.values()], {*params, *givens}) if givens else _needed(results, set(params))
+    inside = _needed(list(givens.values()), set(params)) if givens else ()
+    return list(dict.fromkeys(v.owner for v in (*needed, *inside) if isinstance(v.owner, SharedVariable)))
+
+
+def _needed(results: Sequence[Value], bound: set[Value]) -> Iterator[Value]:
+    """Every value that some results are made of, without what is bound."""
+    seen = set(bound)
+    stack = list(results)
     while stack:
         value = stack.pop()
-        yield value
-        if value.owner is None:
+        if value in seen:
             continue
-        own = {v for n in value.owner.nodes for v in n.outputs}
-        new = [v for n in value.owner.nodes for v in _reads(n) if v not in seen and v not in given and v not in own]
-        seen.update(new)
-        stack.extend(new)
+        seen.add(value)
+        yield value
+        if isinstance(value.owner, Step):
+            own = {v for n in value.owner.nodes for v in n.outputs}
+            stack += [v for n in value.owner.nodes for v in _reads(n) if v not in own]
 
 
-def symbols_of(values: Sequence[Value]) -> frozenset[str]:
-    """The symbols in the types of some values."""
-    return frozenset[str]().union(*(type_symbols(v.type) for v in values))
-
-
-__all__ = ["graph_of", "matrix", "scalar", "step", "tensor", "vector"]
+__all__ = ["constant", "graph_of", "matrix", "scalar", "step", "tensor", "variable_of", "vector"]

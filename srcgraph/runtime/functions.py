@@ -1,0 +1,304 @@
+"""`function`: what is called, of variables: parameters in, results out, shared variables updated.
+
+References
+----------
+Theano's ``function`` and ``pfunc`` proposal, whose words are kept: params, outputs, updates, givens.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from srcgraph.errors import ArgumentError, Problem
+from srcgraph.ir.graph import Graph, Program, Value
+from srcgraph.ir.printer import format_graph
+from srcgraph.ir.shared import Container, SharedVariable, held
+from srcgraph.ir.symbolic import constant, free_variables, graph_of, variable_of
+from srcgraph.ir.types import PYTHON_TYPE, ArrayType, ScalarType
+from srcgraph.opt.modes import compiling
+from srcgraph.opt.passes import run_passes
+from srcgraph.opt.pipeline import PRIMAL
+from srcgraph.runtime import engines, symbolic  # noqa: F401  (gives variables their operators)
+from srcgraph.runtime.options import AnyMode, options_of
+
+NOTHING = object()
+COMMITTING = threading.RLock()
+"""Held while values are put into containers, and while several are read."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Param:
+    """A parameter, and how it is given.
+
+    Parameters
+    ----------
+    variable : Value
+    default : number, array, SharedVariable or Container, optional
+        What it is if it is not given; a shared variable is read at each call.
+    name : str, optional
+        By which it can be given; the variable's by default.
+    mutable : bool
+        Whether the function may overwrite the array it is given. It never does otherwise.
+    strict : bool
+        Whether only a value of the very dtype is taken; else it is cast where nothing is lost.
+    allow_downcast : bool
+        Whether a value is cast even where digits are lost.
+    implicit : bool
+        Whether it is left out of the signature, and always its default.
+    """
+
+    variable: Value
+    default: Any = NOTHING
+    name: str = ""
+    mutable: bool = False
+    strict: bool = False
+    allow_downcast: bool = False
+    implicit: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Out:
+    """A result; ``borrow`` allows it to be an array that the function was given, or that a shared variable holds."""
+
+    variable: Any
+    borrow: bool = False
+
+
+class Function:
+    """What `function` makes: called like any function.
+
+    Attributes
+    ----------
+    graph : Graph
+        From the parameters and shared variables to the results and updates, rewritten.
+    """
+
+    def __init__(self, params: Sequence[Param], outputs: Any, updates: Sequence[tuple[SharedVariable, Value]],
+                 shared: Sequence[SharedVariable], graph: Graph, engine: Any, name: str):  # fmt: skip
+        self.params = tuple(params)
+        self.outputs = outputs
+        self.updates = tuple(updates)
+        self.shared = tuple(shared)
+        self.graph = graph
+        self.__name__ = name
+        self.names = _names(self.params)
+        self.__signature__ = _signature(self.params, self.names)
+        self.run = engine.compile(Program({graph.name: graph}, graph.name))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = self.__signature__.bind(*args, **kwargs).arguments
+        written = {b.container for b, _ in self.updates}
+        with held(written):
+            leaves = [_taken(p, n, given) for p, n in zip(self.params, self.names, strict=True)]
+            with COMMITTING:
+                leaves += [b.container.value for b in self.shared]
+            results = self.run(leaves)
+            count = len(results) - len(self.updates)
+            new = [_held_value(b, v, leaves) for (b, _), v in zip(self.updates, results[count:], strict=True)]
+            with COMMITTING:
+                for (b, _), value in zip(self.updates, new, strict=True):
+                    b.container.value = value
+        return self.outputs.returned(results[:count], leaves)
+
+    def __repr__(self) -> str:
+        return f"<function {self.__name__}{self.__signature__}>"
+
+    def __str__(self) -> str:
+        return format_graph(self.graph)
+
+
+def function(
+    params: Sequence[Any],
+    outputs: Any = (),
+    *,
+    updates: Any = (),
+    givens: Any = (),
+    mode: AnyMode = None,
+    engine: str = "numba",
+    name: str = "function",
+) -> Function:
+    """A function of variables.
+
+    Parameters
+    ----------
+    params : sequence of Value or Param
+        Variables of `srcgraph.ir.symbolic`; or values made of others, which are then given, and not computed.
+    outputs : Value, Out, or list, tuple or dict of these; or a function
+        What is returned. A function of as many variables is called on them.
+    updates : mapping or sequence of pairs
+        Shared variables and their new values. All are computed from the old values, and put in place together once the
+        results are there; if anything is raised, none is.
+    givens : mapping or sequence of pairs
+        Variables, shared ones too, and what stands in their place, all at once.
+    mode : Mode or str, optional
+        Which rewrites the graph goes through, see `srcgraph.compile`.
+    engine : str
+        What runs it, see `srcgraph.engines`.
+    name : str
+
+    Returns
+    -------
+    Function
+
+    Raises
+    ------
+    ArgumentError
+        A variable is needed and not given, is given twice, or is shared; an update or given is of another type.
+
+    Examples
+    --------
+    >>> from srcgraph.ir.symbolic import scalar
+    >>> a, b = scalar("a", "int64"), scalar("b", "int64")
+    >>> add = function([a, Param(b, default=44)], a + b)
+    >>> int(add(1)), int(add(1, b=2))
+    (45, 3)
+    """
+    known = [p if isinstance(p, Param) else Param(p) for p in params]
+    for p in known:
+        if isinstance(p.variable, SharedVariable):
+            why = f"the shared variable {p.variable.name!r} is a parameter: it is read from where it is"
+            raise ArgumentError(Problem(why, hint="leave it out, or give it another value by givens={...}"))
+    if callable(outputs) and not isinstance(outputs, Value | SharedVariable | Out):
+        outputs = outputs(*(p.variable for p in known))
+    shape = _Shape(outputs)
+    changes = _pairs(updates, "updates")
+    results = [*shape.values, *(_new_value(b, v) for b, v in changes)]
+    replaced = {_value(v): _value(w) for v, w in _pairs(givens, "givens")}
+    variables = [p.variable for p in known]
+    shared = [b for b in free_variables(results, variables, replaced) if variable_of(b) not in variables]
+    graph = graph_of([*variables, *map(variable_of, shared)], results, name, replaced)
+    options = options_of(mode=mode)
+    with compiling(options.mode):
+        graph = run_passes(graph, PRIMAL)
+    return Function(known, shape, [(b, _value(v)) for b, v in changes], shared, graph, engines.get(engine), name)
+
+
+def _value(x: Any) -> Any:
+    return variable_of(x) if isinstance(x, SharedVariable) else x
+
+
+def _pairs(given: Any, what: str) -> list[tuple[Any, Any]]:
+    pairs = list(given.items()) if isinstance(given, Mapping) else [tuple(p) for p in given]
+    keys = [k for k, _ in pairs]
+    if len(set(keys)) != len(keys):
+        twice = next(k for k in keys if keys.count(k) > 1)
+        raise ArgumentError(f"{what}: {getattr(twice, 'name', twice)!r} is given twice")
+    return pairs
+
+
+def _new_value(variable: Any, value: Any) -> Value:
+    """The new value of a shared variable, of its type."""
+    if not isinstance(variable, SharedVariable):
+        raise ArgumentError(f"updates: {variable!r} is no shared variable")
+    own = variable_of(variable)
+    made = graph_value(value)
+    if (made.type.ndim, isinstance(made.type, ArrayType)) != (own.type.ndim, isinstance(own.type, ArrayType)):
+        raise ArgumentError(f"updates: {variable.name!r} is {own.type}, its new value {made.type}")
+    if not np.can_cast(made.type.dtype, own.type.dtype, "same_kind"):
+        raise ArgumentError(f"updates: {variable.name!r} is {own.type}, its new value {made.type}: cast it")
+    return made
+
+
+def graph_value(x: Any) -> Value:
+    """A variable, what a shared one stands for, or a literal."""
+    found = _value(x)
+    return found if isinstance(found, Value) else constant(found)
+
+
+class _Shape:
+    """What is returned: one value, or a list, tuple or dict of them."""
+
+    def __init__(self, outputs: Any):
+        self.kind = type(outputs) if isinstance(outputs, list | tuple | dict) else None
+        items = list(outputs.values()) if isinstance(outputs, dict) else outputs if self.kind else [outputs]
+        self.keys = list(outputs) if isinstance(outputs, dict) else []
+        self.borrowed = [isinstance(o, Out) and o.borrow for o in items]
+        self.values = [graph_value(o.variable if isinstance(o, Out) else o) for o in items]
+
+    def returned(self, results: Sequence[Any], given: Sequence[Any]) -> Any:
+        """The results; copies of arrays that were given, unless they may be borrowed."""
+        own = [
+            r.copy() if isinstance(r, np.ndarray) and not b and any(r is g for g in given) else r
+            for r, b in zip(results, self.borrowed, strict=True)
+        ]
+        if self.kind is None:
+            return own[0]
+        if self.kind is dict:
+            return dict(zip(self.keys, own, strict=True))
+        return own if self.kind is list else tuple(own)
+
+
+def _held_value(variable: SharedVariable, value: Any, leaves: Sequence[Any]) -> Any:
+    """What a container holds next, of its kind: an array of its own."""
+    made = variable.kind.cast(value, variable.name or "")
+    return made.copy() if isinstance(made, np.ndarray) and any(made is x for x in leaves) else made
+
+
+def _names(params: Sequence[Param]) -> list[str]:
+    """A name for each parameter: its own, the variable's, or its number."""
+    names: list[str] = []
+    for k, p in enumerate(params):
+        name = p.name or p.variable.name
+        names.append(name if name.isidentifier() and name not in names else f"arg{k}")
+    return names
+
+
+def _signature(params: Sequence[Param], names: Sequence[str]) -> inspect.Signature:
+    kind, required = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    return inspect.Signature(
+        [
+            inspect.Parameter(n, kind, default=required if p.default is NOTHING else p.default)
+            for p, n in zip(params, names, strict=True)
+            if not p.implicit
+        ]
+    )
+
+
+def _taken(param: Param, name: str, given: Mapping[str, Any]) -> Any:
+    """What a parameter is in a call, of its type."""
+    value = given.get(name, param.default)
+    if isinstance(value, SharedVariable | Container):
+        value = value.value
+    if value is NOTHING:
+        raise ArgumentError(f"{name!r} is not given")
+    return cast_to(param, name, value)
+
+
+def cast_to(param: Param, name: str, value: Any) -> Any:
+    """A value as one of a parameter's type.
+
+    Raises
+    ------
+    TypeError
+        It is of another dtype, with ``strict``, or digits would be lost; or it has another number of axes.
+    ValueError
+        Its shape is not that of the variable.
+    """
+    type = param.variable.type
+    array = np.asarray(value)
+    if array.ndim != type.ndim:
+        raise TypeError(f"{name!r} has {type.ndim} axes, not {array.ndim}")
+    if array.dtype != type.dtype and not _fits(param, value, array):
+        hint = "" if param.strict else "; allow_downcast=True allows it"
+        raise TypeError(f"{name!r} is {type.dtype}, not {array.dtype}{hint}")
+    if isinstance(type, ScalarType):
+        return (PYTHON_TYPE[type.dtype] if type.weak else type.dtype.type)(array[()])
+    for axis, (size, wanted) in enumerate(zip(array.shape, type.shape, strict=True)):
+        if wanted.const is not None and size != wanted.const:
+            raise ValueError(f"axis {axis} of {name!r} has length {size}, not {wanted.const}")
+    return np.asarray(array, type.dtype)
+
+
+def _fits(param: Param, value: Any, array: np.ndarray) -> bool:
+    wanted = param.variable.type.dtype
+    if param.strict:
+        return False
+    if param.allow_downcast or np.can_cast(array.dtype, wanted, "safe"):
+        return True
+    return isinstance(value, bool | int | float | complex) and np.can_cast(array.dtype, wanted, "same_kind")
