@@ -25,12 +25,13 @@ from srcgraph.runtime.eager import run
 from srcgraph.runtime.functions import Function, Out, Param, function
 from srcgraph.runtime.inspection import Inspection
 from srcgraph.runtime.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, vjp
+from srcgraph.runtime.shared import shared
 from srcgraph.runtime.vmap import vmap
 
 # without `compile`, which would shadow the builtin
 __all__ = [
     "Compiled", "Function", "Inspection", "Out", "Param", "api", "cache", "checkpoint", "custom_jvp", "custom_vjp",
     "engines", "errors", "function", "grad", "hessian", "hvp", "implicit", "inspect", "jacfwd", "jacobian", "jacrev",
-    "jvp", "run", "save", "stop_gradient", "value_and_grad", "vjp", "vmap",
+    "jvp", "run", "save", "shared", "stop_gradient", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 __version__ = "0.1.0"

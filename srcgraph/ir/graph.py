@@ -45,28 +45,28 @@ class Value:
         return f"<{self.name}: {self.type}>"
 
     def __add__(self, other: Value | float) -> Value:
-        return _operators["add"](self, other)
+        return _binary("add", self, other)
 
     def __radd__(self, other: float) -> Value:
-        return _operators["add"](other, self)
+        return _binary("add", other, self)
 
     def __sub__(self, other: Value | float) -> Value:
-        return _operators["sub"](self, other)
+        return _binary("sub", self, other)
 
     def __rsub__(self, other: float) -> Value:
-        return _operators["sub"](other, self)
+        return _binary("sub", other, self)
 
     def __mul__(self, other: Value | float) -> Value:
-        return _operators["mul"](self, other)
+        return _binary("mul", self, other)
 
     def __rmul__(self, other: float) -> Value:
-        return _operators["mul"](other, self)
+        return _binary("mul", other, self)
 
     def __truediv__(self, other: Value | float) -> Value:
-        return _operators["div"](self, other)
+        return _binary("div", self, other)
 
     def __rtruediv__(self, other: float) -> Value:
-        return _operators["div"](other, self)
+        return _binary("div", other, self)
 
     def __neg__(self) -> Value:
         return _operators["neg"](self)
@@ -92,38 +92,61 @@ class Value:
         raise AttributeError(f"a value has no attribute {name!r}")
 
     def __matmul__(self, other: Any) -> Value:
-        return _operators["matmul"](self, other)
+        return _binary("matmul", self, other)
 
     def __rmatmul__(self, other: Any) -> Value:
-        return _operators["matmul"](other, self)
+        return _binary("matmul", other, self)
 
     def __floordiv__(self, other: Any) -> Value:
-        return _operators["floordiv"](self, other)
+        return _binary("floordiv", self, other)
 
     def __mod__(self, other: Any) -> Value:
-        return _operators["mod"](self, other)
+        return _binary("mod", self, other)
 
     def __pow__(self, other: Any) -> Value:
-        return _operators["pow"](self, other)
+        return _binary("pow", self, other)
 
     def __rpow__(self, other: Any) -> Value:
-        return _operators["pow"](other, self)
+        return _binary("pow", other, self)
 
     def __lt__(self, other: Any) -> Value:
-        return _operators["lt"](self, other)
+        return _binary("lt", self, other)
 
     def __le__(self, other: Any) -> Value:
-        return _operators["le"](self, other)
+        return _binary("le", self, other)
 
     def __gt__(self, other: Any) -> Value:
-        return _operators["gt"](self, other)
+        return _binary("gt", self, other)
 
     def __ge__(self, other: Any) -> Value:
-        return _operators["ge"](self, other)
+        return _binary("ge", self, other)
+
+
+def _binary(name: str, x: Any, y: Any) -> Any:
+    """An operator; of arrays that are no values, NumPy asks `Value.__array_ufunc__`."""
+    if any(hasattr(v, "__array_function__") and not isinstance(v, Value) for v in (x, y)):
+        return NotImplemented
+    return _operators[name](x, y)
 
 
 _METHODS = frozenset(
-    {"sum", "prod", "mean", "std", "var", "max", "min", "argmax", "argmin", "reshape", "cumsum", "dot", "astype"}
+    {
+        "sum",
+        "prod",
+        "mean",
+        "std",
+        "var",
+        "max",
+        "min",
+        "argmax",
+        "argmin",
+        "reshape",
+        "cumsum",
+        "dot",
+        "astype",
+        "any",
+        "all",
+    }
 )
 
 

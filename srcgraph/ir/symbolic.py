@@ -101,10 +101,11 @@ class StepBuilder(Builder):
         found = super()._size_source(name)
         if found is not None:
             return found
-        for value in ancestors(self._given):
-            if isinstance(value.type, ArrayType) and symbol(name) in value.type.shape:
-                return value, value.type.shape.index(symbol(name))
-        return None
+        having = [v for v in ancestors(self._given) if isinstance(v.type, ArrayType) and symbol(name) in v.type.shape]
+        if not having:
+            return None
+        first = min(having, key=lambda v: v.owner.order if isinstance(v.owner, Step) else -1)
+        return first, first.type.shape.index(symbol(name))
 
     def _integer(self, dim: Dim, weak: bool) -> Value | None:
         found = super()._integer(dim, weak)
@@ -228,6 +229,11 @@ def _steps(results: Sequence[Value], bound: set[Value], params: Sequence[Value])
             why = f"the variable {value.name!r} is needed, and is no parameter"
             raise ArgumentError(Problem(why, hint=f"give it: the parameters are {', '.join(p.name for p in params)}"))
     return list(steps)
+
+
+def variables_of(results: Sequence[Value], given: Sequence[Value] = ()) -> list[Value]:
+    """The variables that results are made of, other than some values that are given."""
+    return [v for v in _needed(results, set(given)) if not isinstance(v.owner, Step)]
 
 
 def free_variables(results: Sequence[Value], params: Sequence[Value], givens: Givens = NO_GIVENS) -> list[Any]:

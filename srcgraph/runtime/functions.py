@@ -301,4 +301,4 @@ def _fits(param: Param, value: Any, array: np.ndarray) -> bool:
         return False
     if param.allow_downcast or np.can_cast(array.dtype, wanted, "safe"):
         return True
-    return isinstance(value, bool | int | float | complex) and np.can_cast(array.dtype, wanted, "same_kind")
+    return type(value) in (bool, int, float, complex) and np.can_cast(array.dtype, wanted, "same_kind")

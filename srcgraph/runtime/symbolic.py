@@ -23,9 +23,10 @@ from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Graph, Value, set_operator
 from srcgraph.ir.op import OPS, building, current_builder
 from srcgraph.ir.rebuild import Rebuild
-from srcgraph.ir.symbolic import step
-from srcgraph.ir.types import ArrayType, ScalarType
+from srcgraph.ir.symbolic import graph_of, step, variables_of
+from srcgraph.ir.types import ArrayType, ScalarType, is_float
 from srcgraph.ir.view import View
+from srcgraph.opt.ad.vjp import gradient
 from srcgraph.opt.inline import inline
 from srcgraph.runtime.texts import function_of
 
@@ -58,7 +59,8 @@ def _called(function: Callable[..., Any], *args: Any) -> Any:
     found = lower_entry(code, skeletons, private=True)
     graph = _alone(found)
     results = _Put(builder).put(graph, values)
-    return _results(found.summary.template, results, values)
+    after = {k: results[out] for k, out in found.summary.changed}  # arrays that it stores into
+    return _results(found.summary.template, results, [after.get(k, v) for k, v in enumerate(values)])
 
 
 class _Put(Rebuild):
@@ -114,6 +116,29 @@ def _results(template: Template, results: Sequence[Value], given: Sequence[Value
         case TupleOf(items=items):
             return tuple(_results(t, results, given) for t in items)
     raise ArgumentError("a function of variables returns numbers, arrays and tuples of them")
+
+
+def gradients(cost: Value, wrt: Sequence[Value]) -> list[Value]:
+    """How a number moves with some of the values that it is made of: the reverse sweep, as values.
+
+    Parameters
+    ----------
+    cost : Value
+        One float.
+    wrt : sequence of Value
+        Variables, or what was made of them; floats and arrays of floats.
+
+    Raises
+    ------
+    ArgumentError
+        The cost is no float.
+    """
+    if cost.type.ndim or not is_float(cost.type):
+        raise ArgumentError(f"gradients are of one float, not of {cost.type}")
+    others = [v for v in variables_of([cost], wrt) if v not in wrt]
+    graph = graph_of([*wrt, *others], [cost], "cost")
+    derived = gradient(graph, 0, tuple(range(len(wrt)))).graph
+    return list(step(lambda *given: _Put(current_builder()).put(derived, given), [*wrt, *others], {}))
 
 
 # -- operators, indexing and NumPy's functions ------------------------------------------------------
@@ -211,7 +236,22 @@ def _numpy_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) 
 
 set_operator("getitem", _subscript)
 set_operator("numpy", _numpy_function)
-for _name in ("sum", "prod", "mean", "std", "var", "max", "min", "argmax", "argmin", "reshape", "cumsum", "dot"):
+for _name in (
+    "sum",
+    "prod",
+    "mean",
+    "std",
+    "var",
+    "max",
+    "min",
+    "argmax",
+    "argmin",
+    "reshape",
+    "cumsum",
+    "dot",
+    "any",
+    "all",
+):
     set_operator(_name, _method(_name))
 set_operator("T", lambda x: written("{0}.T", [x]))
 set_operator("astype", lambda x, dtype: written("{0}.astype({1})", [x, np.dtype(dtype)]))

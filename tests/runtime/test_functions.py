@@ -1,0 +1,315 @@
+"""Functions of variables: parameters, results, updates, givens; graphs that no source exists for."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+import srcgraph as sg
+from srcgraph.errors import ArgumentError, InferenceError, SrcgraphError
+from srcgraph.ir import graph_of, matrix, scalar, tensor, vector
+from srcgraph.ir.graph import Value
+from srcgraph.ir.symbolic import variable_of
+from srcgraph.ir.verify import verify
+from srcgraph.ir.walk import same_graph
+from srcgraph.opt.passes import run_passes
+from srcgraph.opt.pipeline import PRIMAL
+from srcgraph.runtime.symbolic import call, gradients
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+
+
+def run(params: list[Value], outputs: Any, *args: Any, **options: Any) -> Any:
+    return sg.function(params, outputs, engine="interp", **options)(*args)
+
+
+# -- what can be built ----------------------------------------------------------------------------
+
+x, m, i = vector("x"), matrix("m"), scalar("i", "int64", weak=True)
+X, M = np.array([0.3, -1.2, 2.5]), np.arange(12.0).reshape(4, 3) / 7.0
+
+
+def _apply(function: Any, x: Any) -> Any:
+    return call(function, x) if isinstance(x, Value) else function(x)
+
+
+EXPRESSIONS: list[Any] = [
+    lambda x, m, i: x + 1.0,
+    lambda x, m, i: 2.0 - x / 3.0,
+    lambda x, m, i: -x * x,
+    lambda x, m, i: x**2 + 2.0**x,
+    lambda x, m, i: x // 0.5 + x % 0.5,
+    lambda x, m, i: m @ x,
+    lambda x, m, i: m.T @ (m @ x),
+    lambda x, m, i: x[1],
+    lambda x, m, i: x[-1] * x[i],
+    lambda x, m, i: x[1:],
+    lambda x, m, i: x[::-1] + x[:i][0],
+    lambda x, m, i: m[1:, 0],
+    lambda x, m, i: m[:, None, i],
+    lambda x, m, i: m[..., 1],
+    lambda x, m, i: x[np.array([2, 0, 0])],
+    lambda x, m, i: x[x > 0.0],
+    lambda x, m, i: x.sum() + m.mean(axis=0, keepdims=True),
+    lambda x, m, i: np.where(x > 0.0, np.sqrt(np.abs(x)), 0.0),
+    lambda x, m, i: _apply(lambda x: np.concatenate((x, x[:1])), x),
+    lambda x, m, i: np.maximum(x, 0.5) + np.clip(x, -1.0, 1.0),
+    lambda x, m, i: np.linalg.inv(m.T @ m + np.eye(3)) @ x,
+    lambda x, m, i: special.expit(x),
+    lambda x, m, i: np.exp(x).astype("float32"),
+    lambda x, m, i: m.reshape((3, 4))[i],
+    lambda x, m, i: np.sort(x),
+    lambda x, m, i: _apply(lambda x: np.fft.fft(x).real, x),
+    lambda x, m, i: (m > 0.5).any(axis=1),
+    lambda x, m, i: np.cumsum(x)[-1],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("k", range(len(EXPRESSIONS)))
+def test_expression_of_variables(k: int) -> None:
+    """What is built of variables gives what NumPy gives of numbers."""
+    build = EXPRESSIONS[k]
+    found = run([x, m, i], build(x, m, i), X, M, 1)
+    wanted = build(X, M, 1)
+    assert np.asarray(found).dtype == np.asarray(wanted).dtype and np.shape(found) == np.shape(wanted)
+    np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
+SAME: list[Any] = [
+    lambda x: np.exp(x) * 2.0,
+    lambda x: x[1:] - x[:-1],
+    lambda x: np.sum(x * x),
+    lambda x: np.log(np.sum(np.exp(x))),
+    lambda x: np.where(x > 0.0, x, 0.0).sum(),
+    lambda x: x[::2] + 1.0,
+    lambda x: np.dot(x, x) / 3.0,
+    lambda x: np.sqrt(np.mean(x**2)),
+]
+
+
+@pytest.mark.parametrize("k", range(len(SAME)))
+def test_built_and_written_are_one_graph(k: int) -> None:
+    function = SAME[k]
+    own = vector("x")
+    built = run_passes(graph_of([own], [function(own)], "graph"), PRIMAL, check=True)
+    written = sg.compile(function).graph(np.ones(5))
+    text = lambda g: sg.ir.structural_hash(g)  # noqa: E731
+    assert text(built) == text(written) or same_graph(built, written)
+
+
+def test_functions_called_on_variables() -> None:
+    """Any function that can be compiled, with loops and branches; several results."""
+
+    def newton(a, steps):
+        r = a
+        for _ in range(steps):
+            if r <= 0.0:
+                break
+            r = 0.5 * (r + a / r)
+        return r, a - r * r
+
+    a, n = scalar("a"), scalar("n", "int64", weak=True)
+    root, rest = call(newton, a, n)
+    f = sg.function([a, n], {"root": root, "rest": rest * 2.0})
+    found = f(2.0, 30)
+    assert found["root"] == pytest.approx(2.0**0.5) and abs(found["rest"]) < 1e-14
+    verify(f.graph)
+
+
+def test_what_cannot_be_called() -> None:
+    scale = 2.0
+    with pytest.raises(ArgumentError, match="reads scale") as caught:
+        call(lambda x: x * scale, x)
+    assert "give it as an argument" in str(caught.value)
+    with pytest.raises(SrcgraphError, match="'shape_' is not supported"):
+        call(lambda x: x.shape_, x)
+    with pytest.raises(InferenceError):
+        x["a"]
+    with pytest.raises(TypeError, match="not iterable"):
+        list(x)
+
+
+# -- parameters -----------------------------------------------------------------------------------
+
+
+def test_parameters_by_name_with_defaults() -> None:
+    a, b = scalar("a"), scalar("b")
+    state = sg.shared(7.0, name="state")
+    f = sg.function([a, sg.Param(b, default=44.0)], a + b)
+    assert f(1.0) == 45.0 and f(a=3, b=2) == 5.0 and f(1.0, 2.0) == 3.0
+    assert str(inspect.signature(f)) == "(a, b=44.0)"
+    g = sg.function([sg.Param(a, default=state, name="start")], a * 2.0)
+    assert g() == 14.0
+    state.value = 8.0
+    assert g() == 16.0 and g(start=1.0) == 2.0
+    hidden = sg.function([a, sg.Param(b, default=1.0, implicit=True)], a + b)
+    assert hidden(1.0) == 2.0 and list(inspect.signature(hidden).parameters) == ["a"]
+    with pytest.raises(TypeError):
+        f()
+
+
+def test_what_a_parameter_takes() -> None:
+    a, f, v = scalar("a"), scalar("f", "float32"), vector("v")
+    double = sg.function([a], a * 2.0)
+    assert double(3) == 6.0 and type(double(np.float32(1.5))) is np.float64
+    strict = sg.function([sg.Param(a, strict=True)], a * 2.0)
+    with pytest.raises(TypeError, match="'a' is float64, not int64"):
+        strict(3)
+    half = sg.function([f], f / np.float32(2.0))
+    assert half(1.0).dtype == np.float32
+    with pytest.raises(TypeError, match="'f' is float32, not float64; allow_downcast=True allows it"):
+        half(np.float64(1.0))
+    assert sg.function([sg.Param(f, allow_downcast=True)], f)(np.float64(0.5)) == np.float32(0.5)
+    whole = scalar("n", "int64")
+    with pytest.raises(TypeError, match="'n' is int64, not float64"):
+        sg.function([whole], whole)(1.5)
+    with pytest.raises(TypeError, match="'v' has 1 axes, not 2"):
+        sg.function([v], v)(np.ones((2, 2)))
+    fixed = tensor("t", "float64", (2, 3))
+    with pytest.raises(ValueError, match="axis 1 of 't' has length 4, not 3"):
+        sg.function([fixed], fixed)(np.ones((2, 4)))
+
+
+def test_arguments_never_change() -> None:
+    """And a result is an array of its own, unless it may be borrowed."""
+    v = vector("v")
+    given = np.ones(3)
+    changed = call(lambda v: _stored(v), v)
+    f = sg.function([v], [changed, v])
+    stored, same = f(given)
+    assert stored[0] == 5.0 and np.all(given == 1.0) and same is not given
+    assert run([v], sg.Out(v, borrow=True), given) is given and run([v], v, given) is not given
+
+
+def _stored(v):
+    v[0] = 5.0
+    return v
+
+
+def test_outputs_in_their_structure() -> None:
+    a = scalar("a")
+    assert sg.function([a], [a, a * 2.0])(1.0) == [1.0, 2.0]
+    assert sg.function([a], (a,))(1.0) == (1.0,)
+    assert sg.function([a], {"one": a})(1.0) == {"one": 1.0}
+    assert sg.function([a], lambda a: a + 1.0)(1.0) == 2.0
+    assert sg.function([a], 3.5)(1.0) == 3.5
+    assert "def function(a: f64) -> f64" in str(sg.function([a], a))
+
+
+def test_what_is_refused() -> None:
+    a, b, v = scalar("a"), scalar("b"), vector("v")
+    state = sg.shared(1.0, name="state")
+    with pytest.raises(ArgumentError, match="the variable 'b' is needed") as caught:
+        sg.function([a], a + b)
+    assert "the parameters are a" in str(caught.value)
+    with pytest.raises(ArgumentError, match="the shared variable 'state' is a parameter"):
+        sg.function([state], a)
+    with pytest.raises(ArgumentError, match="a variable is a parameter twice"):
+        sg.function([a, a], a)
+    with pytest.raises(ArgumentError, match="updates: 'state' is given twice"):
+        sg.function([a], a, updates=[(state, a), (state, a)])
+    with pytest.raises(ArgumentError, match="no shared variable"):
+        sg.function([a], a, updates={a: a})
+    with pytest.raises(ArgumentError, match="its new value"):
+        sg.function([v], v, updates={state: v})
+    with pytest.raises(ArgumentError, match="givens: .* the types differ"):
+        sg.function([a, v], a, givens={a: v})
+    with pytest.raises(ArgumentError, match="mode must be one of"):
+        sg.function([a], a, mode="FASTER")
+
+
+# -- shared variables, updates, givens ------------------------------------------------------------
+
+
+def test_the_opening_example() -> None:
+    b = sg.shared(1, name="b")
+    a, state = scalar("a", "int64", weak=True), variable_of(b)
+    f1 = sg.function([a], a + state)
+    f2 = sg.function([a], a + state, updates={b: state + 1})
+    assert (f1(3), f2(3), b.value, f1(3)) == (4, 4, 2, 5)
+    b.value = 0
+    assert f1(3) == 3
+    assert variable_of(b) is state
+
+
+def test_updates_are_simultaneous() -> None:
+    a, b = sg.shared(1.0, name="a"), sg.shared(2.0, name="b")
+    swap = sg.function([], [variable_of(a)], updates={a: b, b: a})
+    assert swap() == [1.0] and (a.value, b.value) == (2.0, 1.0)
+    numbers = sg.shared(np.zeros(3), name="numbers")
+    before = numbers.value
+    step = sg.function([], (), updates=[(numbers, variable_of(numbers) + 1.0)])
+    assert step() == () and np.all(numbers.value == 1.0) and np.all(before == 0.0)
+
+
+def test_nothing_is_updated_when_something_raises() -> None:
+    a, k = sg.shared(1.0, name="a"), scalar("k", "int64", weak=True)
+    v = vector("v")
+    f = sg.function([v, k], v[k], updates={a: variable_of(a) + 1.0})
+    f(np.ones(2), 1)
+    with pytest.raises(IndexError):
+        f(np.ones(2), 5)
+    assert a.value == 2.0
+
+
+def test_updates_from_threads() -> None:
+    count = sg.shared(0, name="count")
+    add = sg.function([], (), updates={count: variable_of(count) + 1}, engine="interp")
+
+    def many() -> None:
+        for _ in range(300):
+            add()
+
+    threads = [threading.Thread(target=many) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert count.value == 1200
+
+
+def test_givens() -> None:
+    """All at once, and of shared variables, too."""
+    a, b = scalar("a"), scalar("b")
+    assert run([a], a * 2.0, 3.0, givens={a: a + 1.0}) == 8.0
+    assert run([a, b], a - b, 5.0, 3.0, givens={a: b, b: a}) == -2.0
+    p, q = sg.shared(1.0, name="p"), sg.shared(10.0, name="q")
+    f = sg.function([a], a * variable_of(p), givens={p: variable_of(q) + 1.0})
+    assert f(2.0) == 22.0 and p not in f.shared
+
+
+def test_function_of_an_intermediate() -> None:
+    w = matrix("w")
+    hidden = np.tanh(w @ x)
+    out = (hidden * 2.0).sum()
+    assert run([hidden], out, np.arange(3.0)) == 6.0
+
+
+def test_a_network_learns() -> None:
+    """The mean costs are those of the same network in plain NumPy."""
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "network.py")], capture_output=True, text=True, check=True, timeout=200
+    )
+    assert done.stdout.split()[:3] == ["0.26045718", "0.24456350", "0.23019019"]
+
+
+def test_gradients_of_variables() -> None:
+    w = matrix("w")
+    cost = ((w @ x) ** 2).sum()
+    by_w, by_x = gradients(cost, [w, x])
+    values = np.arange(6.0).reshape(2, 3), np.ones(3)
+    found = run([w, x], [by_w, by_x], *values)
+    np.testing.assert_allclose(found[0], 2.0 * np.outer(values[0] @ values[1], values[1]))
+    np.testing.assert_allclose(found[1], 2.0 * values[0].T @ (values[0] @ values[1]))
+    (second,) = gradients((by_x * by_x).sum(), [x])
+    assert run([w, x], second, *values).shape == (3,)
+    with pytest.raises(ArgumentError, match="gradients are of one float"):
+        gradients(x, [x])
