@@ -87,7 +87,7 @@ def test_derivative(function: Callable) -> None:
 TAPES = ("_saved", "_block")
 
 
-class Measured(interp._Run):
+class Measured(interp.Run):
     """Counts the bytes of tapes, which it knows by their names."""
 
     def __init__(self) -> None:

@@ -138,12 +138,12 @@ class StraightBuilder(Facts):
             self.region.integers.setdefault((type.value, type.weak), value)
         elif isinstance(type, ArrayType):
             for axis, size in enumerate(type.shape):
-                if size.symbol and not self._size_source(size.symbol):
+                if size.symbol and not self.size_source(size.symbol):
                     self.region.sizes[size.symbol] = (value, axis)
                     if not self.proves(size):
                         self.region.known.append(size)
 
-    def _size_source(self, name: str) -> tuple[Value, int] | None:
+    def size_source(self, name: str) -> tuple[Value, int] | None:
         return next((r.sizes[name] for r in reversed(self.regions) if name in r.sizes), None)
 
     def _integer(self, dim: Dim, weak: bool) -> Value | None:
@@ -173,7 +173,7 @@ class StraightBuilder(Facts):
         return total
 
     def _symbol_value(self, name: str) -> Value:
-        source = self._size_source(name)
+        source = self.size_source(name)
         if source is not None:
             return self.apply(OPS["dim"], (source[0],), {"axis": source[1]})
         strong = self._integer(symbol(name), weak=False) or self.foreign.get(name)

@@ -97,8 +97,8 @@ class StepBuilder(Builder):
     def not_one(self, dim: Dim) -> bool:
         return dim.symbol in _lengths or super().not_one(dim)
 
-    def _size_source(self, name: str) -> tuple[Value, int] | None:
-        found = super()._size_source(name)
+    def size_source(self, name: str) -> tuple[Value, int] | None:
+        found = super().size_source(name)
         if found is not None:
             return found
         having = [v for v in ancestors(self._given) if isinstance(v.type, ArrayType) and symbol(name) in v.type.shape]

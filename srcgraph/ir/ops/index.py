@@ -225,12 +225,22 @@ def _dim_meaning(x: np.ndarray, *, axis: int) -> int:
     return x.shape[axis]
 
 
+def _of_source(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> Value | None:
+    """The length of the first array that is known to have it, so that others need not be there for it."""
+    name = inputs[0].type.shape[attrs["axis"]].symbol
+    source = builder.size_source(name) if name else None
+    if source is None or source == (inputs[0], attrs["axis"]):
+        return None
+    return builder.apply(dim, (source[0],), {"axis": source[1]})
+
+
 dim = define(
     name="dim",
     doc="The length of one axis, a Python integer.",
     infer=lambda x, *, axis: ScalarType(np.dtype(np.int64), True, x.shape[axis]),
     numpy=_dim_meaning,
     kind="structural",
+    simplify=_of_source,
     samples=(sample("f64[3, 4]", axis=1),),
 )
 

@@ -60,9 +60,9 @@ class Place(Builder):
         else:
             super()._enter(value)
 
-    def _size_source(self, name: str) -> tuple[Value, int] | None:
+    def size_source(self, name: str) -> tuple[Value, int] | None:
         self._know()
-        return super()._size_source(name)
+        return super().size_source(name)
 
     def _integer(self, dim: Dim, weak: bool) -> Value | None:
         self._know()
