@@ -16,6 +16,7 @@ import srcgraph.ir.ops  # noqa: F401  (fills the table of ops)
 from srcgraph import errors
 from srcgraph.ir.ops.constants import stop_gradient
 from srcgraph.ir.ops.marks import save
+from srcgraph.ir.shared import SharedVariable
 from srcgraph.runtime import api, engines, implicit
 from srcgraph.runtime.api import Compiled, compile, inspect  # noqa: F401
 from srcgraph.runtime.checkpoint import checkpoint
@@ -24,12 +25,13 @@ from srcgraph.runtime.derivatives import grad, jvp, value_and_grad
 from srcgraph.runtime.eager import run
 from srcgraph.runtime.inspection import Inspection
 from srcgraph.runtime.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, vjp
+from srcgraph.runtime.shared import shared, shared_constructor
 from srcgraph.runtime.vmap import vmap
 
 # without `compile`, which would shadow the builtin
 __all__ = [
-    "Compiled", "Inspection", "api", "checkpoint", "custom_jvp", "custom_vjp", "engines", "errors", "grad", "hessian",
-    "hvp", "implicit", "inspect", "jacfwd", "jacobian", "jacrev", "jvp", "run", "save", "stop_gradient",
-    "value_and_grad", "vjp", "vmap",
+    "Compiled", "Inspection", "SharedVariable", "api", "checkpoint", "custom_jvp", "custom_vjp", "engines", "errors",
+    "grad", "hessian", "hvp", "implicit", "inspect", "jacfwd", "jacobian", "jacrev", "jvp", "run", "save", "shared",
+    "shared_constructor", "stop_gradient", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 __version__ = "0.1.0"
