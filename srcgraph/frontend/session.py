@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import ArgumentError, Loc, Problem
-from srcgraph.frontend.entities import Cell, Closure, Const, Entity, Unusable
+from srcgraph.frontend.entities import Cell, Closure, Const, Entity, Instance, Unusable
 from srcgraph.frontend.exits import to_tail_form
 from srcgraph.frontend.fence import check_fence
 from srcgraph.frontend.memory import Dead, refuse
@@ -28,18 +28,21 @@ from srcgraph.infer.signature import (
     RecordArg,
     RowsArg,
     Skeleton,
+    StaticArg,
     TupleArg,
+    all_parts,
     sizes_of,
     skeleton_of,
 )
 from srcgraph.ir.graph import Graph, Value
+from srcgraph.ir.shared import Container, SharedVariable
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
     from srcgraph.frontend.recursion import Assumption
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class FunctionCode:
     """A function ready to be lowered: its tail-form tree and where its free names are found."""
 
@@ -103,14 +106,22 @@ class Hidden:
 
     name: str
     container: Any
+    static: frozenset[str] = frozenset()
+    """The numbers of it that are compiled in."""
 
     def read(self) -> Any:
         """Its value now."""
         return read_outside(self.container, self.name)
 
+    def skeleton(self, leaves: Leaves) -> Skeleton:
+        """What it is now; its numbers and arrays are appended to ``leaves``."""
+        return skeleton_of(self.read(), self.name, leaves, self.static)
+
 
 def read_outside(container: Any, name: str) -> Any:
-    """What a global or a closure cell holds now."""
+    """What a global or a closure cell holds now; a shared variable's container is read when it is taken apart."""
+    if isinstance(container, Container):
+        return container
     if isinstance(container, types.CellType):
         return container.cell_contents
     if isinstance(container, type):
@@ -274,11 +285,18 @@ class Session:
         raise Dead
 
     def outside_at(self, low: Lowering, name: str, container: Any) -> Entity:
-        """What ``name`` means in a given namespace or cell; numbers and arrays become inputs."""
-        key = (name, id(container))
+        """What ``name`` means in a given namespace or cell; numbers and arrays become inputs.
+
+        A container of shared variables is one, whatever its name.
+        """
+        key = ("" if isinstance(container, Container) else name, id(container))
         if key not in low.hidden:
             low.hidden[key] = self._outside_entity(low, name, container, read_outside(container, name))
         return low.hidden[key]
+
+    def frozen(self, variable: SharedVariable) -> dict[str, Any]:
+        """The namespace that has the value of a frozen variable, for all that is compiled of one function."""
+        return variable.taken.setdefault(self.entry, {"value": variable.get_value()})
 
     def _outside_entity(self, low: Lowering, name: str, container: Any, value: Any) -> Entity:
         leaves = Leaves()
@@ -288,17 +306,27 @@ class Session:
         except ArgumentError as error:
             why = error.problems[0].message.removeprefix(f"argument {name!r}: ")
             return Unusable(f"global {name!r} cannot be used: {why}", "make it a number, an array or a tuple of these")
-        if not leaves.values and not leaves.objects:
+        if not leaves.values and not leaves.objects and not leaves.lists:
+            self.guards[(name, id(container))] = Guard(name, container, value)
+            return parameter(low, skeleton, name, None) if isinstance(skeleton, TupleArg) else Const(value)
+        if not leaves.values and not leaves.objects and not _has_shared(skeleton):
             self.guards[(name, id(container))] = Guard(name, container, value)
             return Const(value)
-        return self._hidden_parameter(low, name, container, skeleton)
+        return self._hidden_parameter(low, Hidden(name, container, static), skeleton)
 
-    def _hidden_parameter(self, low: Lowering, name: str, container: Any, skeleton: Skeleton) -> Entity:
+    def _hidden_parameter(self, low: Lowering, hidden: Hidden, skeleton: Skeleton) -> Entity:
+        name, container = hidden.name, hidden.container
         sizes = {size: low.builder.unused(f"{name}_{size}") for size in sorted(sizes_of([skeleton]))}
         own = _renamed(skeleton, sizes, GLOBALS * (len(low.hidden_order) + 1))
         entity = parameter(low, own, name, ("global", name, id(container)))
-        low.hidden_order.append((Hidden(name, container), entity))
+        if isinstance(container, Container) and isinstance(entity, Instance):
+            entity.box.fixed = ""
+        low.hidden_order.append((hidden, entity))
         return entity
+
+
+def _has_shared(skeleton: Skeleton) -> bool:
+    return any(isinstance(s, StaticArg) and isinstance(s.value, SharedVariable) for s in all_parts([skeleton]))
 
 
 GLOBALS = 1000

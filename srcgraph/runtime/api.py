@@ -6,6 +6,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from inspect import Parameter, signature
 from typing import Any
 
@@ -19,6 +20,7 @@ from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
 from srcgraph.runtime.options import USUAL, AnyMode, Options, options_of
 from srcgraph.runtime.specialization import Specialization, describe_arguments, quick_key, specialize
+from srcgraph.runtime.state import Outdated
 from srcgraph.runtime.transforms import Transform
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -88,10 +90,12 @@ class Compiled:
         known = self.quick.get(key)
         if known is not None and known.ready(leaves):
             return known.run_on(leaves)
-        version, given = self.version(args)
-        if key is not None and not version.shared and not version.static:
-            self.quick[key] = version
-        return version.call(given)
+        while True:
+            version, given = self.version(args)
+            if key is not None and not version.shared and not version.static:
+                self.quick[key] = version
+            with suppress(Outdated):  # another thread has changed the shape of a shared variable: look again
+                return version.call(given)
 
     def bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments in order, by Python's rules.

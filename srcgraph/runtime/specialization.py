@@ -20,6 +20,7 @@ from srcgraph.frontend.specialize import Lowered, lower_entry
 from srcgraph.infer.signature import Column, Leaves, Skeleton, TupleArg, passed_twice, skeleton_of
 from srcgraph.ir.bitgen import address
 from srcgraph.ir.graph import Graph
+from srcgraph.ir.shared import Container, held
 from srcgraph.ir.types import NAME_OF
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.inline import inline
@@ -35,6 +36,15 @@ from srcgraph.runtime.load import load
 from srcgraph.runtime.options import USUAL, Options
 from srcgraph.runtime.pullbacks import pulling
 from srcgraph.runtime.results import Make, Objects, borrowed, is_nested, maker, outputs_used, refill, updater
+from srcgraph.runtime.state import (
+    COMMITTING,
+    NOTHING,
+    Outside,
+    containers_of,
+    read_outside,
+    refuse_shared,
+    writes,
+)
 from srcgraph.runtime.transforms import Transform, Version
 
 MANY = 12
@@ -85,6 +95,8 @@ class Specialization:
     hidden_types: tuple[Skeleton, ...] = ()
     hidden_key: Any = ()
     """What `quick_key` says of the globals."""
+    writes: bool = False
+    """Whether it may assign shared variables."""
     guards: tuple[Guard, ...] = ()
     static: frozenset[str] = frozenset()
     shared: bool = False
@@ -106,7 +118,10 @@ class Specialization:
             if not guard.holds():
                 return False
         if self.hidden:
-            key = quick_key([h.read() for h in self.hidden], leaves)
+            if self.writes:
+                return False
+            with COMMITTING:
+                key = hidden_key(self.hidden, leaves)
             if key is None or key != self.hidden_key:
                 return False
         return not (self.changed or self.private or self.contiguous) or self.apart(leaves)
@@ -123,20 +138,35 @@ class Specialization:
         return all(leaves[p].flags.writeable for p in self.changed)
 
     def call(self, given: Leaves) -> Any:
-        """Run on the numbers, arrays and objects of a call, checking their memory; globals are read now."""
+        """Run on the numbers, arrays and objects of a call, checking their memory; globals are read now.
+
+        Raises
+        ------
+        Outdated
+            A shared variable has got a value for which another version is needed.
+        """
+        if not self.writes:
+            return self._called(given)
+        with held(containers_of(self.hidden)):
+            return self._called(given)
+
+    def _called(self, given: Leaves) -> Any:
         leaves, objects = list(given.values), list(given.objects)
-        for h in self.hidden:
-            own = Leaves()
-            skeleton_of(h.read(), h.name, own)
-            leaves += own.values
-            objects += own.objects
+        state = read_outside(self.hidden, self.changed, leaves, objects, self.hidden_types)
         if self.changed or self.private or self.contiguous:
-            self.check_memory(leaves)
+            self.check_memory(leaves, state.positions)
         if self.updates:
             self.check_objects(objects, len(given.objects))
-        return self.run_on([v.array() if type(v) is Column else v for v in leaves], objects, given.lists)
+        arrays = [v.array() if type(v) is Column else v for v in leaves]
+        return self.run_on(arrays, objects, given.lists, state)
 
-    def run_on(self, leaves: Sequence[Any], objects: Sequence[Any] = (), lists: Sequence[list[Any]] = ()) -> Any:
+    def run_on(
+        self,
+        leaves: Sequence[Any],
+        objects: Sequence[Any] = (),
+        lists: Sequence[list[Any]] = (),
+        state: Outside = NOTHING,
+    ) -> Any:
         """Run on all numbers and arrays, those of globals last."""
         try:
             outs = self.run(*leaves)
@@ -151,8 +181,11 @@ class Specialization:
             contents = [(lists[number], make(outs, leaves, known), deep) for number, make, deep in self.lists]
             for items, new, deep in contents:
                 refill(items, new, deep)
-            for update in self.updates:
-                update(outs, leaves, known)
+            if self.updates or state.stored:
+                with COMMITTING:
+                    state.commit()
+                    for update in self.updates:
+                        update(outs, leaves, known)
             return result
         raise failure
 
@@ -163,8 +196,11 @@ class Specialization:
                 why = f"{self.name} changes an argument, a {type(x).__name__}, that it also reads from outside"
                 raise OverlapError(Problem(why, hint="pass it as an argument only"))
 
-    def check_memory(self, leaves: Sequence[Any]) -> None:
-        """Arrays that are changed must be writable, and must not share memory with others in part."""
+    def check_memory(self, leaves: Sequence[Any], own: frozenset[int] = frozenset()) -> None:
+        """Arrays that are changed must be writable, and must not share memory with others in part.
+
+        Those at ``own``, of shared variables, are copied before they are changed.
+        """
         names = [repr(p.name) for p in self.graph.params]
         for position in self.contiguous:
             if not leaves[position].flags.c_contiguous:
@@ -175,7 +211,7 @@ class Specialization:
                 error = ValueError("assignment destination is read-only")
                 error.add_note(f"{self.name} stores into argument {names[position]}")
                 raise error
-        for position in (*self.changed, *self.private):
+        for position in {*self.changed, *self.private} - own:
             array = leaves[position]
             for k, other in enumerate(leaves):
                 if k == position or not isinstance(other, np.ndarray) or not np.may_share_memory(array, other):
@@ -222,7 +258,12 @@ def _same_place(x: np.ndarray, y: np.ndarray) -> bool:
 
 def describe_hidden(hidden: Sequence[Hidden]) -> tuple[Skeleton, ...]:
     """The types of globals as they are now."""
-    return tuple(skeleton_of(h.read(), h.name, Leaves()) for h in hidden)
+    return tuple(h.skeleton(Leaves()) for h in hidden)
+
+
+def hidden_key(hidden: Sequence[Hidden], leaves: list[Any]) -> Any:
+    """What `quick_key` says of globals; None where numbers of them are compiled in."""
+    return None if any(h.static for h in hidden) else quick_key([h.read() for h in hidden], leaves)
 
 
 _PLAIN = frozenset({float, bool, complex, *(d.type for d in NAME_OF)})
@@ -244,6 +285,11 @@ def quick_key(args: Sequence[Any], leaves: list[Any]) -> Any:
         elif kind in _PLAIN or (kind is int and -(2**63) <= value < 2**63):
             key.append(kind)
             leaves.append(value)
+        elif kind is Container:
+            inner = quick_key((value.value,), leaves)
+            if inner is None:
+                return None
+            key.append(inner)
         elif kind is np.random.Generator:
             key.append(kind)
             leaves.append(address(value))
@@ -267,6 +313,7 @@ def describe_arguments(
     ``distinct`` treats an array passed twice as two arrays.
     """
     leaves = Leaves(distinct=distinct)
+    refuse_shared(names, args)
     skeletons = {n: skeleton_of(a, n, leaves, static) for n, a in zip(names, args, strict=True)}
     return skeletons, leaves
 
@@ -324,10 +371,11 @@ def _specialized(
         contiguous=tuple(sorted(found.summary.contiguous)),
         hidden=found.summary.hidden,
         hidden_types=describe_hidden(found.summary.hidden),
-        hidden_key=quick_key([h.read() for h in found.summary.hidden], []),
+        hidden_key=hidden_key(found.summary.hidden, []),
         guards=found.guards,
         static=static,
         shared=passed_twice(skeletons.values()),
+        writes=writes(found.summary.hidden, made.changed, bool(made.updates), len(made.graph.params)),
     )
 
 
@@ -335,7 +383,7 @@ def _numbers(names: Sequence[str], args: Sequence[Any], static: frozenset[str], 
     """The numbers and arrays that the graph is called with, those of globals last."""
     _, leaves = describe_arguments(names, args, static, distinct=True)
     for h in found.summary.hidden:
-        skeleton_of(h.read(), h.name, leaves)
+        h.skeleton(leaves)
     return [v.array() if type(v) is Column else v for v in leaves.values]
 
 

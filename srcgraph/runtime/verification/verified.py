@@ -49,7 +49,7 @@ class Verified(Compiled):
         given = self.bound(args, kwargs)
         version, leaves = self.version(given)
         for h in version.hidden:
-            skeleton_of(h.read(), h.name, leaves)
+            h.skeleton(leaves)
         numbers = [v.array() if isinstance(v, Column) else v for v in leaves.values]
         inputs = Inputs(numbers, leaves.generators)
         result = super().__call__(*given)
