@@ -61,7 +61,7 @@ from srcgraph.frontend.entities import (
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Dead, Refusal, keep_stores, new_array, read, refuse
 from srcgraph.frontend.scope import Scope, analyse
-from srcgraph.frontend.session import FunctionCode, Hidden, Session
+from srcgraph.frontend.session import FunctionCode, Hidden, Session, Shapes
 from srcgraph.frontend.source import node_loc
 from srcgraph.frontend.truths import combined
 from srcgraph.ir.builder import Builder
@@ -134,6 +134,8 @@ class Lowering:
         self.boxes: list[tuple[Box, Entity]] = []
         """The boxes of its parameters, and what they held at first."""
         self.state.names.update(dict.fromkeys(self.slots.values(), UNBOUND))
+        self.shapes: Shapes = {}
+        """What the caller has put into shared variables, where that is not of the shapes they have outside."""
         self.hidden: dict[Any, Entity] = {}
         self.hidden_order: list[tuple[Hidden, Entity]] = []
         self.params: list[tuple[Value, Any]] = []

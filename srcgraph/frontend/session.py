@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gast
 
@@ -160,6 +160,10 @@ class Guard:
         if now is self.seen:
             return self.code is None or now.__code__ is self.code
         return type(now) is type(self.seen) and isinstance(now, str | int | float) and now == self.seen
+
+
+Shapes: TypeAlias = dict[Container, tuple[bool | None, ...]]
+"""For arrays in containers: whether the length of each axis is 1; None where that is known when it runs."""
 
 
 @dataclass(eq=False, slots=True)
@@ -316,7 +320,10 @@ class Session:
 
     def _hidden_parameter(self, low: Lowering, hidden: Hidden, skeleton: Skeleton) -> Entity:
         name, container = hidden.name, hidden.container
+        ones = low.shapes.get(container) if isinstance(container, Container) else None
+        skeleton = skeleton if ones is None else _of_shape(skeleton, ones)
         sizes = {size: low.builder.unused(f"{name}_{size}") for size in sorted(sizes_of([skeleton]))}
+        low.maybe_one |= frozenset(sizes.values()) if ones is not None and None in ones else frozenset()
         own = _renamed(skeleton, sizes, GLOBALS * (len(low.hidden_order) + 1))
         entity = parameter(low, own, name, ("global", name, id(container)))
         if isinstance(container, Container) and isinstance(entity, Instance):
@@ -331,6 +338,17 @@ def _has_shared(skeleton: Skeleton) -> bool:
 
 GLOBALS = 1000
 """Arrays and lists with larger numbers are those of globals."""
+
+
+def _of_shape(skeleton: Skeleton, ones: Sequence[bool | None]) -> Skeleton:
+    """A container's skeleton with an array of another shape."""
+    match skeleton:
+        case ArrayArg(dtype=dtype, cell=cell):
+            return ArrayArg(dtype, tuple(1 if one else f"n{k}" for k, one in enumerate(ones)), cell)
+        case ObjectArg(box=BoxArg(cell=cell, content=RecordArg() as content)):
+            items = tuple(_of_shape(s, ones) for s in content.items)
+            return replace(skeleton, box=BoxArg(cell, replace(content, items=items)))
+    return skeleton
 
 
 def _renamed(skeleton: Skeleton, sizes: dict[str, str], offset: int) -> Skeleton:

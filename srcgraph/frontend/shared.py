@@ -13,11 +13,13 @@ import numpy as np
 
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import arrays, branching, lists, objects
-from srcgraph.frontend.entities import NONE, Array, Choice, Const, Entity, Instance, Method, Scalar
-from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.boxes import held
+from srcgraph.frontend.entities import NONE, Array, Choice, Const, Entity, Instance, Method, Record, Scalar
+from srcgraph.frontend.memory import ref_type, refuse
 from srcgraph.frontend.resolve import to_integer
+from srcgraph.frontend.session import Shapes
 from srcgraph.ir.graph import Value
-from srcgraph.ir.shared import Kind, SharedVariable
+from srcgraph.ir.shared import Container, Kind, SharedVariable
 from srcgraph.ir.shared import describe as named
 from srcgraph.ir.types import INT, ArrayType
 
@@ -94,6 +96,30 @@ def assign(low: Lowering, variable: SharedVariable, entity: Entity) -> None:
         return
     assert isinstance(variable.kind, Kind)
     objects.set_field(low, _box(low, variable), "value", _cast(low, variable, variable.kind, entity))
+
+
+def shapes(low: Lowering) -> Shapes:
+    """What functions called from here find in variables, where that is not of the shapes that they have outside."""
+    found = dict(low.shapes)
+    for entity in low.hidden.values():
+        if isinstance(entity, Instance) and entity.cls is Container:
+            container = next(h.container for h, e in low.hidden_order if e is entity)
+            ones, outside = _ones(low, entity), np.shape(container.value)
+            if ones is not None and ones != tuple(n == 1 for n in outside):
+                found[container] = ones
+            else:
+                found.pop(container, None)
+    return found
+
+
+def _ones(low: Lowering, instance: Instance) -> tuple[bool | None, ...] | None:
+    """Whether the lengths of what a container holds now are 1; None if it holds a number."""
+    content = held(low, instance.box)
+    array = objects.field(content, "value") if isinstance(content, Record) else None
+    type = ref_type(low, array) if isinstance(array, Array) else None
+    if not isinstance(type, ArrayType):
+        return None
+    return tuple(True if d == 1 else False if low.builder.not_one(d) else None for d in type.shape)
 
 
 def _cast(low: Lowering, variable: SharedVariable, kind: Kind, entity: Entity) -> Entity:
