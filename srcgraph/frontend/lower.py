@@ -25,6 +25,7 @@ from srcgraph.frontend import (
     lists,
     objects,
     presence,
+    shared,
     statements,
 )
 from srcgraph.frontend.boxes import held, rebind
@@ -237,7 +238,10 @@ class Lowering:
         if not what.startswith("'"):
             what = repr(name) if (name := self.name_of(entity)) else what
         subject = f"{what} is" if what else "this is"
-        raise refuse(f"{subject} {describe(entity)}; a number or an array is needed", self.loc, kind=InferenceError)
+        hint = shared.hint(entity)
+        raise refuse(
+            f"{subject} {describe(entity)}; a number or an array is needed", self.loc, hint, kind=InferenceError
+        )
 
     def too_large(self, number: int) -> Exception:
         """An integer that Python's cannot be here: where it is written, if it is."""

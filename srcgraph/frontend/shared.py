@@ -36,6 +36,14 @@ def is_shared(entity: Entity) -> bool:
     return isinstance(entity, Const) and isinstance(entity.value, SharedVariable)
 
 
+def hint(entity: Entity) -> str:
+    """What to write where a shared variable stands in place of its value."""
+    if not is_shared(entity):
+        return ""
+    name = getattr(getattr(entity, "value", None), "name", None)
+    return f"read and assign its value: {name or 'variable'}.value"
+
+
 def attribute(low: Lowering, base: Entity, name: str) -> Entity:
     """``variable.name``: what it holds, or a method."""
     if name in METHODS:

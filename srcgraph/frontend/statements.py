@@ -268,7 +268,10 @@ def array_of(low: Lowering, entity: Entity, node: Any) -> Array:
     if isinstance(entity, Unusable):
         raise low.unusable(entity)
     raise refuse(
-        f"cannot store into {low.shown(entity)}", low.loc, "only arrays can be stored into", kind=InferenceError
+        f"cannot store into {low.shown(entity)}",
+        low.loc,
+        shared.hint(entity) or "only arrays can be stored into",
+        kind=InferenceError,
     )
 
 

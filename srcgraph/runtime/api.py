@@ -19,7 +19,7 @@ from srcgraph.runtime.custom import CustomFunction
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
 from srcgraph.runtime.options import USUAL, AnyMode, Options, options_of
-from srcgraph.runtime.specialization import Specialization, describe_arguments, quick_key, specialize
+from srcgraph.runtime.specialization import NOT_READY, Specialization, describe_arguments, quick_key, specialize
 from srcgraph.runtime.state import Outdated
 from srcgraph.runtime.transforms import Transform
 
@@ -88,8 +88,8 @@ class Compiled:
         leaves: list[Any] = []
         key = quick_key(args, leaves)
         known = self.quick.get(key)
-        if known is not None and known.ready(leaves):
-            return known.run_on(leaves)
+        if known is not None and (result := known.quickly(leaves)) is not NOT_READY:
+            return result
         while True:
             version, given = self.version(args)
             if key is not None and not version.shared and not version.static:

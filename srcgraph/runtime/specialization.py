@@ -36,17 +36,11 @@ from srcgraph.runtime.load import load
 from srcgraph.runtime.options import USUAL, Options
 from srcgraph.runtime.pullbacks import pulling
 from srcgraph.runtime.results import Make, Objects, borrowed, is_nested, maker, outputs_used, refill, updater
-from srcgraph.runtime.state import (
-    COMMITTING,
-    NOTHING,
-    Outside,
-    containers_of,
-    read_outside,
-    refuse_shared,
-    writes,
-)
+from srcgraph.runtime.state import COMMITTING, Place, commit, copied, places_of, read_outside, refuse_shared
 from srcgraph.runtime.transforms import Transform, Version
 
+NOT_READY = object()
+"""What `Specialization.quickly` gives where it has not run."""
 MANY = 12
 """How often a signature is tried again with one more number known when compiling."""
 
@@ -95,8 +89,8 @@ class Specialization:
     hidden_types: tuple[Skeleton, ...] = ()
     hidden_key: Any = ()
     """What `quick_key` says of the globals."""
-    writes: bool = False
-    """Whether it may assign shared variables."""
+    places: tuple[Place, ...] = ()
+    """The shared variables that it reads, and where among the leaves."""
     guards: tuple[Guard, ...] = ()
     static: frozenset[str] = frozenset()
     shared: bool = False
@@ -118,8 +112,6 @@ class Specialization:
             if not guard.holds():
                 return False
         if self.hidden:
-            if self.writes:
-                return False
             with COMMITTING:
                 key = hidden_key(self.hidden, leaves)
             if key is None or key != self.hidden_key:
@@ -147,25 +139,41 @@ class Specialization:
         """
         if not self.writes:
             return self._called(given)
-        with held(containers_of(self.hidden)):
+        with held(container for container, _ in self.places):
             return self._called(given)
 
     def _called(self, given: Leaves) -> Any:
         leaves, objects = list(given.values), list(given.objects)
-        state = read_outside(self.hidden, self.changed, leaves, objects, self.hidden_types)
+        read_outside(self.hidden, self.hidden_types, leaves, objects)
+        stored = copied(self.places, self.changed, leaves)
         if self.changed or self.private or self.contiguous:
-            self.check_memory(leaves, state.positions)
+            self.check_memory(leaves)
         if self.updates:
             self.check_objects(objects, len(given.objects))
         arrays = [v.array() if type(v) is Column else v for v in leaves]
-        return self.run_on(arrays, objects, given.lists, state)
+        return self.run_on(arrays, objects, given.lists, stored)
+
+    def quickly(self, leaves: list[Any]) -> Any:
+        """Run on numbers and arrays of the right types; `NOT_READY` if it cannot, or not without a closer look."""
+        if not self.writes:
+            return self.run_on(leaves) if self.ready(leaves) else NOT_READY
+        with held(container for container, _ in self.places):
+            if not self.ready(leaves):
+                return NOT_READY
+            stored = copied(self.places, self.changed, leaves)
+            return self.run_on(leaves, [container for container, _ in self.places], (), stored)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may assign shared variables."""
+        return bool(self.places) and (bool(self.updates) or any(at in self.changed for _, at in self.places))
 
     def run_on(
         self,
         leaves: Sequence[Any],
         objects: Sequence[Any] = (),
         lists: Sequence[list[Any]] = (),
-        state: Outside = NOTHING,
+        stored: Sequence[tuple[Container, np.ndarray]] = (),
     ) -> Any:
         """Run on all numbers and arrays, those of globals last."""
         try:
@@ -181,9 +189,9 @@ class Specialization:
             contents = [(lists[number], make(outs, leaves, known), deep) for number, make, deep in self.lists]
             for items, new, deep in contents:
                 refill(items, new, deep)
-            if self.updates or state.stored:
+            if self.updates or stored:
                 with COMMITTING:
-                    state.commit()
+                    commit(stored)
                     for update in self.updates:
                         update(outs, leaves, known)
             return result
@@ -196,11 +204,12 @@ class Specialization:
                 why = f"{self.name} changes an argument, a {type(x).__name__}, that it also reads from outside"
                 raise OverlapError(Problem(why, hint="pass it as an argument only"))
 
-    def check_memory(self, leaves: Sequence[Any], own: frozenset[int] = frozenset()) -> None:
+    def check_memory(self, leaves: Sequence[Any]) -> None:
         """Arrays that are changed must be writable, and must not share memory with others in part.
 
-        Those at ``own``, of shared variables, are copied before they are changed.
+        Those of shared variables are copied before they are changed.
         """
+        own = {at for _, at in self.places}
         names = [repr(p.name) for p in self.graph.params]
         for position in self.contiguous:
             if not leaves[position].flags.c_contiguous:
@@ -375,8 +384,13 @@ def _specialized(
         guards=found.guards,
         static=static,
         shared=passed_twice(skeletons.values()),
-        writes=writes(found.summary.hidden, made.changed, bool(made.updates), len(made.graph.params)),
+        places=places_of(found.summary.hidden, _count(names, args, static, bool(transforms))),
     )
+
+
+def _count(names: Sequence[str], args: Sequence[Any], static: frozenset[str], distinct: bool) -> int:
+    """How many numbers and arrays the arguments are."""
+    return len(describe_arguments(names, args, static, distinct)[1].values)
 
 
 def _numbers(names: Sequence[str], args: Sequence[Any], static: frozenset[str], found: Lowered) -> list[Any]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from srcgraph.errors import ArgumentError, Problem
 from srcgraph.frontend.session import Hidden
-from srcgraph.infer.signature import ArrayArg, Leaves, ScalarArg, Skeleton, all_parts
+from srcgraph.infer.signature import Leaves, Skeleton
 from srcgraph.ir.shared import Container, SharedVariable, describe
 
 COMMITTING = threading.RLock()
@@ -27,69 +26,52 @@ class Outdated(Exception):
     """A shared variable holds what another version of the function is needed for, since that was looked up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """What was read of shared variables for one call.
+Place: TypeAlias = tuple[Container, int]
+"""A container, and where what it holds is among the numbers and arrays of a call."""
 
-    Attributes
-    ----------
-    positions : frozenset of int
-        Their numbers and arrays among the leaves.
-    stored : tuple of (container, array)
-        Those that the function stores into, and the copies that it does so to.
+
+def places_of(hidden: Sequence[Hidden], first: int) -> tuple[Place, ...]:
+    """The containers among what is read from outside, whose numbers and arrays begin at ``first``."""
+    found: list[Place] = []
+    for h in hidden:
+        leaves = Leaves()
+        h.skeleton(leaves)
+        found += [(h.container, first)] if isinstance(h.container, Container) else []
+        first += len(leaves.values)
+    return tuple(found)
+
+
+def read_outside(hidden: Sequence[Hidden], types: Sequence[Skeleton], leaves: list[Any], objects: list[Any]) -> None:
+    """Append the numbers, arrays and objects that are read from outside, as they are now.
+
+    Raises
+    ------
+    Outdated
+        A container does not hold what is of the type it was.
     """
-
-    positions: frozenset[int] = frozenset()
-    stored: tuple[tuple[Container, np.ndarray], ...] = ()
-
-    def commit(self) -> None:
-        """Put the copies in place of the arrays."""
-        for container, array in self.stored:
-            container.value = array
-
-
-NOTHING = Outside()
-
-
-def containers_of(hidden: Sequence[Hidden]) -> list[Container]:
-    """The containers among what is read from outside."""
-    return [h.container for h in hidden if isinstance(h.container, Container)]
-
-
-def read_outside(
-    hidden: Sequence[Hidden],
-    changed: Sequence[int],
-    leaves: list[Any],
-    objects: list[Any],
-    types: Sequence[Skeleton],
-) -> Outside:
-    """Append the numbers, arrays and objects that are read from outside, as they are now."""
-    positions: list[int] = []
     with COMMITTING:
         for h, known in zip(hidden, types, strict=True):
             own = Leaves()
-            found = h.skeleton(own)
-            if isinstance(h.container, Container):
-                if found != known:
-                    raise Outdated
-                positions.append(len(leaves))
+            if h.skeleton(own) != known and isinstance(h.container, Container):
+                raise Outdated
             leaves += own.values
             objects += own.objects
-    stored = []
-    for h, at in zip((h for h in hidden if isinstance(h.container, Container)), positions, strict=True):
+
+
+def copied(places: Sequence[Place], changed: Sequence[int], leaves: list[Any]) -> list[tuple[Container, np.ndarray]]:
+    """Put copies in place of the arrays that are stored into; these, with their containers."""
+    out = []
+    for container, at in places:
         if at in changed:
             leaves[at] = leaves[at].copy()
-            stored.append((h.container, leaves[at]))
-    return Outside(frozenset(positions), tuple(stored))
+            out.append((container, leaves[at]))
+    return out
 
 
-def writes(hidden: Sequence[Hidden], changed: Sequence[int], updates: bool, count: int) -> bool:
-    """Whether a function of ``count`` numbers and arrays may assign shared variables."""
-    if not containers_of(hidden):
-        return False
-    types = [h.skeleton(Leaves()) for h in hidden]
-    leaves = sum(isinstance(s, ScalarArg | ArrayArg) for s in all_parts(types))
-    return updates or any(position >= count - leaves for position in changed)
+def commit(stored: Sequence[tuple[Container, np.ndarray]]) -> None:
+    """Put the copies into their containers."""
+    for container, array in stored:
+        container.value = array
 
 
 def refuse_shared(names: Sequence[str], args: Sequence[Any]) -> None:
