@@ -54,8 +54,8 @@ def test_a_value_is_cast_to_the_type_of_the_first(first: Any, later: Any, result
 
 @pytest.mark.parametrize(
     ("first", "later"),
-    [(1, 1.5), (1, np.float64(2.0)), (1.0, 1j), (True, 2), (np.zeros(2, int), np.zeros(2)), (np.zeros(2), np.zeros((2, 2))),
-     (np.zeros(2), 1.0), (1.0, np.zeros(1)), (1.0, "x"), (1.0, None)],
+    [(1, 1.5), (1, np.float64(2.0)), (1.0, 1j), (True, 2), (np.zeros(2, int), np.zeros(2)),
+     (np.zeros(2), np.zeros((2, 2))), (np.zeros(2), 1.0), (1.0, np.zeros(1)), (1.0, "x"), (1.0, None)],
 )  # fmt: skip
 def test_what_would_lose_something_is_refused(first: Any, later: Any) -> None:
     """A value that does not fit leaves the variable as it is; the message has its name."""
