@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 import srcgraph as sg
 
 A = np.array
-Made = tuple[Callable[..., Any], list[sg.SharedVariable]]
+Made = tuple[Callable[..., Any], Sequence[sg.SharedVariable]]
 PROGRAMS: list[tuple[Callable[[], Made], tuple[tuple[Any, ...], ...]]] = []
 
 

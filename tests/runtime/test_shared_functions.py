@@ -136,7 +136,8 @@ def test_threads_update_one_after_the_other() -> None:
     def total():
         return b.value + c.value
 
-    up(), down(), total()
+    for function in (up, down, total):
+        function()
     b.value = c.value = 0
     seen: set[int] = set()
 
@@ -258,7 +259,7 @@ def test_what_cannot_be_is_refused_at_its_line() -> None:
 
 def test_a_variable_rebound_to_something_else() -> None:
     """The function is compiled anew, and says what it finds."""
-    b = sg.shared(1, name="b")
+    b: Any = sg.shared(1, name="b")
     f = sg.compile(lambda: b.value)
     assert f() == 1
     b = 3.0
