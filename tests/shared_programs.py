@@ -506,3 +506,18 @@ def shapes3() -> Made:
         return r + h()
 
     return f, [w]
+
+
+@prog((A([1, 2, 3]),), (A([True, False]),))
+def casts() -> Made:
+    w = sg.shared(np.zeros(3))
+    v = sg.shared(np.zeros(2, np.float32))
+    u = sg.shared(np.zeros(2, np.complex128))
+
+    def f(x):
+        w.value = x
+        v.value = w.value
+        u.value = v.value * 2
+        return w.value / 2, v.value.dtype == np.float32
+
+    return f, [w, v, u]

@@ -315,3 +315,9 @@ def test_numbers_of_objects_from_outside_that_are_compiled_in() -> None:
     assert f(np.ones((2, 3))).shape == (3,)
     settings.axis = 1
     assert f(np.ones((2, 3))).shape == (2,)
+
+
+def test_the_dtype_of_another_array() -> None:
+    """``np.dtype(float) == None`` holds in NumPy, which is not to say that no dtype is given."""
+    for function in (lambda x, y: np.asarray(x, y.dtype), lambda x, y: np.array(x, dtype=y.dtype)):
+        assert sg.compile(function)(np.arange(3), np.ones(2)).dtype == np.float64
