@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import srcgraph as sg
-from srcgraph.errors import ArgumentError
+from srcgraph.errors import ArgumentError, DerivativeError
 
 X = np.array([0.5, -1.0, 2.0])
 
@@ -163,3 +163,45 @@ def test_a_network_trained() -> None:
     before = net.w1.get_value()
     net.sgd_step(X, np.ones(1))
     assert np.array_equal(net.w1.value, before)
+
+
+def test_checkpoints() -> None:
+    """What is run again is differentiated by the variables that it reads, too."""
+    w, b = sg.shared(np.array([1.0, 2.0, 3.0])), sg.shared(0.5)
+
+    def layer(x):
+        return np.tanh(w.value * x) * b.value
+
+    def cost(f):
+        def run(x):
+            y = f(x)
+            for _ in sg.checkpoint(range(3), 2):
+                y = np.sin(y + w.value)
+                b.value = b.value * 0.9
+            return np.sum(y) * b.value
+
+        return run
+
+    plain = sg.grad(cost(layer), wrt=[w, b])(X)
+    again = sg.grad(cost(sg.checkpoint(layer)), wrt=[w, b])(X)
+    assert np.allclose(plain[0], again[0], rtol=1e-12) and np.isclose(plain[1], again[1], rtol=1e-12)
+    assert np.all(plain[0] != 0.0) and b.value == 0.5
+
+
+def test_rules_of_your_own() -> None:
+    """A rule is for arguments: where the derivative depends on a variable the function reads, it is refused."""
+    w, b = sg.shared(np.array([1.0, 2.0, 3.0]), "w"), sg.shared(0.5)
+
+    @sg.custom_vjp
+    def dot(x):
+        return np.sum(w.value * x)
+
+    dot.defvjp(lambda x: (dot(x), None), lambda _, ct: (10.0 * ct * w.value,))
+
+    def cost(x):
+        return dot(x) * b.value
+
+    assert np.allclose(sg.grad(cost)(X), 5.0 * w.value)
+    assert np.isclose(sg.grad(cost, wrt=b)(X), np.sum(w.value * X))
+    with pytest.raises(DerivativeError, match="for which dot has no rule"):
+        sg.grad(cost, wrt=w)(X)
