@@ -16,6 +16,7 @@ import srcgraph.ir.ops  # noqa: F401  (fills the table of ops)
 from srcgraph import errors
 from srcgraph.ir.ops.constants import stop_gradient
 from srcgraph.ir.ops.marks import save
+from srcgraph.ir.shared import SharedVariable
 from srcgraph.runtime import api, cache, engines, implicit
 from srcgraph.runtime.api import Compiled, compile, inspect  # noqa: F401
 from srcgraph.runtime.checkpoint import checkpoint
@@ -25,13 +26,14 @@ from srcgraph.runtime.eager import run
 from srcgraph.runtime.functions import Function, Out, Param, function
 from srcgraph.runtime.inspection import Inspection
 from srcgraph.runtime.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, vjp
-from srcgraph.runtime.shared import shared
+from srcgraph.runtime.shared import shared, shared_constructor
 from srcgraph.runtime.vmap import vmap
 
 # without `compile`, which would shadow the builtin
 __all__ = [
-    "Compiled", "Function", "Inspection", "Out", "Param", "api", "cache", "checkpoint", "custom_jvp", "custom_vjp",
-    "engines", "errors", "function", "grad", "hessian", "hvp", "implicit", "inspect", "jacfwd", "jacobian", "jacrev",
-    "jvp", "run", "save", "shared", "stop_gradient", "value_and_grad", "vjp", "vmap",
+    "Compiled", "Function", "Inspection", "Out", "Param", "SharedVariable", "api", "cache", "checkpoint",
+    "custom_jvp", "custom_vjp", "engines", "errors", "function", "grad", "hessian", "hvp", "implicit", "inspect",
+    "jacfwd", "jacobian", "jacrev", "jvp", "run", "save", "shared", "shared_constructor", "stop_gradient",
+    "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 __version__ = "0.1.0"

@@ -65,6 +65,7 @@ comprehensions  comprehensions and generator expressions, as the nested function
 entities     what a name can mean: number, reference to an array, tuple, function, constant
 either       arrays chosen at run time: which of several it is
 exchange     loops that swap arrays others see
+shared       shared variables: their containers are boxes that the function is given
 memory       reading and writing arrays through references; views composed
 layout       whether NumPy lays an array out in C order, so that its reshape is a view
 """

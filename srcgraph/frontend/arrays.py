@@ -290,7 +290,7 @@ def ascontiguousarray(low: Lowering, a: Entity, dtype: Entity = NONE) -> Entity:
 def asarray(low: Lowering, a: Entity, dtype: Entity = NONE) -> Entity:
     wanted = low.static(dtype, "the dtype")
     if isinstance(a, Array):
-        return a if wanted in (None, ref_type(low, a).dtype) else astype(low, a, dtype)
+        return a if wanted is None or wanted == ref_type(low, a).dtype else astype(low, a, dtype)
     return array_from(low, a, wanted)
 
 
@@ -298,7 +298,7 @@ def asarray(low: Lowering, a: Entity, dtype: Entity = NONE) -> Entity:
 def array(low: Lowering, a: Entity, dtype: Entity = NONE) -> Entity:
     wanted = low.static(dtype, "the dtype")
     if isinstance(a, Array):
-        return copy(low, a) if wanted in (None, ref_type(low, a).dtype) else astype(low, a, dtype)
+        return copy(low, a) if wanted is None or wanted == ref_type(low, a).dtype else astype(low, a, dtype)
     return array_from(low, a, wanted)
 
 

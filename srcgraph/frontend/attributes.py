@@ -28,6 +28,7 @@ from srcgraph.frontend import (
     numpy_calls,
     objects,
     raised,
+    shared,
     text,
     views,
 )
@@ -97,6 +98,8 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return Method(base, name)
     if objects.is_object(base):
         return objects.attribute(low, base, name)
+    if shared.is_shared(base):
+        return shared.attribute(low, base, name)
     if isinstance(base, Const) and isinstance(base.value, enum.Enum) and name in ("name", "value"):
         return Const(getattr(base.value, name))
     if isinstance(base, Choice) and name == "__name__":
@@ -200,6 +203,8 @@ def call_method(
     low: Lowering, receiver: Entity, name: str, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str
 ) -> Entity:
     """``receiver.name(*args)``."""
+    if shared.is_shared(receiver):
+        return shared.call_method(low, receiver, name, args, kwargs)
     if objects.is_object(receiver):
         return objects.call_method(low, receiver, name, args, kwargs, hint)
     if any(isinstance(e, Maybe) for e in (*args, *kwargs.values())):

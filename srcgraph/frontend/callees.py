@@ -56,13 +56,13 @@ class Summary:
 
 def stored_views(summary: Summary, given: Arguments) -> frozenset[Cell]:
     """The arrays parts of which a function is given and stores into."""
-    refs = (given.refs[position] for position, _ in summary.changed)
+    refs = (given.refs[position] for position, _ in summary.changed if position < len(given.refs))
     return frozenset(ref.cell for ref in refs if ref is not None and ref.view is not None)
 
 
 def call_summary(low: Lowering, summary: Summary, given: Arguments) -> Entity:
     """Call a lowered function with arguments made ready."""
-    session = low.session
+    session, count = low.session, len(given.refs)
     for hidden in summary.hidden:
         given.cells.clear()  # what the callee reads from outside it has in boxes of its own
         given.skeleton(session.outside_at(low, hidden.name, hidden.container))
@@ -75,7 +75,7 @@ def call_summary(low: Lowering, summary: Summary, given: Arguments) -> Entity:
     if isinstance(summary.template, Never):
         low.returns_later = low.returns_later or bool(session.assumed)
         raise Dead
-    _refuse_overlap(low, summary, given)
+    _refuse_overlap(low, summary, given, count)
     for position in sorted(summary.contiguous):
         ref = given.refs[position]
         assert ref is not None
@@ -138,16 +138,17 @@ def _at_caller(low: Lowering, type: Type, symbols: dict[str, Dim], sizes: dict[D
     return type
 
 
-def _refuse_overlap(low: Lowering, summary: Summary, given: Arguments) -> None:
-    """Different parts of one array passed together, one of them changed."""
+def _refuse_overlap(low: Lowering, summary: Summary, given: Arguments, count: int) -> None:
+    """Different parts of one array passed together, one of them changed; what comes after ``count`` is from outside."""
     for position, _ in summary.changed:
         ref = given.refs[position]
-        for other in given.refs:
-            if ref is None or other is None or other == ref:
+        for k, other in enumerate(given.refs):
+            if ref is None or other is None or (other == ref and (k < count) == (position < count)):
                 continue
             if other.cell is ref.cell or other.cell in ref.cell.shares:
+                beside = "with another" if other != ref else "with what it reads from outside"
                 raise refuse(
-                    f"{summary.name} changes one argument that may share memory with another",
+                    f"{summary.name} changes one argument that may share memory {beside}",
                     low.loc,
                     "pass a copy of one of them",
                 )

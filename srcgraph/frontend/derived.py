@@ -121,6 +121,8 @@ def make(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str,
         raise refuse(f"{function.__name__}() needs a function", low.loc, kind=InferenceError)
     options = [low.static(e, "an option") for e in args[1:]]
     named = {k: low.static(e, f"{k}=") for k, e in kwargs.items()}
+    if isinstance(kwargs.get("wrt"), Listing):
+        named["wrt"] = list(named["wrt"])
     if named.pop("verify", False):
         raise refuse_verifying(low)
     made = maker_of(function)(*options, **named)  # type: ignore[misc]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arithmetic, choices, dicts, expressions, fancy, flat, grids, lists, objects
+from srcgraph.frontend import arithmetic, choices, dicts, expressions, fancy, flat, grids, lists, objects, shared
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Instance, Iteration, Listing, Scalar, SliceOf, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.kinds import joined
@@ -39,7 +39,7 @@ def subscript(low: Lowering, base: Entity, index: Any, hint: str, name: str = ""
         return grids.subscript(low, base.value, _parts(low, index))
     if not isinstance(base, Array):
         subject = f"{name} is {describe(base)}: it" if name else describe(base)
-        raise refuse(f"{subject} cannot be indexed", low.loc, kind=InferenceError)
+        raise refuse(f"{subject} cannot be indexed", low.loc, shared.hint(base), kind=InferenceError)
     parts = _parts(low, index)
     place = _place(low, base, parts)
     if not isinstance(place, Array):
@@ -57,7 +57,7 @@ def item(low: Lowering, base: Entity, index: Entity, hint: str = "") -> Entity:
         return dicts.subscript(low, base, index)
     if objects.has_special(base, "__getitem__"):
         return objects.special(low, "__getitem__", base, index)
-    raise refuse(f"{low.shown(base)} cannot be indexed", low.loc, kind=InferenceError)
+    raise refuse(f"{low.shown(base)} cannot be indexed", low.loc, shared.hint(base), kind=InferenceError)
 
 
 def range_item(low: Lowering, base: Iteration, index: Entity) -> Entity:

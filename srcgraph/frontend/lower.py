@@ -25,6 +25,7 @@ from srcgraph.frontend import (
     lists,
     objects,
     presence,
+    shared,
     statements,
 )
 from srcgraph.frontend.boxes import held, rebind
@@ -61,7 +62,7 @@ from srcgraph.frontend.entities import (
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Dead, Refusal, keep_stores, new_array, read, refuse
 from srcgraph.frontend.scope import Scope, analyse
-from srcgraph.frontend.session import FunctionCode, Hidden, Session
+from srcgraph.frontend.session import FunctionCode, Hidden, Session, Shapes
 from srcgraph.frontend.source import node_loc
 from srcgraph.frontend.truths import combined
 from srcgraph.ir.builder import Builder
@@ -134,6 +135,8 @@ class Lowering:
         self.boxes: list[tuple[Box, Entity]] = []
         """The boxes of its parameters, and what they held at first."""
         self.state.names.update(dict.fromkeys(self.slots.values(), UNBOUND))
+        self.shapes: Shapes = {}
+        """What the caller has put into shared variables, where that is not of the shapes they have outside."""
         self.hidden: dict[Any, Entity] = {}
         self.hidden_order: list[tuple[Hidden, Entity]] = []
         self.params: list[tuple[Value, Any]] = []
@@ -235,7 +238,10 @@ class Lowering:
         if not what.startswith("'"):
             what = repr(name) if (name := self.name_of(entity)) else what
         subject = f"{what} is" if what else "this is"
-        raise refuse(f"{subject} {describe(entity)}; a number or an array is needed", self.loc, kind=InferenceError)
+        hint = shared.hint(entity)
+        raise refuse(
+            f"{subject} {describe(entity)}; a number or an array is needed", self.loc, hint, kind=InferenceError
+        )
 
     def too_large(self, number: int) -> Exception:
         """An integer that Python's cannot be here: where it is written, if it is."""

@@ -247,7 +247,9 @@ class _Signature:
     def rule(self, piece: _Piece) -> Rule:
         """Which inputs the rule is for."""
         floats = {v for name in self.diff for v in floats_of(piece.low, piece.given[name])}
-        inputs = list(enumerate(piece.params[: piece.count]))
+        inputs = list(enumerate(piece.params))
+        if self.custom.again:  # also by what it reads from outside: shared variables may move
+            floats |= {v for v in piece.params[piece.count :] if v.type.dtype.kind == "f"}
         moving = tuple(k for k, v in inputs if v in floats)
         frozen = tuple(k for k, v in inputs if v not in floats and _has_derivative(v))
         forward, backward = (*self.names[1:], "", "")[:2]

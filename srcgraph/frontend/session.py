@@ -8,12 +8,12 @@ import types
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gast
 
 from srcgraph.errors import ArgumentError, Loc, Problem
-from srcgraph.frontend.entities import Cell, Closure, Const, Entity, Unusable
+from srcgraph.frontend.entities import Cell, Closure, Const, Entity, Instance, Unusable
 from srcgraph.frontend.exits import to_tail_form
 from srcgraph.frontend.fence import check_fence
 from srcgraph.frontend.memory import Dead, refuse
@@ -28,18 +28,21 @@ from srcgraph.infer.signature import (
     RecordArg,
     RowsArg,
     Skeleton,
+    StaticArg,
     TupleArg,
+    all_parts,
     sizes_of,
     skeleton_of,
 )
 from srcgraph.ir.graph import Graph, Value
+from srcgraph.ir.shared import Container, SharedVariable
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
     from srcgraph.frontend.recursion import Assumption
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class FunctionCode:
     """A function ready to be lowered: its tail-form tree and where its free names are found."""
 
@@ -116,7 +119,9 @@ class Hidden:
 
 
 def read_outside(container: Any, name: str) -> Any:
-    """What a global or a closure cell holds now."""
+    """What a global or a closure cell holds now; a shared variable's container is read when it is taken apart."""
+    if isinstance(container, Container):
+        return container
     if isinstance(container, types.CellType):
         return container.cell_contents
     if isinstance(container, type):
@@ -169,6 +174,10 @@ def defaults_of(function: types.FunctionType) -> Defaults:
     found = Defaults({p.name: p.default for p in given if p.default is not p.empty})
     found.function = function
     return found
+
+
+Shapes: TypeAlias = dict[Container, tuple[bool | None, ...]]
+"""For arrays in containers: whether the length of each axis is 1; None where that is known when it runs."""
 
 
 @dataclass(eq=False, slots=True)
@@ -293,11 +302,18 @@ class Session:
         raise Dead
 
     def outside_at(self, low: Lowering, name: str, container: Any) -> Entity:
-        """What ``name`` means in a given namespace or cell; numbers and arrays become inputs."""
-        key = (name, id(container))
+        """What ``name`` means in a given namespace or cell; numbers and arrays become inputs.
+
+        A container of shared variables is one, whatever its name.
+        """
+        key = ("" if isinstance(container, Container) else name, id(container))
         if key not in low.hidden:
             low.hidden[key] = self._outside_entity(low, name, container, read_outside(container, name))
         return low.hidden[key]
+
+    def frozen(self, variable: SharedVariable) -> dict[str, Any]:
+        """The namespace that has the value of a frozen variable, for all that is compiled of one function."""
+        return variable.taken.setdefault(self.entry, {"value": variable.get_value()})
 
     def _outside_entity(self, low: Lowering, name: str, container: Any, value: Any) -> Entity:
         leaves = Leaves()
@@ -307,22 +323,45 @@ class Session:
         except ArgumentError as error:
             why = error.problems[0].message.removeprefix(f"argument {name!r}: ")
             return Unusable(f"global {name!r} cannot be used: {why}", "make it a number, an array or a tuple of these")
-        if not leaves.values and not leaves.objects:
+        if not leaves.values and not leaves.objects and not leaves.lists:
+            self.guards[(name, id(container))] = Guard(name, container, value)
+            return parameter(low, skeleton, name, None) if isinstance(skeleton, TupleArg) else Const(value)
+        if not leaves.values and not leaves.objects and not _has_shared(skeleton):
             self.guards[(name, id(container))] = Guard(name, container, value)
             return Const(value)
         return self._hidden_parameter(low, Hidden(name, container, static), skeleton)
 
     def _hidden_parameter(self, low: Lowering, hidden: Hidden, skeleton: Skeleton) -> Entity:
-        name = hidden.name
+        name, container = hidden.name, hidden.container
+        ones = low.shapes.get(container) if isinstance(container, Container) else None
+        skeleton = skeleton if ones is None else _of_shape(skeleton, ones)
         sizes = {size: low.builder.unused(f"{name}_{size}") for size in sorted(sizes_of([skeleton]))}
+        low.maybe_one |= frozenset(sizes.values()) if ones is not None and None in ones else frozenset()
         own = _renamed(skeleton, sizes, GLOBALS * (len(low.hidden_order) + 1))
-        entity = parameter(low, own, name, ("global", name, id(hidden.container)))
+        entity = parameter(low, own, name, ("global", name, id(container)))
+        if isinstance(container, Container) and isinstance(entity, Instance):
+            entity.box.fixed = ""
         low.hidden_order.append((hidden, entity))
         return entity
 
 
+def _has_shared(skeleton: Skeleton) -> bool:
+    return any(isinstance(s, StaticArg) and isinstance(s.value, SharedVariable) for s in all_parts([skeleton]))
+
+
 GLOBALS = 1000
 """Arrays and lists with larger numbers are those of globals."""
+
+
+def _of_shape(skeleton: Skeleton, ones: Sequence[bool | None]) -> Skeleton:
+    """A container's skeleton with an array of another shape."""
+    match skeleton:
+        case ArrayArg(dtype=dtype, cell=cell):
+            return ArrayArg(dtype, tuple(1 if one else f"n{k}" for k, one in enumerate(ones)), cell)
+        case ObjectArg(box=BoxArg(cell=cell, content=RecordArg() as content)):
+            items = tuple(_of_shape(s, ones) for s in content.items)
+            return replace(skeleton, box=BoxArg(cell, replace(content, items=items)))
+    return skeleton
 
 
 def _renamed(skeleton: Skeleton, sizes: dict[str, str], offset: int) -> Skeleton:

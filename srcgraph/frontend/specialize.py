@@ -14,7 +14,7 @@ from typing import Any
 import gast
 
 from srcgraph.errors import Loc, SrcgraphError, raise_all
-from srcgraph.frontend import rules
+from srcgraph.frontend import rules, shared
 from srcgraph.frontend.callees import Summary, at_call, call_summary, stored_views
 from srcgraph.frontend.entities import Box, Cell, Entity, Unusable
 from srcgraph.frontend.guarding import Caught
@@ -34,7 +34,7 @@ from srcgraph.frontend.recursion import (
     with_passed,
 )
 from srcgraph.frontend.returns import Description, Entry
-from srcgraph.frontend.session import FunctionCode, Guard, Session
+from srcgraph.frontend.session import FunctionCode, Guard, Session, Shapes
 from srcgraph.frontend.source import node_loc
 from srcgraph.frontend.template import Never, Out, TupleOf
 from srcgraph.infer.signature import BoxArg, Skeleton, sizes_of
@@ -142,8 +142,10 @@ def _lower(
     caught: Caught | None = None,
     maybe_one: frozenset[str] = frozenset(),
     own: bool = False,
+    shapes: Shapes | None = None,
 ) -> Summary:
     low = Lowering(session, code, name, called=len(session.active) > 1, place=place)
+    low.shapes = shapes or {}
     own = own or entry is Entry.PRIVATE
     low.hands_over = own and only_calls(code.node)
     low.maybe_one = maybe_one
@@ -228,7 +230,8 @@ def lower_callee(
     )
     literal_no_more(low, code, skeletons)
     own = bool(derive) or low.hands_over
-    key = (*key, own)
+    found = shared.shapes(low)
+    key = (*key, own, tuple(found.items()))
     summary = session.summaries.get(key)
     if summary is None and (summary := assumed_summary(low, key)) is not None:
         refuse_lists(low, summary)
@@ -237,7 +240,8 @@ def lower_callee(
         known = len(session.problems)
         try:
             entry = Entry.PRIVATE if derive else Entry.NONE
-            lowered = partial(_lower, session, code, skeletons, inner, name, entry, place, caught=caught, own=own)
+            more = {"caught": caught, "own": own, "shapes": found}
+            lowered = partial(_lower, session, code, skeletons, inner, name, entry, place, **more)
 
             def lower() -> Summary:
                 return lowered(maybe_one=session.assumed[key].maybe_one)

@@ -27,6 +27,7 @@ from srcgraph.frontend import (
     objects,
     operators,
     presence,
+    shared,
 )
 from srcgraph.frontend.catching import HANDLER, RAISED
 from srcgraph.frontend.closures import captured
@@ -170,6 +171,8 @@ def assign(low: Lowering, target: Any, entity: Entity) -> None:
                 fill(low, held, entity)
             elif isinstance(held, Array) and attr == "shape" and isinstance(value, gast.Name):
                 low.assign(value.id, arrays.of_shape(low, held, value.id, entity))
+            elif shared.is_shared(held):
+                shared.set_attribute(low, held, attr, entity)
             else:
                 objects.set_attribute(low, held, attr, entity)
         case _:
@@ -265,7 +268,10 @@ def array_of(low: Lowering, entity: Entity, node: Any) -> Array:
     if isinstance(entity, Unusable):
         raise low.unusable(entity)
     raise refuse(
-        f"cannot store into {low.shown(entity)}", low.loc, "only arrays can be stored into", kind=InferenceError
+        f"cannot store into {low.shown(entity)}",
+        low.loc,
+        shared.hint(entity) or "only arrays can be stored into",
+        kind=InferenceError,
     )
 
 
@@ -310,7 +316,9 @@ def augmented(low: Lowering, node: gast.AugAssign) -> None:
         name = node.target.attr
         before = attributes.attribute(low, held, name)
         after = changed(low, op, before, expressions.lower(low, node.value), name)
-        if not isinstance(held, Array):
+        if shared.is_shared(held):
+            shared.set_attribute(low, held, name, after)
+        elif not isinstance(held, Array):
             objects.set_attribute(low, held, name, after)
         return
     if isinstance(held, Listing | Instance):
@@ -424,7 +432,8 @@ def merge(
         low.state.dead = True
         return
     for name in _changed_names(before, then[1], orelse[1], frozenset(low.keys(live))):
-        x, y = (s.names.get(name, UNBOUND) for _, s in (then, orelse))
+        first = before.names.get(name, UNBOUND)  # an object read from outside may be met on the other path only
+        x, y = (s.names.get(name, first) for _, s in (then, orelse))
         x, y = _fill_dead(low, (x, y), (then, orelse), dead)
         with low.at(node):
             joiner.joining = [name]

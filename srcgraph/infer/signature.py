@@ -19,6 +19,7 @@ from srcgraph.errors import ArgumentError, Problem
 from srcgraph.infer.objects import fields_of, is_named_tuple, why_opaque
 from srcgraph.ir.bitgen import address
 from srcgraph.ir.dims import Dim, as_dim, symbol
+from srcgraph.ir.shared import Container, SharedVariable
 from srcgraph.ir.types import INT, NAME_OF, WEAK_NAME, ArrayType, ScalarType
 from srcgraph.ir.view import View
 
@@ -388,6 +389,7 @@ _STATIC = (
     slice,
     np.dtype,
     enum.Enum,
+    SharedVariable,
 )
 
 
@@ -436,6 +438,8 @@ def skeleton_of(value: Any, name: str, leaves: Leaves, static: frozenset[str] = 
         return _object_arg(value, value, name, leaves, static)
     if value is None or isinstance(value, _STATIC):
         return StaticArg(value)
+    if isinstance(value, Container):
+        return _object_arg(value, {"value": value.value}, name, leaves, static)
     if not (why := why_opaque(type(value))):
         return _object_arg(value, fields_of(value), name, leaves, static)
     if callable(value):

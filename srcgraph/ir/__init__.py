@@ -16,6 +16,7 @@ closure   outer values read by inner graphs become captures, and back
 rebuild   replay a graph through a builder: the base of most passes
 walk      every node at every depth; equality up to names
 bitgen    NumPy's random generators, and its C functions that draw from them
+shared    containers whose values compiled functions share
 text      templates: text with numbers in it, filled in at run time
 exceptions  exception classes by name
 verify    the invariants of a closed graph

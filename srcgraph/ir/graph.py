@@ -124,6 +124,7 @@ class Value:
 
 def _binary(name: str, x: Any, y: Any) -> Any:
     """An operator; of arrays that are no values, NumPy asks `Value.__array_ufunc__`."""
+    x, y = (getattr(v, "variable", v) for v in (x, y))
     if any(hasattr(v, "__array_function__") and not isinstance(v, Value) for v in (x, y)):
         return NotImplemented
     return _operators[name](x, y)

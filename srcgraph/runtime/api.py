@@ -6,6 +6,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from inspect import Parameter, signature
 from typing import Any
 
@@ -19,7 +20,8 @@ from srcgraph.runtime.custom import CustomFunction
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
 from srcgraph.runtime.options import USUAL, AnyMode, Options, options_of
-from srcgraph.runtime.specialization import Specialization, describe_arguments, quick_key, specialize
+from srcgraph.runtime.specialization import NOT_READY, Specialization, describe_arguments, quick_key, specialize
+from srcgraph.runtime.state import Outdated
 from srcgraph.runtime.transforms import Transform
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -98,12 +100,14 @@ class Compiled:
         leaves: list[Any] = []
         key = quick_key(args, leaves)
         known = self.quick.get(key)
-        if known is not None and known.ready(leaves):
-            return known.run_on(leaves)
-        version, given = self.version(args)
-        if key is not None and not version.shared and not version.static:
-            self.quick[key] = version
-        return version.call(given)
+        if known is not None and (result := known.quickly(leaves)) is not NOT_READY:
+            return result
+        while True:
+            version, given = self.version(args)
+            if key is not None and not version.shared and not version.static:
+                self.quick[key] = version
+            with suppress(Outdated):  # another thread has changed the shape of a shared variable: look again
+                return version.call(given)
 
     def bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments in order, by Python's rules.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from srcgraph.errors import ArgumentError
-from srcgraph.frontend.derived import Mode
+from srcgraph.frontend.derived import Mode, Written
 from srcgraph.runtime.api import Compiled, as_function, method_of, refuse_verified
 from srcgraph.runtime.checkpoint import checkpointing
 from srcgraph.runtime.options import AnyMode, Options, options_of
@@ -19,6 +19,7 @@ from srcgraph.runtime.tangents import Tangent
 from srcgraph.runtime.transforms import Gradient
 from srcgraph.runtime.verification.verified import Verified
 from srcgraph.runtime.written import names_of, remembered, written
+from srcgraph.runtime.wrt import by_shared, inside
 
 
 def grad(
@@ -26,6 +27,7 @@ def grad(
     /,
     argnums: int | Sequence[int] = 0,
     *,
+    wrt: Any = None,
     has_aux: bool = False,
     return_value: bool = False,
     checkpoint: int | str | None = None,
@@ -43,6 +45,9 @@ def grad(
         Plain Python; loops, branches, early exits and stores are differentiated as they run.
     argnums : int or sequence of int
         Which arguments to differentiate with respect to; a sequence gives a tuple of gradients.
+    wrt : SharedVariable, or list or tuple of them, optional
+        The shared variables to differentiate with respect to, in place of arguments: gradients in that structure. What
+        the function assigns to shared variables is not committed.
     has_aux : bool
         The function returns (number, auxiliary data); the gradient function (gradient, data).
     return_value : bool
@@ -100,6 +105,8 @@ def grad(
         "return_value": return_value, "checkpoint": checkpoint, "progress": progress, "error_model": error_model,
         "mode": mode, "verify": verify, "cache": cache,
     }  # fmt: skip
+    if wrt is not None:
+        return by_shared(function, wrt, grad, {"argnums": argnums, "has_aux": has_aux, **more})
     return _differentiated(function, argnums, order, has_aux, grad, more)
 
 
@@ -108,6 +115,7 @@ def value_and_grad(
     /,
     argnums: int | Sequence[int] = 0,
     *,
+    wrt: Any = None,
     has_aux: bool = False,
     checkpoint: int | str | None = None,
     progress: bool = False,
@@ -129,6 +137,8 @@ def value_and_grad(
         "checkpoint": checkpoint, "progress": progress, "error_model": error_model, "mode": mode, "verify": verify,
         "cache": cache,
     }  # fmt: skip
+    if wrt is not None:
+        return by_shared(function, wrt, value_and_grad, {"argnums": argnums, "has_aux": has_aux, **more})
     return _differentiated(function, argnums, "value, gradient", has_aux, value_and_grad, more)
 
 
@@ -197,12 +207,16 @@ def jvp(
 def _gradient(
     argnums: int | Sequence[int] = 0,
     *,
+    wrt: Any = None,
     has_aux: bool = False,
     return_value: bool = False,
     checkpoint: int | str | None = None,
     progress: bool = False,
     error_model: str | None = None,
-) -> Gradient:
+) -> Gradient | Written:
+    if wrt is not None:
+        more = {"return_value": return_value, "checkpoint": checkpoint, "progress": progress}
+        return inside(wrt, grad, {"argnums": argnums, "has_aux": has_aux, **more})
     order = "gradient, value" if return_value else "gradient"
     return Gradient(argument_numbers(argnums), order, has_aux, checkpointing(checkpoint, progress))
 
@@ -210,11 +224,15 @@ def _gradient(
 def _value_and_gradient(
     argnums: int | Sequence[int] = 0,
     *,
+    wrt: Any = None,
     has_aux: bool = False,
     checkpoint: int | str | None = None,
     progress: bool = False,
     error_model: str | None = None,
-) -> Gradient:
+) -> Gradient | Written:
+    if wrt is not None:
+        more = {"checkpoint": checkpoint, "progress": progress}
+        return inside(wrt, value_and_grad, {"argnums": argnums, "has_aux": has_aux, **more})
     return Gradient(argument_numbers(argnums), "value, gradient", has_aux, checkpointing(checkpoint, progress))
 
 

@@ -8,7 +8,6 @@ Theano's ``function`` and ``pfunc`` proposal, whose words are kept: params, outp
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,10 +25,9 @@ from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import PRIMAL
 from srcgraph.runtime import engines, symbolic  # noqa: F401  (gives variables their operators)
 from srcgraph.runtime.options import AnyMode, options_of
+from srcgraph.runtime.state import COMMITTING
 
 NOTHING = object()
-COMMITTING = threading.RLock()
-"""Held while values are put into containers, and while several are read."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -20,6 +20,7 @@ from srcgraph.frontend.specialize import Lowered, lower_entry
 from srcgraph.infer.signature import Column, Leaves, Skeleton, TupleArg, passed_twice, skeleton_of
 from srcgraph.ir.bitgen import address
 from srcgraph.ir.graph import Graph
+from srcgraph.ir.shared import Container, held
 from srcgraph.ir.types import NAME_OF
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.inline import inline
@@ -35,8 +36,11 @@ from srcgraph.runtime.load import load
 from srcgraph.runtime.options import USUAL, Options
 from srcgraph.runtime.pullbacks import pulling
 from srcgraph.runtime.results import Make, Objects, borrowed, is_nested, maker, outputs_used, refill, updater
+from srcgraph.runtime.state import COMMITTING, Place, commit, copied, places_of, read_outside, refuse_shared
 from srcgraph.runtime.transforms import Transform, Version
 
+NOT_READY = object()
+"""What `Specialization.quickly` gives where it has not run."""
 MANY = 12
 """How often a signature is tried again with one more number known when compiling."""
 
@@ -85,6 +89,8 @@ class Specialization:
     hidden_types: tuple[Skeleton, ...] = ()
     hidden_key: Any = ()
     """What `quick_key` says of the globals."""
+    places: tuple[Place, ...] = ()
+    """The shared variables that it reads, and where among the leaves."""
     guards: tuple[Guard, ...] = ()
     static: frozenset[str] = frozenset()
     shared: bool = False
@@ -114,7 +120,8 @@ class Specialization:
             if not guard.holds():
                 return False
         if self.hidden:
-            key = quick_key([h.read() for h in self.hidden], leaves)
+            with COMMITTING:
+                key = hidden_key(self.hidden, leaves)
             if key is None or key != self.hidden_key:
                 return False
         return not (self.changed or self.private or self.contiguous) or self.apart(leaves)
@@ -131,20 +138,51 @@ class Specialization:
         return all(leaves[p].flags.writeable for p in self.changed)
 
     def call(self, given: Leaves) -> Any:
-        """Run on the numbers, arrays and objects of a call, checking their memory; globals are read now."""
+        """Run on the numbers, arrays and objects of a call, checking their memory; globals are read now.
+
+        Raises
+        ------
+        Outdated
+            A shared variable has got a value for which another version is needed.
+        """
+        if not self.writes:
+            return self._called(given)
+        with held(container for container, _ in self.places):
+            return self._called(given)
+
+    def _called(self, given: Leaves) -> Any:
         leaves, objects = list(given.values), list(given.objects)
-        for h in self.hidden:
-            own = Leaves()
-            h.skeleton(own)
-            leaves += own.values
-            objects += own.objects
+        read_outside(self.hidden, self.hidden_types, leaves, objects)
+        stored = copied(self.places, self.changed, leaves)
         if self.changed or self.private or self.contiguous:
             self.check_memory(leaves)
         if self.updates:
             self.check_objects(objects, len(given.objects))
-        return self.run_on([v.array() if type(v) is Column else v for v in leaves], objects, given.lists)
+        arrays = [v.array() if type(v) is Column else v for v in leaves]
+        return self.run_on(arrays, objects, given.lists, stored)
 
-    def run_on(self, leaves: Sequence[Any], objects: Sequence[Any] = (), lists: Sequence[list[Any]] = ()) -> Any:
+    def quickly(self, leaves: list[Any]) -> Any:
+        """Run on numbers and arrays of the right types; `NOT_READY` if it cannot, or not without a closer look."""
+        if not self.writes:
+            return self.run_on(leaves) if self.ready(leaves) else NOT_READY
+        with held(container for container, _ in self.places):
+            if not self.ready(leaves):
+                return NOT_READY
+            stored = copied(self.places, self.changed, leaves)
+            return self.run_on(leaves, [container for container, _ in self.places], (), stored)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may assign shared variables."""
+        return bool(self.places) and (bool(self.updates) or any(at in self.changed for _, at in self.places))
+
+    def run_on(
+        self,
+        leaves: Sequence[Any],
+        objects: Sequence[Any] = (),
+        lists: Sequence[list[Any]] = (),
+        stored: Sequence[tuple[Container, np.ndarray]] = (),
+    ) -> Any:
         """Run on all numbers and arrays, those of globals last."""
         try:
             outs = self.run(*leaves)
@@ -159,8 +197,11 @@ class Specialization:
             contents = [(lists[number], make(outs, leaves, known), deep) for number, make, deep in self.lists]
             for items, new, deep in contents:
                 refill(items, new, deep)
-            for update in self.updates:
-                update(outs, leaves, known)
+            if self.updates or stored:
+                with COMMITTING:
+                    commit(stored)
+                    for update in self.updates:
+                        update(outs, leaves, known)
             return result
         raise failure
 
@@ -172,7 +213,11 @@ class Specialization:
                 raise OverlapError(Problem(why, hint="pass it as an argument only"))
 
     def check_memory(self, leaves: Sequence[Any]) -> None:
-        """Arrays that are changed must be writable, and must not share memory with others in part."""
+        """Arrays that are changed must be writable, and must not share memory with others in part.
+
+        Those of shared variables are copied before they are changed.
+        """
+        own = {at for _, at in self.places}
         names = [repr(name) for name in self.params]
         for position in self.contiguous:
             if not leaves[position].flags.c_contiguous:
@@ -183,7 +228,7 @@ class Specialization:
                 error = ValueError("assignment destination is read-only")
                 error.add_note(f"{self.name} stores into argument {names[position]}")
                 raise error
-        for position in (*self.changed, *self.private):
+        for position in {*self.changed, *self.private} - own:
             array = leaves[position]
             for k, other in enumerate(leaves):
                 if k == position or not isinstance(other, np.ndarray) or not np.may_share_memory(array, other):
@@ -233,9 +278,14 @@ def describe_hidden(hidden: Sequence[Hidden]) -> tuple[Skeleton, ...]:
     return tuple(h.skeleton(Leaves()) for h in hidden)
 
 
+def hidden_key(hidden: Sequence[Hidden], leaves: list[Any]) -> Any:
+    """What `quick_key` says of globals; None where numbers of them are compiled in."""
+    return None if any(h.static for h in hidden) else quick_key([h.read() for h in hidden], leaves)
+
+
 def key_of_hidden(hidden: Sequence[Hidden]) -> Any:
-    """What `quick_key` says of globals as they are now; None if parts of them are compiled in."""
-    return None if any(h.static for h in hidden) else quick_key([h.read() for h in hidden], [])
+    """What `quick_key` says of globals as they are now."""
+    return hidden_key(hidden, [])
 
 
 _PLAIN = frozenset({float, bool, complex, *(d.type for d in NAME_OF)})
@@ -257,6 +307,11 @@ def quick_key(args: Sequence[Any], leaves: list[Any]) -> Any:
         elif kind in _PLAIN or (kind is int and -(2**63) <= value < 2**63):
             key.append(kind)
             leaves.append(value)
+        elif kind is Container:
+            inner = quick_key((value.value,), leaves)
+            if inner is None:
+                return None
+            key.append(inner)
         elif kind is np.random.Generator:
             key.append(kind)
             leaves.append(address(value))
@@ -288,6 +343,7 @@ def describe_arguments(
     if isinstance(args, Described):
         return args.skeletons, Leaves()
     leaves = Leaves(distinct=distinct)
+    refuse_shared(names, args)
     skeletons = {n: skeleton_of(a, n, leaves, static) for n, a in zip(names, args, strict=True)}
     return skeletons, leaves
 
@@ -349,14 +405,20 @@ def _specialized(
         guards=found.guards,
         static=static,
         shared=passed_twice(skeletons.values()),
+        places=places_of(found.summary.hidden, _count(names, args, static, bool(transforms))),
     )
+
+
+def _count(names: Sequence[str], args: Sequence[Any], static: frozenset[str], distinct: bool) -> int:
+    """How many numbers and arrays the arguments are."""
+    return len(describe_arguments(names, args, static, distinct)[1].values)
 
 
 def _numbers(names: Sequence[str], args: Sequence[Any], static: frozenset[str], found: Lowered) -> list[Any]:
     """The numbers and arrays that the graph is called with, those of globals last."""
     _, leaves = describe_arguments(names, args, static, distinct=True)
     for h in found.summary.hidden:
-        skeleton_of(h.read(), h.name, leaves)
+        h.skeleton(leaves)
     return [v.array() if type(v) is Column else v for v in leaves.values]
 
 

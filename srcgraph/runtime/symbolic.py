@@ -23,7 +23,8 @@ from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Graph, Value, set_operator
 from srcgraph.ir.op import OPS, building, current_builder
 from srcgraph.ir.rebuild import Rebuild
-from srcgraph.ir.symbolic import graph_of, step, variables_of
+from srcgraph.ir.shared import SharedVariable
+from srcgraph.ir.symbolic import graph_of, step, variable_of, variables_of
 from srcgraph.ir.types import ArrayType, ScalarType, is_float
 from srcgraph.ir.view import View
 from srcgraph.opt.ad.vjp import gradient
@@ -233,6 +234,24 @@ def _numpy_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) 
     inner = ".linalg" if module.startswith("numpy.linalg") else ".fft" if module.startswith("numpy.fft") else ""
     return _function(f"{home}{inner}.{function.__name__}")(*args, **kwargs)
 
+
+def _of_shared(name: str) -> Callable[..., Any]:
+    """An operator on a shared variable: on the variable that stands for what it holds."""
+
+    def operator(self: SharedVariable, *others: Any) -> Any:
+        given = [variable_of(v) if isinstance(v, SharedVariable) else v for v in others]
+        return getattr(variable_of(self), name)(*given)
+
+    return operator
+
+
+setattr(SharedVariable, "variable", property(variable_of))  # noqa: B010
+for _name in (
+    *(f"__{side}{name}__" for name in ("add", "sub", "mul", "truediv", "matmul", "pow") for side in ("", "r")),
+    *("__neg__", "__getitem__", "__array_ufunc__", "__array_function__"),
+):
+    if hasattr(Value, _name):
+        setattr(SharedVariable, _name, _of_shared(_name))
 
 set_operator("getitem", _subscript)
 set_operator("numpy", _numpy_function)

@@ -61,6 +61,8 @@ def write_version(made: Specialization, places: Places, files: list[str]) -> dic
     NoPrintError
         There is something in it that cannot be written.
     """
+    if made.places:
+        raise NoPrintError("it reads shared variables, which live in one process")
     version, generated = made.version, made.generated
     assert version is not None
     coder, types = Coder(places.objects), [r.type for r in version.graph.results]
@@ -132,7 +134,7 @@ def read_version(
     made.name, made.params = record["name"], tuple(record["params"])
     made.options = options_of(error_model=record["error_model"])
     made.private, made.contiguous = tuple(record["private"]), tuple(record["contiguous"])
-    made.version, made.second = None, None
+    made.version, made.second, made.places = None, None, ()
     return made
 
 

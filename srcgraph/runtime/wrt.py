@@ -1,0 +1,128 @@
+"""Gradients with respect to shared variables: those of a function that is given their values, and assigns them first.
+
+A derivative commits nothing, so that assigning the variables changes what the function reads, and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from inspect import Parameter, signature
+from typing import Any
+
+from srcgraph.errors import ArgumentError, Problem
+from srcgraph.frontend import library
+from srcgraph.frontend.derived import Given, Written
+from srcgraph.ir.shared import Kind, SharedVariable, describe
+from srcgraph.runtime.api import Compiled, as_function, method_of, refuse_verified
+from srcgraph.runtime.options import options_of
+from srcgraph.runtime.texts import function_of
+from srcgraph.runtime.written import around, by_position
+
+
+def checked(wrt: Any) -> tuple[SharedVariable, ...]:
+    """The variables of ``wrt=``: one, or those of a list or a tuple.
+
+    Raises
+    ------
+    ArgumentError
+        One of them is no shared variable, is not of floats, or there is none.
+    """
+    variables = tuple(wrt) if isinstance(wrt, list | tuple) else (wrt,)
+    if not variables:
+        raise ArgumentError("wrt is a shared variable, or a list or tuple of them: there is none")
+    for variable in variables:
+        if not isinstance(variable, SharedVariable):
+            hint = "use argnums for arguments; make others shared: sg.shared(...)"
+            raise ArgumentError(Problem(f"wrt has {variable!r}, which is no shared variable", hint=hint))
+        kind, name = variable.kind, describe(variable.name)
+        if not isinstance(kind, Kind) or kind.dtype.kind != "f":
+            hint = "let it hold floats, such as sg.shared(1.0)"
+            raise ArgumentError(Problem(f"{name} holds {kind}, which has no gradient", hint=hint))
+        if variable.frozen:
+            raise ArgumentError(Problem(f"{name} is frozen, which has no gradient", hint="make it with frozen=False"))
+    return variables
+
+
+def inside(wrt: Any, derivative: Callable, options: Mapping[str, Any]) -> Written:
+    """What ``grad(f, wrt=...)`` is inside compiled functions."""
+    given = tuple((key, value) for key, value in options.items() if value)
+    made = _function(checked(wrt), type(wrt) if isinstance(wrt, list | tuple) else None, derivative, given)
+    return Written(_body, (("gradient_", made),))
+
+
+def _body(given: Given) -> str:
+    return given.call().replace("primal(", "gradient_(primal, ", 1)
+
+
+@lru_cache(256)
+def _function(
+    variables: tuple[SharedVariable, ...], kind: type | None, derivative: Callable, options: tuple[tuple[str, Any], ...]
+) -> Any:
+    """Calls its first argument, a function, with the others, and differentiates that."""
+    space = {f"w{k}_": variable for k, variable in enumerate(variables)}
+    items = "".join(f"{name}.value, " for name in space)
+    values = {None: "w0_.value", list: f"[{items}]"}.get(kind, f"({items})")
+    chosen = "".join(f", {key}={value!r}" for key, value in options)
+    text = (
+        "def gradient_(primal, *args, **kwargs):\n"
+        "    def moved(values, *args):\n"
+        f"        {values} = values\n"
+        "        return primal(*args, **kwargs)\n\n"
+        f"    return derivative(moved{chosen})({values}, *args)\n"
+    )
+    names = {"derivative": derivative, "__name__": library.__name__}  # whose lines are those of the user's call
+    return function_of(text, "gradient_", "gradient by shared variables", {**space, **names})
+
+
+def by_shared(function: Any, wrt: Any, derivative: Callable, options: dict[str, Any]) -> Any:
+    """``derivative(function, wrt=...)``: called as the function is."""
+    if options["argnums"] != 0:
+        raise ArgumentError("both argnums and wrt are given: the gradient is with respect to one of them")
+    if function is None:
+        return lambda f: by_shared(f, wrt, derivative, options)
+    if (method := method_of(function)) is not None:
+        return types.MethodType(by_shared(method.__func__, wrt, derivative, options), method.__self__)
+    if isinstance(function, functools.partial):
+        made = by_shared(function.func, wrt, derivative, options)
+        return functools.partial(made, *function.args, **function.keywords)
+    refuse_verified(function)
+    chosen = options_of(function, error_model=options["error_model"], mode=options["mode"])
+    inner = {key: options[key] for key in options if key not in ("argnums", "error_model", "mode", "verify")}
+    primal = function if isinstance(function, Compiled) else as_function(function)
+    if options["verify"]:
+        return _verified(primal, wrt, derivative, {**inner, "verify": True})
+    count = sum(p.default is Parameter.empty for p in by_position(primal))
+    return around(primal, inside(wrt, derivative, inner), count, chosen)
+
+
+def _verified(function: Any, wrt: Any, derivative: Callable, options: dict[str, Any]) -> Compiled:
+    """A gradient that is verified whenever it is called, which takes the variables' values with each call."""
+    variables, several = checked(wrt), isinstance(wrt, list | tuple)
+    space = {f"w{k}_": variable for k, variable in enumerate(variables)}
+    targets = ", ".join(f"{name}.value" for name in space) + "," * several
+    own = signature(function)
+    given = ", ".join(_STARS.get(p.kind, "{0}").format(p.name) for p in own.parameters.values())
+    text = (
+        f"def moved({', '.join(['values_', *own.parameters])}):\n    {targets} = values_\n    return primal_({given})\n"
+    )
+    moved = function_of(text, "moved", f"around {function.__name__}", {**space, "primal_": function}, like=function)
+    made = derivative(moved, **options)
+
+    class WithValues(type(made)):
+        """Called as the function is."""
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            given = own.bind(*args, **kwargs)
+            given.apply_defaults()
+            values = type(wrt)(v.value for v in variables) if several else variables[0].value
+            return super().__call__(values, *given.arguments.values())
+
+    made.__class__ = WithValues
+    return made
+
+
+_STARS = {Parameter.VAR_POSITIONAL: "*{0}", Parameter.VAR_KEYWORD: "**{0}", Parameter.KEYWORD_ONLY: "{0}={0}"}
+"""How a parameter that is not given by position is handed on."""
