@@ -65,6 +65,16 @@ def test_what_would_lose_something_is_refused(first: Any, later: Any) -> None:
     assert b.value is first or np.array_equal(b.value, first)
 
 
+def test_integers_have_64_bits() -> None:
+    b, f = sg.shared(0, name="count"), sg.shared(0.0)
+    with pytest.raises(OverflowError, match="'count' cannot hold 1180591620717411303424"):
+        b.value = 2**70
+    with pytest.raises(OverflowError, match="'large' cannot hold"):
+        sg.shared(2**70, name="large")
+    f.value = 2**70
+    assert f.value == 2.0**70
+
+
 def test_strict_takes_only_the_type_itself() -> None:
     """With strict=True nothing is cast."""
     b = sg.shared(1.0, name="bias", strict=True)
