@@ -144,8 +144,8 @@ class Container:
         if strict and not self.kind.holds(value):
             raise TypeError(_wrong(name, self.kind, value))
         own = self.kind.cast(value, name)
-        if own is value and isinstance(own, np.ndarray) and not borrow:
-            own = own.copy()
+        if not borrow and isinstance(own, np.ndarray) and isinstance(value, np.ndarray):
+            own = own.copy() if np.may_share_memory(own, value) else own
         with self.lock:
             self.value = own
 

@@ -26,6 +26,9 @@ def test_a_value_is_copied_unless_borrowed() -> None:
     assert own.value is y and own.get_value() is not y and own.get_value(borrow=True) is y
     own.value[1] = 7.0
     assert y[1] == 7.0
+    own.value = y.view(np.matrix).A1  # another object, the same memory
+    y[2] = 9.0
+    assert own.value[2] == 2.0
 
 
 @pytest.mark.parametrize(
