@@ -20,6 +20,7 @@ from srcgraph.frontend.entities import (
     Scalar,
     Tup,
     Unusable,
+    boxes_of,
     cells_of,
 )
 from srcgraph.frontend.join import describe
@@ -147,7 +148,9 @@ def refuse_changes(low: Lowering, by: Rules) -> None:
     changed += [c for c, held in low.param_lists.values() if low.state.store.get(c) is not held]
     boxes = [b for b, held in low.boxes if low.state.names.get(b) != held]
     if changed or boxes:
-        why = f"{by.name} changes its argument {[*changed, *boxes][0].name!r}, "
+        outside = {b for e in low.hidden.values() for b in boxes_of(e)}
+        what = "the shared variable" if not changed and boxes[0] in outside else "its argument"
+        why = f"{by.name} changes {what} {[*changed, *boxes][0].name!r}, "
         why += "but is marked to be run again" if by.again else "which its derivative rule does not know of"
         raise by.refuse(why, "work on a copy, and return it")
 

@@ -322,6 +322,10 @@ class Session:
             skeleton = skeleton_of(value, name, leaves, static)
         except ArgumentError as error:
             why = error.problems[0].message.removeprefix(f"argument {name!r}: ")
+            if isinstance(container, Container):
+                return Unusable(
+                    f"what the shared variable {name!r} holds cannot be used: {why}", error.problems[0].hint
+                )
             return Unusable(f"global {name!r} cannot be used: {why}", "make it a number, an array or a tuple of these")
         if not leaves.values and not leaves.objects and not leaves.lists:
             self.guards[(name, id(container))] = Guard(name, container, value)

@@ -14,7 +14,7 @@ import numpy as np
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import arrays, branching, lists, objects
 from srcgraph.frontend.boxes import held
-from srcgraph.frontend.entities import NONE, Array, Choice, Const, Entity, Instance, Method, Record, Scalar
+from srcgraph.frontend.entities import NONE, Array, Choice, Const, Entity, Instance, Method, Record, Scalar, Unusable
 from srcgraph.frontend.memory import ref_type, refuse
 from srcgraph.frontend.resolve import to_integer
 from srcgraph.frontend.session import Shapes
@@ -77,7 +77,9 @@ def _box(low: Lowering, variable: SharedVariable) -> Instance:
     """The object that stands for its container."""
     name = variable.name or ""
     found = low.session.outside_at(low, name if name.isidentifier() else "shared", variable.container)
-    assert isinstance(found, Instance)
+    if not isinstance(found, Instance):
+        assert isinstance(found, Unusable)
+        raise low.unusable(found)
     return found
 
 

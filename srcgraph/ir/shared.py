@@ -55,7 +55,13 @@ class Kind:
         ------
         TypeError
             Something may be lost by NumPy's same-kind rules, or the number of axes is another one.
+        OverflowError
+            An integer does not fit.
         """
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            if self.dtype.kind in "iub":
+                raise OverflowError(f"{describe(name)} cannot hold {value}: integers have 64 bits here")
+            value = float(value)
         found = value if isinstance(value, np.ndarray) else np.asarray(value)
         own = self.ndim or 0
         if found.dtype not in NAME_OF or not np.can_cast(found.dtype, self.dtype, "same_kind") or found.ndim != own:
@@ -117,7 +123,7 @@ class Container:
         What it holds now.
     kind : Kind or OtherKind
     lock : threading.RLock
-        Held while it is read or written; while a function runs that writes it; see `held`.
+        Held while it is written, and while a function runs that may write it; see `held`.
     order : int
         Locks of several containers are taken in this order.
     """
@@ -138,8 +144,8 @@ class Container:
         if strict and not self.kind.holds(value):
             raise TypeError(_wrong(name, self.kind, value))
         own = self.kind.cast(value, name)
-        if own is value and isinstance(own, np.ndarray) and not borrow:
-            own = own.copy()
+        if not borrow and isinstance(own, np.ndarray) and isinstance(value, np.ndarray):
+            own = own.copy() if np.may_share_memory(own, value) else own
         with self.lock:
             self.value = own
 
@@ -213,8 +219,8 @@ class SharedVariable:
         if kind is None:
             hint = f"convert it: np.asarray(...) of a {type(value).__name__}"
             raise TypeError(f"{describe(self.name)} holds a number or a NumPy array of numbers; {hint}")
-        copied = value.copy() if isinstance(value, np.ndarray) and not borrow else value
-        return Container(kind, copied)
+        first = kind.cast(value, self.name or "")
+        return Container(kind, first.copy() if isinstance(first, np.ndarray) and not borrow else first)
 
     @classmethod
     def kind_of_other(cls, value: Any) -> OtherKind | None:
@@ -228,9 +234,8 @@ class SharedVariable:
 
     @property
     def value(self) -> Any:
-        """What it holds now: an array is the container's own."""
-        with self.container.lock:
-            return self.container.value
+        """What it holds now: an array is the container's own. No lock: a running function would be waited for."""
+        return self.container.value
 
     @value.setter
     def value(self, value: Any) -> None:

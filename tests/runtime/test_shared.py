@@ -26,6 +26,9 @@ def test_a_value_is_copied_unless_borrowed() -> None:
     assert own.value is y and own.get_value() is not y and own.get_value(borrow=True) is y
     own.value[1] = 7.0
     assert y[1] == 7.0
+    own.value = y.view(np.matrix).A1  # another object, the same memory
+    y[2] = 9.0
+    assert own.value[2] == 2.0
 
 
 @pytest.mark.parametrize(
@@ -63,6 +66,16 @@ def test_what_would_lose_something_is_refused(first: Any, later: Any) -> None:
     with pytest.raises(TypeError, match="'bias' holds"):
         b.value = later
     assert b.value is first or np.array_equal(b.value, first)
+
+
+def test_integers_have_64_bits() -> None:
+    b, f = sg.shared(0, name="count"), sg.shared(0.0)
+    with pytest.raises(OverflowError, match="'count' cannot hold 1180591620717411303424"):
+        b.value = 2**70
+    with pytest.raises(OverflowError, match="'large' cannot hold"):
+        sg.shared(2**70, name="large")
+    f.value = 2**70
+    assert f.value == 2.0**70
 
 
 def test_strict_takes_only_the_type_itself() -> None:

@@ -321,3 +321,27 @@ def test_the_dtype_of_another_array() -> None:
     """``np.dtype(float) == None`` holds in NumPy, which is not to say that no dtype is given."""
     for function in (lambda x, y: np.asarray(x, y.dtype), lambda x, y: np.array(x, dtype=y.dtype)):
         assert sg.compile(function)(np.arange(3), np.ones(2)).dtype == np.float64
+
+
+def test_values_that_compiled_functions_cannot_read() -> None:
+    """They are refused where they are read, by name."""
+
+    class Words(sg.SharedVariable):
+        pass
+
+    words = Words("words", frozenset("ab"))
+    assert "'words' holds frozenset" in refused(lambda: words.value)
+
+
+def test_functions_that_are_run_again_assign_nothing() -> None:
+    """A checkpoint runs its function twice."""
+    count = sg.shared(0, "count")
+
+    def layer(x):
+        count.value += 1
+        return x * x
+
+    marked = sg.checkpoint(layer)
+    assert sg.compile(lambda x: marked(x))(3.0) == 9.0 and count.value == 1
+    with pytest.raises(InferenceError, match="changes the shared variable 'count'"):
+        sg.grad(lambda x: marked(x))(3.0)
