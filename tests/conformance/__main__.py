@@ -24,7 +24,8 @@ def main() -> None:
     options = parser.parse_args()
     found = records()
     if not found:
-        sys.exit(f"{VARIABLE} is not set")
+        print(f"{VARIABLE} is not set", file=sys.stderr)
+        return
     results: list[tuple[Record, dict[Way, Outcome]]] = []
     for k, record in enumerate(found):
         if k % options.every or not record.key.startswith(options.key):

@@ -16,7 +16,7 @@ from srcgraph.ir.symbolic import graph_of, scalar, tensor
 BUILDERS = elementwise.BUILDERS | shapes.BUILDERS | reductions.BUILDERS | indexing.BUILDERS | linear.BUILDERS
 """How each op is built."""
 LARGE = 16
-"""So many elements of a constant are written into the text; one of more is an argument."""
+"""So many elements of a constant are written into the text; one of more, or of more than 63 bits, is an argument."""
 
 
 class Differs(Exception):
@@ -78,7 +78,8 @@ def _input(x: Any, values: dict[str, Any], given: Given) -> Any:
     if isinstance(x, str):
         return values[x]
     if isinstance(x, np.ndarray):
-        return given.new(x, x.shape) if x.size > LARGE else x if x.ndim else x[()]
+        written = x.size <= LARGE and x.dtype != np.uint64
+        return given.new(x, x.shape) if not written else x if x.ndim else x[()]
     return x
 
 

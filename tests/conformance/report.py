@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from conformance.building import missing
 from conformance.judging import PASSES, WAYS, Outcome, Way
@@ -59,13 +59,19 @@ def _lacking(results: Sequence[tuple[Record, dict[Way, Outcome]]]) -> list[str]:
 
 
 def _failures(results: Sequence[tuple[Record, dict[Way, Outcome]]]) -> list[str]:
-    lines: list[str] = []
-    for way in WAYS:
-        failed = [(o, r) for r, o in _of(results, way) if o.kind in ("refused", "wrong", "defect")]
-        if failed:
-            reasons = ((o.kind, _general(o.reason), _ops([r])) for o, r in failed)
-            lines += [f"## What fails: {way.name}", "", *_table(reasons), ""]
-    return lines
+    """A table of reasons, with how many graphs fail for each in each way."""
+    ways = [w for w in WAYS if _of(results, w)]
+    counts: dict[tuple[str, str], Counter[Way]] = {}
+    for way in ways:
+        for _, o in _of(results, way):
+            if o.kind in ("refused", "wrong", "defect"):
+                counts.setdefault((o.kind, _general(o.reason)), Counter())[way] += 1
+    if not counts:
+        return []
+    ordered = sorted(counts.items(), key=lambda item: -max(item[1].values()))
+    rows = [f"| {kind} | {why} | {' | '.join(str(c[w]) for w in ways)} |" for (kind, why), c in ordered]
+    head = f"| | reason | {' | '.join(w.name for w in ways)} |"
+    return ["## What fails", "", head, "|---|---|" + "---:|" * len(ways), *rows, ""]
 
 
 def _agreed(results: Sequence[tuple[Record, dict[Way, Outcome]]]) -> list[str]:
@@ -82,15 +88,9 @@ def _agreed(results: Sequence[tuple[Record, dict[Way, Outcome]]]) -> list[str]:
     ]
 
 
-def _table(reasons: Iterable[tuple[str, str, str]]) -> list[str]:
-    rows = Counter((kind, reason) for kind, reason, _ in reasons)
-    lines = [f"| {count} | {kind} | {reason} |" for (kind, reason), count in rows.most_common()]
-    return ["| graphs | | reason |", "|---:|---|---|", *lines]
-
-
 def _general(reason: str) -> str:
     """A reason without what is of one graph alone."""
-    return re.sub(r"\d+", "N", reason)[:160].replace("|", "\\|").replace("<", "&lt;")
+    return re.sub(r"\b\d+\b", "N", reason)[:160].replace("|", "\\|").replace("<", "&lt;")
 
 
 def _ops(found: Sequence[Record]) -> str:
