@@ -63,6 +63,7 @@ second_order: $(VENV)/.test
 
 conformance: $(VENV)/.test
 	cd tests && $(abspath $(BIN))/python -m external --write ../docs/conformance.md
+	cd tests && $(abspath $(BIN))/python -m conformance --quiet --write ../docs/conformance_graphs.md
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info demo_output

@@ -233,6 +233,12 @@ def _check_mask(low: Lowering, mask: Value, shape: Sequence[Any], axis: int) -> 
             low.builder.call_named("equal_size", *sizes, error="IndexError", message=message)
 
 
+def places_of(low: Lowering, mask: Value, shape: Sequence[Any], axis: int) -> Sequence[Value]:
+    """Where a mask of some axes is true, which must be as long as they are."""
+    _check_mask(low, mask, shape, axis)
+    return searching.nonzero(mask)
+
+
 @dataclass(slots=True)
 class _Split:
     """An index taken apart: what arrays index, and the basic view of the rest."""

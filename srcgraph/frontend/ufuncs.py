@@ -18,7 +18,7 @@ from srcgraph.ir.op import OPS
 from srcgraph.ir.ops import folds
 from srcgraph.ir.ops._loops import counted, item
 from srcgraph.ir.ops.shape import dims_of
-from srcgraph.ir.types import INT, ArrayType
+from srcgraph.ir.types import BOOL, INT, ArrayType
 from srcgraph.ir.view import View
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def reduceat(
     x = low.entity(calls.operand(low, array, f"np.{ufunc.__name__}.reduceat"))
     if not isinstance(x, Array) or ref_type(low, x).ndim != 1 or dtype != NONE:
         raise refuse(f"np.{ufunc.__name__}.reduceat takes an array of one axis and indices here", low.loc)
-    index = low.entity(_index_array(low, indices))
+    index = low.entity(_integers(low, calls.operand(low, indices, "an index")))
     return lists.own(low, library.reduceat, Const(ufunc), x, index)
 
 
@@ -127,22 +127,24 @@ def at(low: Lowering, ufunc: np.ufunc, a: Entity, indices: Entity, b: Entity = N
         raise refuse(f"np.{ufunc.__name__}.at changes an array, not {low.shown(a)}", low.loc, kind=InferenceError)
     kind = ref_type(low, a)
     parts = list(indices.items) if isinstance(indices, Tup) and indices.cls is tuple else [indices]
-    if len(parts) > kind.ndim:
-        why = f"too many indices for an array of {kind.ndim} axes: {len(parts)} are given"
+    given: list[Value] = []
+    for part in parts:
+        given += _index_arrays(low, part, kind.shape, len(given))
+    if len(given) > kind.ndim:
+        why = f"too many indices for an array of {kind.ndim} axes: {len(given)} are given"
         raise refuse(why, low.loc, kind=InferenceError)
     if isinstance(b, Array) and b.cell is a.cell:
         why = f"np.{ufunc.__name__}.at reads what it changes"
         raise refuse(why, low.loc, "give it a copy of the values")
-    given = [_index_array(low, e) for e in parts]
     single = all(not i.type.ndim for i in given)
     given = [i if i.type.ndim else OPS["full"](i, 1) for i in given] if single else given
     index = fancy.together(low, given)
     flat_index = [folds.flattened(i) for i in index]
-    rest = kind.ndim - len(parts)
-    view = View((*("i" for _ in parts), *(":" for _ in range(rest))), tuple(range(rest)))
+    rest = kind.ndim - len(given)
+    view = View((*("i" for _ in given), *(":" for _ in range(rest))), tuple(range(rest)))
     (count,) = dims_of(flat_index[0])
     assert isinstance(kind, ArrayType)
-    operand = None if b == NONE else folds.rows_of(calls.operand(low, b, "b"), index[0], kind, len(parts), single)
+    operand = None if b == NONE else folds.rows_of(calls.operand(low, b, "b"), index[0], kind, len(given), single)
 
     def step(i: Value, out: Value) -> Sequence[Value]:
         at = [checked_index(low, item(x, 0, i), kind.shape[k], k) for k, x in enumerate(flat_index)]
@@ -153,8 +155,15 @@ def at(low: Lowering, ufunc: np.ufunc, a: Entity, indices: Entity, b: Entity = N
     return NONE
 
 
-def _index_array(low: Lowering, entity: Entity) -> Value:
+def _index_arrays(low: Lowering, entity: Entity, shape: Sequence[Any], axis: int) -> list[Value]:
+    """The integers of an index from an axis on: those of a mask are where it is true."""
     value = calls.operand(low, entity, "an index")
+    if value.type.dtype == BOOL and 0 < value.type.ndim <= len(shape) - axis:
+        return [low.builder.cast(i, INT, False) for i in fancy.places_of(low, value, shape, axis)]
+    return [_integers(low, value)]
+
+
+def _integers(low: Lowering, value: Value) -> Value:
     if value.type.dtype.kind not in "iu":
         raise refuse(f"an index must be integers here, not {value.type}", low.loc, kind=InferenceError)
     return low.builder.cast(value, INT, False)

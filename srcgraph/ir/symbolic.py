@@ -22,7 +22,7 @@ from srcgraph.ir.graph import Apply, Graph, Node, Step, Value, node_graphs, node
 from srcgraph.ir.op import building, current_builder, set_step
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.shared import Container, Kind, SharedVariable, describe
-from srcgraph.ir.types import ArrayType, ScalarType, Type, same_kind
+from srcgraph.ir.types import NAME_OF, ArrayType, ScalarType, Type, same_kind
 
 Givens: TypeAlias = Mapping[Value, Value]
 NO_GIVENS: Givens = {}
@@ -41,7 +41,7 @@ def scalar(name: str = "", dtype: Any = "float64", *, weak: bool = False) -> Val
     >>> scalar("x")
     <x: f64>
     """
-    return _variable(name or "x", ScalarType(np.dtype(dtype), weak))
+    return _variable(name or "x", ScalarType(_supported(dtype), weak))
 
 
 def vector(name: str = "", dtype: Any = "float64", *, length: int | None = None) -> Value:
@@ -63,7 +63,14 @@ def tensor(name: str = "", dtype: Any = "float64", shape: Sequence[int | None] =
     builder._symbols = _names
     dims = tuple(builder.new_symbol("n") if n is None else as_dim(n) for n in shape)
     _lengths.update(d.symbol for d in dims if d.symbol)
-    return Value(name or "x", ArrayType(np.dtype(dtype), dims))
+    return Value(name or "x", ArrayType(_supported(dtype), dims))
+
+
+def _supported(dtype: Any) -> np.dtype:
+    found = np.dtype(dtype)
+    if found not in NAME_OF:
+        raise ArgumentError(f"a variable of dtype {found} is not supported")
+    return found
 
 
 def _variable(name: str, type: Type) -> Value:

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from srcgraph.errors import ArgumentError, Problem
+from srcgraph.errors import ArgumentError, Problem, UnsupportedError
+from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import prepare
 from srcgraph.frontend.specialize import Lowered, lower_entry
-from srcgraph.frontend.template import ArgumentView, Fixed, NewArray, Out, ReshapeOf, Template, TupleOf
+from srcgraph.frontend.template import ArgumentView, Fixed, Never, NewArray, Out, ReshapeOf, Template, TupleOf
 from srcgraph.infer.signature import ArrayArg, ScalarArg, Skeleton
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Graph, Value, set_operator
@@ -57,7 +58,11 @@ def _called(function: Callable[..., Any], *args: Any) -> Any:
     sizes: dict[Dim, str] = {}
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     skeletons = {n: _skeleton(v, k, sizes) for k, (n, v) in enumerate(zip(names, values, strict=True))}
-    found = lower_entry(code, skeletons, private=True)
+    try:
+        found = lower_entry(code, skeletons, private=True)
+    except NeedStatic as need:  # of a variable, which has no value yet
+        problem = need.refusal.problem
+        raise (problem.kind or UnsupportedError)(problem) from None
     graph = _alone(found)
     results = _Put(builder).put(graph, values)
     after = {k: results[out] for k, out in found.summary.changed}  # arrays that it stores into
@@ -116,6 +121,8 @@ def _results(template: Template, results: Sequence[Value], given: Sequence[Value
             return current_builder().value(value)
         case TupleOf(items=items):
             return tuple(_results(t, results, given) for t in items)
+        case Never():
+            raise ArgumentError("a function of variables raises whatever they are")
     raise ArgumentError("a function of variables returns numbers, arrays and tuples of them")
 
 
@@ -178,9 +185,11 @@ def _text(x: Any) -> str:
         case type() if issubclass(x, np.generic):
             return f"np.{x.__name__}"
         case np.generic():
-            return f"np.{x.dtype.name}({x.item()!r})"
+            return f"np.{x.dtype.name}({_text(x.item())})"
         case np.ndarray():
-            return f"np.array({x.tolist()!r}, dtype=np.{x.dtype.name})"
+            return f"np.array({_text(x.tolist())}, dtype=np.{x.dtype.name})"
+        case complex() if not np.isfinite(x):
+            return f"complex({_text(x.real)}, {_text(x.imag)})"
         case _ if x is Ellipsis:
             return "..."
     text = repr(x)

@@ -534,3 +534,11 @@ def array_without_axes_in_a_loop(x, n):
     for i in range(min(n, len(x))):
         y += x[i] * y + x[i]
     return y[()]
+
+
+def added_where_true(x, m):
+    out = np.zeros(len(x))
+    np.add.at(out, x > 0.0, np.sum(m))
+    np.add.at(m, m > 0.0, x[0])
+    np.multiply.at(m, (0, m[0] > 0.5), 2.0)
+    return np.sum(m * m) + out

@@ -22,7 +22,7 @@ from srcgraph.ir.verify import verify
 from srcgraph.ir.walk import same_graph
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import PRIMAL
-from srcgraph.runtime.symbolic import call, gradients
+from srcgraph.runtime.symbolic import call, gradients, written
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
@@ -313,3 +313,21 @@ def test_gradients_of_variables() -> None:
     assert run([w, x], second, *values).shape == (3,)
     with pytest.raises(ArgumentError, match="gradients are of one float"):
         gradients(x, [x])
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
+def test_literals_that_are_not_finite(number: float) -> None:
+    values, given = np.array([1.0, number]), np.array([0.0, 2.0])
+    np.testing.assert_array_equal(run([x], written("{0} + {1}", [x, values]), given), given + values)
+    np.testing.assert_array_equal(run([x], written("{0} + {1}", [x, np.float64(number)]), given), given + number)
+    found = run([x], written("{0} + {1}", [x, np.array([complex(number, 1.0), 2.0])]), given)
+    np.testing.assert_array_equal(found, given + np.array([complex(number, 1.0), 2.0]))
+
+
+def test_refusals_of_variables() -> None:
+    with pytest.raises(ArgumentError, match="float16 is not supported"):
+        tensor("h", "float16", (3,))
+    with pytest.raises(ArgumentError, match="raises whatever they are"):
+        call(lambda v: unknown_name + v, x)  # pyright: ignore  # noqa: F821
+    with pytest.raises(InferenceError, match="must be known when compiling"):
+        written("special.polygamma({0}, {1})", [scalar("n", "int64"), x])

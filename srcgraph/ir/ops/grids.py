@@ -256,7 +256,12 @@ def _compressed(mask: Value, x: Value, axis: int) -> Value:
     "take_along_axis",
     python=np.take_along_axis,
     static="axis",
-    samples=(sample("f64[2, 3]", np.array([[0, 2], [1, 1]]), axis=1), sample("f64[4]", np.array([3, 0]), 0)),
+    samples=(
+        sample("f64[2, 3]", np.array([[0, 2], [1, 1]]), axis=1),
+        sample("f64[4]", np.array([3, 0]), 0),
+        sample("f64[1, 3]", np.array([[0, 2], [1, 1]]), axis=1),
+        sample("f64[2, 3]", np.array([[0, 2]]), axis=1),
+    ),
 )
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Value:
     """Elements at an index of their own along an axis."""
@@ -267,6 +272,9 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Value:
     if index.type.dtype.kind not in "iu" or index.type.ndim != x.type.ndim:
         raise InferenceError("take_along_axis takes integers of as many axes as the array")
     at = one_axis(axis, x.type.ndim)
+    if any(k != at and own == 1 for k, own in enumerate(x.type.shape)):
+        stretched = zip(dims_of(x), dims_of(index), x.type.shape, strict=True)
+        x = broadcast_to(x, *(m if k != at and d == 1 else n for k, (n, m, d) in enumerate(stretched)))
     for k, (own, other) in enumerate(zip(x.type.shape, index.type.shape, strict=True)):
         if k != at and own != other and other != 1:
             message = "take_along_axis: axes of lengths {x} and {y}"
