@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from op_checks import draw, type_of
 
+import srcgraph as sg
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Graph
 from srcgraph.ir.interp import interpret
@@ -110,3 +111,31 @@ def test_every_rule_says_what_it_does() -> None:
         assert rule.before and rule.after and (rule.types or rule.name == "fold"), rule.name
         assert ("unsafe" in rule.tags) != ("fast_run" in rule.tags), rule.name
         assert rule.name in db
+
+
+def outside(x, y):
+    return -np.maximum(-x, -y), np.abs(x * x), np.abs(x) * np.abs(y), (-x) ** 2, np.max(-x), np.min(-y), np.sum(-x)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "float32"])
+def test_integers_wrap_as_before(dtype: str) -> None:
+    """Signs of integers at the ends of their range: the rules for floats do not hold."""
+    ends = np.array([0, 5, 100, 127]) if dtype[0] == "u" else np.array([-128, 127, -1, 0])
+    if dtype == "int64":
+        ends = np.array([-(2**63), 2**63 - 1, 3, 0])
+    x, y = ends.astype(dtype), ends[::-1].astype(dtype).copy()
+    with np.errstate(all="ignore"):
+        wanted = outside(x, y)
+    for found, want in zip(sg.compile(outside)(x, y), wanted, strict=True):
+        assert np.asarray(found).dtype == np.asarray(want).dtype
+        np.testing.assert_array_equal(found, want)
+
+
+def branches(z):
+    return np.log(np.exp(z)), np.sqrt(z * z), np.exp(np.log(z)), np.log(np.sqrt(z))
+
+
+def test_complex_numbers_keep_their_branches() -> None:
+    z = np.array([1.0 + 5.0j, -2.0 - 4.0j, 0.3j])
+    for found, want in zip(sg.compile(branches)(z), branches(z), strict=True):
+        np.testing.assert_allclose(found, want, rtol=1e-12)

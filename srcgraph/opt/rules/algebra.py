@@ -115,6 +115,7 @@ RULES: tuple[Rule, ...] = (
         [],
         condition="an operand has changed",
         changed=True,
+        any_dtype=True,
     ),
     # -- signs
     procedure(
@@ -152,7 +153,7 @@ RULES: tuple[Rule, ...] = (
         condition="c is a literal, a power of two",
     ),
     pattern("absolute_neg", lambda x: abs(-x), lambda x: abs(x), "exact", types=FLOATS),
-    pattern("absolute_absolute", lambda x: abs(abs(x)), lambda x: abs(x), "exact", types=FLOATS),
+    pattern("absolute_absolute", lambda x: abs(abs(x)), lambda x: abs(x), "exact", types=FLOATS, any_dtype=True),
     pattern("absolute_square", lambda x: abs(x * x), lambda x: x * x, "exact", types=FLOATS),
     pattern(
         "absolute_product", lambda x, y: abs(x) * abs(y), lambda x, y: abs(x * y), "exact", types=PAIRS, shared=False
@@ -204,7 +205,12 @@ RULES: tuple[Rule, ...] = (
     ),
     # -- conditions
     pattern(
-        "where_not", lambda c, x, y: where(_not(c), x, y), lambda c, x, y: where(c, y, x), "exact", types=CONDITIONS[:2]
+        "where_not",
+        lambda c, x, y: where(_not(c), x, y),
+        lambda c, x, y: where(c, y, x),
+        "exact",
+        types=CONDITIONS[:2],
+        any_dtype=True,
     ),
     pattern(
         "where_where_true",
@@ -212,6 +218,7 @@ RULES: tuple[Rule, ...] = (
         lambda c, x, y, z: where(c, x, z),
         "exact",
         types=[("b1[4]", "f64[4]", "f64[4]", "f64[4]")],
+        any_dtype=True,
     ),
     pattern(
         "where_where_false",
@@ -219,6 +226,7 @@ RULES: tuple[Rule, ...] = (
         lambda c, x, y, z: where(c, x, z),
         "exact",
         types=[("b1[4]", "f64[4]", "f64[4]", "f64[4]")],
+        any_dtype=True,
     ),
     pattern(
         "where_negs",
@@ -228,6 +236,6 @@ RULES: tuple[Rule, ...] = (
         types=CONDITIONS[:2],
         shared=False,
     ),
-    pattern("not_equal", lambda x, y: _not(x == y), lambda x, y: x != y, "exact", types=PAIRS),
-    pattern("not_not_equal", lambda x, y: _not(x != y), lambda x, y: x == y, "exact", types=PAIRS),
+    pattern("not_equal", lambda x, y: _not(x == y), lambda x, y: x != y, "exact", types=PAIRS, any_dtype=True),
+    pattern("not_not_equal", lambda x, y: _not(x != y), lambda x, y: x == y, "exact", types=PAIRS, any_dtype=True),
 )

@@ -107,6 +107,7 @@ RULES: tuple[Rule, ...] = (
         lambda x: OPS["getitem"](OPS["getitem"](x, view=View((":", ":"), (1, None, 0))), view=transposed(3, (2, 1, 0))),
         MATRIX,
         condition="transposes and new axes only",
+        any_dtype=True,
     ),
     procedure(
         "element_of_elementwise",
@@ -118,6 +119,7 @@ RULES: tuple[Rule, ...] = (
         lambda x: OPS["getitem"](OPS["exp"](x), 1, view=_AT),
         VECTOR,
         condition="nothing else of f(x) is read",
+        any_dtype=True,
     ),
     procedure(
         "element_of_full",
@@ -128,6 +130,7 @@ RULES: tuple[Rule, ...] = (
         _element_of_full,
         lambda x: OPS["getitem"](OPS["full"](x, 4), 1, view=_AT),
         [("f64",)],
+        any_dtype=True,
     ),
     procedure(
         "store_of_store",
@@ -139,6 +142,7 @@ RULES: tuple[Rule, ...] = (
         _twice,
         VECTOR,
         condition="x is not read between",
+        any_dtype=True,
     ),
     procedure(
         "reshape_of_reshape",
@@ -149,6 +153,7 @@ RULES: tuple[Rule, ...] = (
         _reshape_of_reshape,
         lambda x: OPS["reshape"](OPS["reshape"](x, 12), 4, 3),
         MATRIX,
+        any_dtype=True,
     ),
     procedure(
         "reshape_to_own_shape",
@@ -159,6 +164,7 @@ RULES: tuple[Rule, ...] = (
         _reshape_to_own_shape,
         lambda x: OPS["reshape"](x, 3, 4),
         MATRIX,
+        any_dtype=True,
     ),
     procedure(
         "cast_there_and_back",
@@ -169,6 +175,7 @@ RULES: tuple[Rule, ...] = (
         _cast_there_and_back,
         lambda x: OPS["cast"](OPS["cast"](x, dtype=np.dtype("f8"), weak=False), dtype=np.dtype("f4"), weak=False),
         [("f32[4]",), ("f32",)],
+        any_dtype=True,
     ),
     procedure(
         "stretched_twice",
@@ -179,5 +186,6 @@ RULES: tuple[Rule, ...] = (
         _stretched_twice,
         lambda x: OPS["broadcast_to"](OPS["broadcast_to"](x, 3, 4), 2, 3, 4),
         VECTOR[:1],
+        any_dtype=True,
     ),
 )

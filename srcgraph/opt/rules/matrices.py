@@ -153,6 +153,7 @@ STABLE: tuple[Rule, ...] = (
         [(SQUARE, "f64[3]"), (SQUARE, "f64[3, 2]")],
         "matrices",
         condition="the inverse is read only here",
+        any_dtype=True,
     ),
     procedure(
         "times_inverse",
@@ -165,6 +166,7 @@ STABLE: tuple[Rule, ...] = (
         [(SQUARE, "f64[3]"), (SQUARE, "f64[2, 3]")],
         "matrices",
         condition="the inverse is read only here",
+        any_dtype=True,
     ),
     procedure(
         "log_determinant",
@@ -202,6 +204,7 @@ CHEAPER: tuple[Rule, ...] = (
         [("f64[3, 4]", "f64[4, 2]", "f64[2]")],
         "matrices",
         condition="A @ B is read only here",
+        any_dtype=True,
     ),
     procedure(
         "vector_times_product",
@@ -214,6 +217,7 @@ CHEAPER: tuple[Rule, ...] = (
         [("f64[3]", "f64[3, 4]", "f64[4, 2]")],
         "matrices",
         condition="A @ B is read only here",
+        any_dtype=True,
     ),
     procedure(
         "turned_product",
@@ -225,6 +229,7 @@ CHEAPER: tuple[Rule, ...] = (
         lambda a, b: OPS["matmul"](transpose(a), transpose(b)),
         [("f64[4, 3]", "f64[2, 4]")],
         "matrices",
+        any_dtype=True,
     ),
     procedure(
         "diagonal_of_product",
@@ -237,5 +242,6 @@ CHEAPER: tuple[Rule, ...] = (
         [("f64[3, 4]", "f64[4, 3]")],
         "matrices",
         condition="nothing else of A @ B is read",
+        any_dtype=True,
     ),
 )

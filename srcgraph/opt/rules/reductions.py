@@ -15,6 +15,7 @@ from srcgraph.ir.dims import product
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS, current_builder
 from srcgraph.ir.ops.shape import spread, with_new_axes
+from srcgraph.ir.types import is_float
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rewriting.patterns import bare, number_of
 from srcgraph.opt.rules.rule import Rule, procedure
@@ -144,7 +145,11 @@ def _variance(fgraph: FunctionGraph, node: Apply) -> Any:
     squares, mean = _mean(fgraph, node.inputs[0]), _square(fgraph, node.inputs[1])
     plain = mean and _mean(fgraph, mean)
     x = squares and _square(fgraph, squares[0])
-    if not (squares and plain and x) or bare(fgraph, plain[0]) is not bare(fgraph, x) or squares[1:] != plain[1:]:
+    if (
+        not (squares and plain and x and is_float(x.type))
+        or bare(fgraph, plain[0]) is not bare(fgraph, x)
+        or squares[1:] != plain[1:]
+    ):
         return None
     axes, count = squares[1:]
     moved = x - spread(OPS["div"](OPS["sum"](x, axes=axes), count), x, axes)
@@ -287,6 +292,7 @@ CHEAPER: tuple[Rule, ...] = (
             _of_itself(name),
             lambda x, name=name: OPS[name](OPS[name](x, axes=(0,)), axes=(0,)),
             [("b1[3, 4]",) if name in ("all", "any") else ("f64[3, 4]",)],
+            any_dtype=True,
             condition="the inner one is read only here",
         )
         for name, kind in (("sum", "rounding"), ("max", "exact"), ("min", "exact"), ("all", "exact"), ("any", "exact"))

@@ -43,8 +43,12 @@ CANONICAL: tuple[Rule, ...] = (
         types=[("f64",)],
         domain=POSITIVE,
     ),
-    pattern("less_than_itself", lambda x: x < x, lambda x: False, "unsafe", "nan_unsafe", types=[("f64",)]),
-    pattern("equal_to_itself", lambda x: x == x, lambda x: True, "unsafe", "nan_unsafe", types=[("f64",)]),
+    pattern(
+        "less_than_itself", lambda x: x < x, lambda x: False, "unsafe", "nan_unsafe", types=[("f64",)], any_dtype=True
+    ),
+    pattern(
+        "equal_to_itself", lambda x: x == x, lambda x: True, "unsafe", "nan_unsafe", types=[("f64",)], any_dtype=True
+    ),
     pattern(
         "add_numbers",
         lambda x, c, d: (x + c) + d,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from srcgraph.ir.types import is_float
+from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rewriting.local import LocalRewrite, Transform
 from srcgraph.opt.rewriting.patterns import PatternSub, as_pattern, built, text
 
@@ -63,6 +65,7 @@ def pattern(
     domain: tuple[float, float] = (-2.0, 2.0),
     shared: bool | None = None,
     example: Callable[..., Any] | None = None,
+    any_dtype: bool = False,
 ) -> Rule:
     """A rule given by two functions.
 
@@ -74,11 +77,14 @@ def pattern(
         Whether it applies where others read what is inside; by default if it is not a matter of cost only.
     example : callable, optional
         Graph code that it applies to, where ``before`` is not it.
+    any_dtype : bool
+        Whether it holds of integers, which wrap, and of complex numbers, too; else it applies to floats.
     """
     first = as_pattern(before)
     second = as_pattern(after)
     wide = kind in ("exact", "stability") if shared is None else shared
     made = PatternSub(first, second, where=where, name=name, shared=wide)
+    made = made if any_dtype else of_floats(made)
     count = before.__code__.co_argcount
     types = (
         types if types is not None else [("f64",) * count, ("f64[4]",) * count, ("f32[4]",) * count, ("float",) * count]
@@ -102,11 +108,22 @@ def procedure(
     condition: str = "",
     domain: tuple[float, float] = (-2.0, 2.0),
     changed: bool = False,
+    any_dtype: bool = False,
 ) -> Rule:
     """A rule given by a function of the function graph and a node, see `srcgraph.opt.rewriting.local.rewrite`."""
     on = () if kind == "unsafe" else ("fast_run",)
     made = LocalRewrite(name, tuple(ops), transform, f"{before} -> {after}", changed=changed)
+    made = made if any_dtype else of_floats(made)
     return Rule(name, before, after, condition, (kind, *on, *tags), made, example, types, domain)
+
+
+def of_floats(rule: LocalRewrite) -> LocalRewrite:
+    """A rewrite of uses of ops that give floats: integers wrap, and logarithms of complex numbers have branches."""
+
+    def transform(fgraph: FunctionGraph, node: Any) -> Any:
+        return rule.transform(fgraph, node) if is_float(node.outputs[0].type) else None
+
+    return replace(rule, transform=transform)
 
 
 def _example(before: Callable[..., Any]) -> Callable[..., Any]:
