@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 from srcgraph.opt.dce import dce
+from srcgraph.opt.gathers import LogsOfGathered
 from srcgraph.opt.lanes import batch
 from srcgraph.opt.licm import licm
 from srcgraph.opt.modes import Mode, current_mode
@@ -43,6 +44,7 @@ db.register("settle", settle, *ALWAYS, at="merge")
 db.register("thread", thread, *ALWAYS, "primal", at="merge")
 db.register("simplify", simplify, *ALWAYS, at="merge")
 canonicalize = _local("canonicalize", "fast_run")(CANONICALIZE)
+db.register("logs_of_gathered", LogsOfGathered(), "fast_run", "stability", at="stabilize")
 stabilize = _local("stabilize", "fast_run")(STABILIZE)
 specialize = _local("specialize", "fast_run")(SPECIALIZE)
 db.register("licm", licm, "fast_run", at="loops")

@@ -84,6 +84,32 @@ def log_softmax(x):
     return np.log(e / np.sum(e))
 
 
+def cross_entropy(x, k):
+    e = np.exp(x)
+    p = e / np.sum(e)
+    return -np.log(p[k])
+
+
+def cross_entropies(x, labels):
+    e = np.exp(x)
+    p = e / e.sum(axis=1, keepdims=True)
+    return -np.mean(np.log(p[np.arange(len(labels)), labels]))
+
+
+def cross_entropy_by_loop(x, labels):
+    e = np.exp(x)
+    p = e / e.sum(axis=1)[:, None]
+    total = 0.0
+    for i in range(len(labels)):
+        total -= np.log(p[i, labels[i]])
+    return total
+
+
+def first_log(x):
+    e = np.exp(x)
+    return np.log((e / e.sum(axis=1)[:, None])[:, 0])
+
+
 def erfc_(x):
     return 1.0 - special.erf(x)
 
@@ -124,6 +150,8 @@ def log_det(a):
     return np.log(np.linalg.det(a))
 
 
+ROWS, LABELS = np.array([[1000.0, 0.0, 3.0], [1.0, 2.0, 3000.0]]), np.array([1, 0])
+
 VALUES: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = [
     (log1p_, (1e-20,), 1e-20),
     (expm1_, (1e-20,), 1e-20),
@@ -141,6 +169,10 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = [
     (softmax, (np.array([1000.0, 1000.0]),), np.array([0.5, 0.5])),
     (softmax_of_rows, (np.array([[1000.0, 1000.0], [0.0, -900.0]]),), np.array([[0.5, 0.5], [1.0, 0.0]])),
     (log_softmax, (np.array([0.0, -1000.0]),), np.array([0.0, -1000.0])),
+    (cross_entropy, (np.array([1000.0, 0.0, 3.0]), 1), 1000.0),
+    (cross_entropies, (ROWS, LABELS), 1999.5),
+    (cross_entropy_by_loop, (ROWS, LABELS), 3999.0),
+    (first_log, (ROWS,), np.array([0.0, -2999.0])),
     (erfc_, (10.0,), special.erfc(10.0)),
     (log_erfc, (30.0,), -903.9741171106439),
     (log_exp, (1000.0,), 1000.0),
@@ -171,6 +203,8 @@ GRADIENTS: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = [
     (log_one_minus_sigmoid, (1000.0,), -1.0),
     (sigmoid, (1000.0,), 0.0),
     (logsumexp, (np.array([1000.0, 1000.0]),), np.array([0.5, 0.5])),
+    (cross_entropy, (np.array([1000.0, 0.0, 3.0]), 1), np.array([1.0, -1.0, 0.0])),
+    (cross_entropies, (ROWS, LABELS), np.array([[0.5, -0.5, 0.0], [-0.5, 0.0, 0.5]])),
     (logaddexp, (1000.0, 999.0), special.expit(1.0)),
     (log_erfc, (30.0,), -60.03329639875622),
     (log_exp, (1000.0,), 1.0),

@@ -5,12 +5,13 @@ exponentials  exp, log and what is made of them: without overflow and cancellati
 logistic      sigmoids, softplus
 normal        error functions
 reductions    sums, extremes, softmax
+parts         logarithms of parts of softmaxes
 arrays        parts of arrays, reshapes, stores
 matrices      products, inverses, determinants
 risky         what is right of real numbers, and not of infinities, NaN and rounding: off unless asked for
 """
 
-from srcgraph.opt.rules import algebra, arrays, exponentials, logistic, matrices, normal, reductions, risky
+from srcgraph.opt.rules import algebra, arrays, exponentials, logistic, matrices, normal, parts, reductions, risky
 from srcgraph.opt.rules.rule import Rule
 
 CANONICALIZE: tuple[Rule, ...] = (*algebra.RULES, *risky.CANONICAL, *arrays.RULES)
@@ -19,9 +20,10 @@ STABILIZE: tuple[Rule, ...] = (
     *exponentials.RULES,
     *normal.RULES,
     *reductions.STABLE,
+    *parts.STABLE,
     *matrices.STABLE,
     *risky.STABLE,
 )
-SPECIALIZE: tuple[Rule, ...] = (*reductions.CHEAPER, *matrices.CHEAPER, *risky.CHEAPER)
+SPECIALIZE: tuple[Rule, ...] = (*reductions.CHEAPER, *parts.CHEAPER, *matrices.CHEAPER, *risky.CHEAPER)
 
 __all__ = ["CANONICALIZE", "SPECIALIZE", "STABILIZE", "Rule"]

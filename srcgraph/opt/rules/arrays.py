@@ -11,6 +11,7 @@ from srcgraph.ir.op import OPS
 from srcgraph.ir.types import ArrayType
 from srcgraph.ir.view import View, element, transposed
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
+from srcgraph.opt.rules.reductions import normalized
 from srcgraph.opt.rules.rule import Rule, procedure
 
 VECTOR, MATRIX = [("f64[4]",), ("f32[4]",)], [("f64[3, 4]",)]
@@ -35,6 +36,11 @@ def _view_of_view(fgraph: FunctionGraph, node: Apply) -> Any:
 
 
 def _element_of_elementwise(fgraph: FunctionGraph, node: Apply) -> Any:
+    """A softmax stays whole until it has its stable form."""
+    return None if normalized(fgraph, node.inputs[0]) else element_of_elementwise(fgraph, node)
+
+
+def element_of_elementwise(fgraph: FunctionGraph, node: Apply) -> Any:
     """An element of an elementwise result is computed alone, if nothing else of the result is read."""
     view, made = node.attrs["view"], fgraph.definition(node.inputs[0])
     if made is None or made.op.kind != "elementwise" or not all(a == "i" for a in view.axes):

@@ -109,7 +109,7 @@ def _logmeanexp(fgraph: FunctionGraph, node: Apply) -> Any:
     return OPS["log"](total) - OPS["log"](count)
 
 
-def _normalized(fgraph: FunctionGraph, quotient: Value) -> tuple[Value, Axes] | None:
+def normalized(fgraph: FunctionGraph, quotient: Value) -> tuple[Value, Axes] | None:
     """The exponents and axes of exponentials divided by their sums."""
     node = fgraph.definition(quotient, "div")
     if node is None:
@@ -123,7 +123,7 @@ def _normalized(fgraph: FunctionGraph, quotient: Value) -> tuple[Value, Axes] | 
 
 
 def _softmax(fgraph: FunctionGraph, node: Apply) -> Any:
-    found = _normalized(fgraph, node.outputs[0])
+    found = normalized(fgraph, node.outputs[0])
     if found is None or _is_moved(fgraph, found[0]):
         return None
     x, axes = found
@@ -132,7 +132,12 @@ def _softmax(fgraph: FunctionGraph, node: Apply) -> Any:
 
 
 def _log_softmax(fgraph: FunctionGraph, node: Apply) -> Any:
-    found = _normalized(fgraph, node.inputs[0])
+    return log_of_normalized(fgraph, node.inputs[0])
+
+
+def log_of_normalized(fgraph: FunctionGraph, quotient: Value) -> Value | None:
+    """The logarithm of exponentials divided by their sums, without overflow."""
+    found = normalized(fgraph, quotient)
     if found is None:
         return None
     x, axes = found
@@ -200,8 +205,9 @@ def _mean_of(x: Value) -> Value:
     return OPS["div"](OPS["sum"](x, axes=axes), current_builder().dim_value(product(x.type.shape)))
 
 
-def _kept(x: Value) -> Value:
-    return with_new_axes(OPS["sum"](OPS["exp"](x), axes=(x.type.ndim - 1,)), [x.type.ndim - 1])
+def spread_sum(x: Value, axes: Axes) -> Value:
+    """The sum along axes, which stay with length 1."""
+    return with_new_axes(OPS["sum"](x, axes=axes), list(axes))
 
 
 STABLE: tuple[Rule, ...] = (
@@ -232,7 +238,7 @@ STABLE: tuple[Rule, ...] = (
         "stability",
         ["div"],
         _softmax,
-        lambda x: OPS["exp"](x) / _kept(x),
+        lambda x: OPS["exp"](x) / spread_sum(OPS["exp"](x), (x.type.ndim - 1,)),
         ROWS,
     ),
     procedure(
@@ -242,7 +248,7 @@ STABLE: tuple[Rule, ...] = (
         "stability",
         ["log"],
         _log_softmax,
-        lambda x: OPS["log"](OPS["exp"](x) / _kept(x)),
+        lambda x: OPS["log"](OPS["exp"](x) / spread_sum(OPS["exp"](x), (x.type.ndim - 1,))),
         ROWS,
     ),
     procedure(
