@@ -14,6 +14,7 @@ runtime   what users call
 
 import srcgraph.ir.ops  # noqa: F401  (fills the table of ops)
 from srcgraph import errors
+from srcgraph.ir.assumptions import Facts, assume
 from srcgraph.ir.ops.constants import stop_gradient
 from srcgraph.ir.ops.marks import save
 from srcgraph.ir.shared import SharedVariable
@@ -31,9 +32,9 @@ from srcgraph.runtime.vmap import vmap
 
 # without `compile`, which would shadow the builtin
 __all__ = [
-    "Compiled", "Function", "Inspection", "Out", "Param", "SharedVariable", "api", "cache", "checkpoint",
-    "custom_jvp", "custom_vjp", "engines", "errors", "function", "grad", "hessian", "hvp", "implicit", "inspect",
-    "jacfwd", "jacobian", "jacrev", "jvp", "run", "save", "shared", "shared_constructor", "stop_gradient",
+    "Compiled", "Facts", "Function", "Inspection", "Out", "Param", "SharedVariable", "api", "assume", "cache",
+    "checkpoint", "custom_jvp", "custom_vjp", "engines", "errors", "function", "grad", "hessian", "hvp", "implicit",
+    "inspect", "jacfwd", "jacobian", "jacrev", "jvp", "run", "save", "shared", "shared_constructor", "stop_gradient",
     "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 __version__ = "0.1.0"

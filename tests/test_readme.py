@@ -20,6 +20,7 @@ PAGES = [
     ROOT / "docs" / "instructions.md",
     ROOT / "docs" / "engines.md",
     ROOT / "docs" / "rewriting.md",
+    ROOT / "docs" / "facts.md",
     ROOT / "docs" / "shared.md",
 ]
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.DOTALL)

@@ -263,7 +263,7 @@ def passes_through(node: Apply, kinds: frozenset[Value] = frozenset()) -> bool:
         return node.op.check.passes == "x"
     if node.op.name == "cast":
         return node.inputs[0].type.dtype == node.attrs["dtype"] and node.outputs[0] not in kinds
-    return node.op.name == "with_shape"
+    return node.op.name in ("with_shape", "assumed")
 
 
 def _renamed_node(node: Node, env: dict[Value, Value]) -> Node:

@@ -177,7 +177,7 @@ class Scheduler(Decisions):
         """A call of a helper: what the op says comes before the operands."""
         if node.op.name == "keep":
             return Keep(node.inputs[0], node.inputs[1], origin=node.origin)
-        args = [*map(_constants, node.attrs.values()), *map(self.handed_in, node.inputs)]
+        args = [*map(_constants, node.op.in_order(node.attrs)), *map(self.handed_in, node.inputs)]
         return Effect(call(node.op.text(self.write.target, None, node.attrs), *args), node.origin)
 
     def draw(self, node: Apply) -> Let | Effect:
@@ -220,7 +220,7 @@ class Scheduler(Decisions):
         out = node.outputs[0]
         exact = node.op.name == "matmul" and out.type.dtype.kind not in "fc"
         name = node.op.text(self.write.target + "_exact" * exact, out.type.dtype, node.attrs)
-        attrs = [literal(v) for v in node.attrs.values()]
+        attrs = [literal(v) for v in node.op.in_order(node.attrs)]
         for value, hint in zip_longest(node.outputs, node.op.results):
             self.name(value)
             self.hints[value] = hint or ""

@@ -67,7 +67,7 @@ def content(low: Lowering, cell: Cell) -> Value:
     if isinstance(held, Unusable):
         raise refuse(held.why, low.loc, held.hint)
     assert isinstance(held, Value)
-    return held
+    return low.builder.promised(held)
 
 
 def _chosen_content(low: Lowering, choice: Array | Either | Reshaped, name: str) -> Value:

@@ -203,6 +203,8 @@ class Session:
     """Transforms a lowered function, for calls of derivatives."""
     call_custom: Callable[..., Entity] | None = None
     """Calls a function with a derivative rule of its own."""
+    checked: bool = False
+    """Whether what the user promises is checked when it runs."""
     deriving: bool = False
     """Whether a derivative may be taken of what is being lowered."""
     marked: dict[Any, Any] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from typing import Any
 import gast
 
 from srcgraph.errors import Loc, SrcgraphError, raise_all
-from srcgraph.frontend import rules, shared
+from srcgraph.frontend import assuming, rules, shared
 from srcgraph.frontend.callees import Summary, at_call, call_summary, stored_views
 from srcgraph.frontend.entities import Box, Cell, Entity, Unusable
 from srcgraph.frontend.guarding import Caught
@@ -63,6 +63,7 @@ def lower_entry(
     private: bool = False,
     raises: bool = True,
     derive: Callable[..., Any] | None = None,
+    checked: bool = False,
 ) -> Lowered:
     """Lower a function for a signature.
 
@@ -79,6 +80,8 @@ def lower_entry(
         Whether arithmetic of Python's numbers raises as Python's does.
     derive : callable
         ``derive(lowered, skeletons, transforms)`` transforms a function that this one calls.
+    checked : bool
+        Whether what the user promises of arguments and arrays is checked when it runs.
 
     Raises
     ------
@@ -87,7 +90,7 @@ def lower_entry(
     NeedStatic
         A number has to be made part of the signature.
     """
-    session = Session(lower_callee, static, code, raises, derive, rules.call, deriving=private)
+    session = Session(lower_callee, static, code, raises, derive, rules.call, checked, deriving=private)
     try:
         with deep_calls():
             summary = _entry(session, code, args, Entry.PRIVATE if private else Entry.VISIBLE)
@@ -155,6 +158,7 @@ def _lower(
             low.assign(key, parameter(low, skeleton, key, ("argument", key), visible=not own))
         for key, skeleton in captured.items():
             low.outer[key] = box_parameter(low, skeleton, key, None, visible=True)
+        assuming.annotate(low)
         result = low.body() if caught is None else low.catching.called(caught)
         low.loc = place or low.returned_at or node_loc(code.node, code.file)
         described = Description(low, [], entry, apart or entry is Entry.NONE)

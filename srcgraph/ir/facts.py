@@ -23,6 +23,8 @@ class Region:
     born: set[str] = field(default_factory=set)
     truths: dict[Value, bool] = field(default_factory=dict)
     """Conditions that are known to hold here, or not to."""
+    promised: dict[Value, Value] = field(default_factory=dict)
+    """What stands for a value of which the user promises facts."""
 
     def take_last(self) -> Node:
         """Remove the last node and return it; no later node is merged with it."""
@@ -96,6 +98,10 @@ class Facts:
     def known_truth(self, cond: Value) -> bool | None:
         """Whether a condition is known to hold here; None if that is not known."""
         return next((r.truths[cond] for r in reversed(self.regions) if cond in r.truths), None)
+
+    def promised(self, value: Value) -> Value:
+        """A value as it is known here: with the facts that the user promises of it."""
+        return next((r.promised[value] for r in reversed(self.regions) if value in r.promised), value)
 
     def learn_apart(self, x: Dim, y: Dim) -> None:
         """Record that two integers differ, where it is known which is not the smaller."""

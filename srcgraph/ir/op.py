@@ -7,6 +7,8 @@ derivative rules and expansions are ordinary graph code.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -181,6 +183,11 @@ class Op:
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
+    def in_order(self, attrs: Mapping[str, Any]) -> list[Any]:
+        """Attributes in the order in which ``numpy`` declares them, however they were given."""
+        places = _places(self.numpy) if len(attrs) > 1 else {}
+        return [attrs[name] for name in sorted(attrs, key=lambda n: places.get(n, 0))]
+
     def text(self, target: str, dtype: Any, attrs: Mapping[str, Any]) -> str:
         """How a target spells it for a result of this dtype; '' if it cannot."""
         spelling = self.emit.get(target, "")
@@ -190,6 +197,12 @@ class Op:
     def ordered(self) -> bool:
         """Whether nodes of this op keep their order and are never dropped."""
         return self.kind in ("check", "effect", "draw")
+
+
+@functools.cache
+def _places(infer: Callable[..., Any]) -> dict[str, int]:
+    """Where each parameter of a function stands."""
+    return {name: k for k, name in enumerate(inspect.signature(infer).parameters)}
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -25,7 +25,7 @@ from srcgraph.ir.types import NAME_OF
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.inline import inline
 from srcgraph.opt.marks import unmarked
-from srcgraph.opt.modes import compiling
+from srcgraph.opt.modes import compiling, current_mode
 from srcgraph.opt.passes import Report, run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.depth import with_depth
@@ -366,7 +366,9 @@ def lowered(
     for _ in range(MANY):
         skeletons, _ = describe_arguments(names, args, static, distinct)
         try:
-            found = lower_entry(code, skeletons, static_globals, private=distinct, raises=raises, derive=derived)
+            found = lower_entry(
+                code, skeletons, static_globals, distinct, raises, derived, checked=current_mode().check
+            )
             return found, skeletons, static
         except NeedStatic as need:
             kind, *where = need.origin

@@ -27,6 +27,7 @@ special      scipy.special: expit, gammaln, logsumexp and the like
 numerics     np.where, np.clip, np.dot and the like
 factors      LU, Cholesky and triangular solutions, and their derivatives
 orthogonal   QR, eigenvalues, singular values, least squares, and their derivatives
+assume       facts that users promise, and equations that make use of them
 equations    np.linalg.solve, inv, det, cholesky and the like
 spectra      np.linalg.qr, eigh, svd, lstsq and the like
 norms        np.linalg.norm and cond
@@ -44,6 +45,7 @@ _loops       loops in graph code
 """
 
 from srcgraph.ir.ops import (
+    assume,
     calculus,
     checks,
     compare,
@@ -88,6 +90,7 @@ from srcgraph.ir.ops import (
 )
 
 __all__ = [
+    "assume",
     "calculus",
     "checks",
     "compare",

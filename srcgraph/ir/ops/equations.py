@@ -7,6 +7,7 @@ A stack of matrices is a loop over them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops import factors
 from srcgraph.ir.ops._loops import counted, item, with_item
+from srcgraph.ir.ops.assume import Factored, structure, with_facts
+from srcgraph.ir.ops.assume import slogdet as slogdet_of
 from srcgraph.ir.ops.compare import where
-from srcgraph.ir.ops.diagonals import diagonal
+from srcgraph.ir.ops.diagonals import diagonal, tril, triu
 from srcgraph.ir.ops.factors import identity_like
 from srcgraph.ir.ops.linalg import transpose
 from srcgraph.ir.ops.shape import dims_of, empty, reshape
@@ -116,13 +119,20 @@ def fine(info: Value, message: str) -> None:
 # -- linear equations ---------------------------------------------------------------------------------
 
 
-def _factored(a: Value, message: str) -> tuple[Value, Value, Value]:
+def _solved(a: Value, b: Value, message: str, kind: str) -> Value:
+    """``x`` with ``a @ x == b``, by the method that suits ``a``."""
+    if kind:
+        return Factored(a, kind, partial(_nonsingular, message)).solve(b)
     lu, pivots, info = factors.lu_factor(a)
     fine(info, message)
-    return a, lu, pivots
+    return factors.lu_solve(a, lu, pivots, b, transposed=False)
 
 
-def _solve(a: Any, b: Any, message: str, what: str = "solve") -> Value:
+def _nonsingular(singular: str, holds: Value, message: str) -> None:
+    current_builder().call_named("check_that", holds, error=LINALG_ERROR, message=message or singular)
+
+
+def _solve(a: Any, b: Any, message: str, what: str = "solve", facts: Sequence[str] = ()) -> Value:
     builder = current_builder()
     x, y = square(a, what, or_complex=True), floats(builder.value(b), what, or_complex=True)
     dtype = np.result_type(x.type.dtype, y.type.dtype)
@@ -138,8 +148,11 @@ def _solve(a: Any, b: Any, message: str, what: str = "solve") -> Value:
         )
         y = builder.retype(y, [*y.type.shape[:-own], n, *y.type.shape[len(y.type.shape) - own + 1 :]])
 
+    x = with_facts(x, facts, what) if facts else x
+    kind = structure(x)
+
     def one(a: Value, b: Value) -> Sequence[Value]:
-        return (factors.lu_solve(*_factored(a, message), b, transposed=False),)
+        return (_solved(a, b, message, kind),)
 
     return stacked(one, [(x, 2), (y, own)], [(y.type.shape[-own:], dtype)])[0]
 
@@ -172,9 +185,31 @@ def scipy_solve(
     assume_a: Any = None,
 ) -> Value:
     """``x`` with ``a @ x == b``."""
-    if assume_a not in (None, "gen", "general"):
-        raise InferenceError("scipy.linalg.solve: assume_a is not supported; cho_factor and cho_solve are")
-    return _solve(a, b, "Matrix is singular.")
+    if assume_a not in _ASSUMED:
+        known = ", ".join(repr(n) for n in _ASSUMED if n is not None)
+        raise InferenceError(f"scipy.linalg.solve: assume_a={assume_a!r} is not supported, one of {known} is")
+    facts = _ASSUMED[assume_a]
+    return _solve(_as_read(a, facts, lower) if facts else a, b, "Matrix is singular.", facts=facts)
+
+
+_ASSUMED: dict[Any, tuple[str, ...]] = {
+    **dict.fromkeys((None, "gen", "general"), ()),
+    **dict.fromkeys(("sym", "symmetric"), ("symmetric",)),
+    **dict.fromkeys(("pos", "positive definite"), ("positive_definite",)),
+    "lower triangular": ("lower_triangular",),
+    "upper triangular": ("upper_triangular",),
+}
+"""What `scipy.linalg.solve` can be told."""
+
+
+def _as_read(a: Any, facts: Sequence[str], lower: bool) -> Value:
+    """The matrix of which SciPy reads one triangle only."""
+    x = square(a, "scipy.linalg.solve")
+    if facts[0] in ("lower_triangular", "upper_triangular"):
+        return tril(x) if facts[0] == "lower_triangular" else triu(x)
+    if x.type.ndim > 2:
+        raise InferenceError("scipy.linalg.solve: assume_a of stacks of matrices is not supported")
+    return add(tril(x), transpose(tril(x, -1))) if lower else add(triu(x), transpose(triu(x, 1)))
 
 
 @composite(
@@ -188,7 +223,11 @@ def inv(a: Any) -> Value:
 
 
 def _inverse(x: Value, check: Callable[[Value, str], None]) -> Value:
+    kind = structure(x) if check is fine else ""
+
     def one(a: Value) -> Sequence[Value]:
+        if kind:
+            return (_solved(a, identity_like(a), "Singular matrix", kind),)
         lu, pivots, info = factors.lu_factor(a)
         check(info, "Singular matrix")
         found = factors.lu_solve(a, lu, pivots, identity_like(a), transposed=False)
@@ -225,8 +264,11 @@ def det(a: Any) -> Value:
 def slogdet(a: Any) -> tuple[Value, ...]:
     """Sign and logarithm of the absolute value of the determinant."""
     x = square(a, "slogdet")
+    kind = structure(x)
 
     def one(a: Value) -> Sequence[Value]:
+        if kind not in ("", "orthogonal"):
+            return slogdet_of(a, kind)
         lu, pivots, _ = factors.lu_factor(a)
         return factors.lu_slogdet(a, lu, pivots)
 

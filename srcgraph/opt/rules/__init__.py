@@ -6,21 +6,34 @@ logistic      sigmoids, softplus
 normal        error functions
 reductions    sums, extremes, softmax
 parts         logarithms of parts of softmaxes
+assumed       what is simpler of numbers of which facts are known
 arrays        parts of arrays, reshapes, stores
 matrices      products, inverses, determinants
 risky         what is right of real numbers, and not of infinities, NaN and rounding: off unless asked for
 """
 
-from srcgraph.opt.rules import algebra, arrays, exponentials, logistic, matrices, normal, parts, reductions, risky
+from srcgraph.opt.rules import (
+    algebra,
+    arrays,
+    assumed,
+    exponentials,
+    logistic,
+    matrices,
+    normal,
+    parts,
+    reductions,
+    risky,
+)
 from srcgraph.opt.rules.rule import Rule
 
-CANONICALIZE: tuple[Rule, ...] = (*algebra.RULES, *risky.CANONICAL, *arrays.RULES)
+CANONICALIZE: tuple[Rule, ...] = (*algebra.RULES, *assumed.CANONICAL, *risky.CANONICAL, *arrays.RULES)
 STABILIZE: tuple[Rule, ...] = (
     *logistic.RULES,
     *exponentials.RULES,
     *normal.RULES,
     *reductions.STABLE,
     *parts.STABLE,
+    *assumed.STABLE,
     *matrices.STABLE,
     *risky.STABLE,
 )
