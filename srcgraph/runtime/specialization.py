@@ -428,7 +428,12 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
         version = to_run(version, report)
     integers = "Integers" if options.raises else "WrappingIntegers"
     generated = generate(
-        version.graph, version.interface, name=version.name, integers=integers, callees=version.callees
+        version.graph,
+        version.interface,
+        name=version.name,
+        integers=integers,
+        callees=version.callees,
+        inplace=options.mode.inplace,
     )
     entry, file = load(generated.text.text, generated.name)
     run = with_depth(entry, generated.frame) if generated.frame else entry
