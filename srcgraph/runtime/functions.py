@@ -233,8 +233,10 @@ class _Shape:
 
 
 def _held_value(variable: SharedVariable, value: Any, leaves: Sequence[Any]) -> Any:
-    """What a container holds next, of its kind: an array of its own."""
+    """What a container holds next, of its kind: an array of its own, the one that it has if that is the new value."""
     made = variable.kind.cast(value, variable.name or "")
+    if made is variable.container.value:
+        return made
     return made.copy() if isinstance(made, np.ndarray) and any(made is x for x in leaves) else made
 
 
