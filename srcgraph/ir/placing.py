@@ -1,7 +1,7 @@
 """Where what was made of variables stands: inside the branch that alone needs it.
 
 Variables are values without a place. A conditional of variables (`srcgraph.ifelse`) is lazy: what only one of its sides
-is made of, checks that may raise included, becomes the branch of that side. What both need, or others too, stands before.
+is made of, checks that may raise included, becomes the branch of that side. What both need, or others, stands before.
 """
 
 from __future__ import annotations
