@@ -131,9 +131,12 @@ def conform(x: Any, type: Type) -> Any:
                 raise InternalError(f"expected {type}, got {describe(x)}")
             return x
         case ScalarType():
+            kind = PYTHON_TYPE[type.dtype] if type.weak else type.dtype.type
+            if x.__class__ is kind:
+                return x
             if np.ndim(x) or np.asarray(x).dtype != type.dtype:
                 raise InternalError(f"expected {type}, got {describe(x)}")
-            return PYTHON_TYPE[type.dtype](x) if type.weak else type.dtype.type(x)
+            return kind(x)
 
 
 def describe(x: Any) -> str:

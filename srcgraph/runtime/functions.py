@@ -7,8 +7,9 @@ Theano's ``function`` and ``pfunc`` proposal, whose words are kept: params, outp
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,12 +88,19 @@ class Function:
         self.__name__ = name
         self.names = _names(self.params)
         self.__signature__ = _signature(self.params, self.names)
+        self.hides = any(p.implicit for p in self.params)
+        self.written = tuple({b.container for b, _ in self.updates})
         self.run = engine.compile(Program({graph.name: graph}, graph.name))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = self.__signature__.bind(*args, **kwargs).arguments
-        written = {b.container for b, _ in self.updates}
-        with held(written):
+        if kwargs or len(args) != len(self.params) or self.hides:
+            given = self.__signature__.bind(*args, **kwargs).arguments
+        else:
+            given = dict(zip(self.names, args, strict=True))
+        if not self.shared and not self.updates:
+            leaves = [_taken(p, n, given) for p, n in zip(self.params, self.names, strict=True)]
+            return self.outputs.returned(self.run(leaves), leaves)
+        with held(self.written):
             leaves = [_taken(p, n, given) for p, n in zip(self.params, self.names, strict=True)]
             with COMMITTING:
                 leaves += [b.container.value for b in self.shared]
@@ -120,6 +128,7 @@ def function(
     mode: AnyMode = None,
     engine: str = "numba",
     name: str = "function",
+    freeze: bool = False,
 ) -> Function:
     """A function of variables.
 
@@ -139,6 +148,9 @@ def function(
     engine : str
         What runs it, see `srcgraph.engines`.
     name : str
+    freeze : bool
+        Whether an array that is given in place of a variable, as a result, new value or given, is copied now. Else it
+        is read at each call: what is stored into it meanwhile is seen.
 
     Returns
     -------
@@ -164,17 +176,18 @@ def function(
             raise ArgumentError(Problem(why, hint="leave it out, or give it another value by givens={...}"))
     if callable(outputs) and not isinstance(outputs, Value | SharedVariable | Out):
         outputs = outputs(*(p.variable for p in known))
-    shape = _Shape(outputs)
-    changes = _pairs(updates, "updates")
+    as_value = functools.partial(graph_value, freeze=freeze)
+    shape = _Shape(outputs, as_value)
+    changes = [(b, as_value(v)) for b, v in _pairs(updates, "updates")]
     results = [*shape.values, *(_new_value(b, v) for b, v in changes)]
-    replaced = {_value(v): _value(w) for v, w in _pairs(givens, "givens")}
+    replaced = {_value(v): as_value(w) for v, w in _pairs(givens, "givens")}
     variables = [p.variable for p in known]
     shared = [b for b in free_variables(results, variables, replaced) if variable_of(b) not in variables]
     graph = graph_of([*variables, *map(variable_of, shared)], results, name, replaced)
     options = options_of(mode=mode)
     with compiling(options.mode):
         graph = run_passes(graph, PRIMAL)
-    return Function(known, shape, [(b, _value(v)) for b, v in changes], shared, graph, engines.get(engine), name)
+    return Function(known, shape, changes, shared, graph, engines.get(engine), name)
 
 
 def _value(x: Any) -> Any:
@@ -190,12 +203,11 @@ def _pairs(given: Any, what: str) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _new_value(variable: Any, value: Any) -> Value:
+def _new_value(variable: Any, made: Value) -> Value:
     """The new value of a shared variable, of its type."""
     if not isinstance(variable, SharedVariable):
         raise ArgumentError(f"updates: {variable!r} is no shared variable")
     own = variable_of(variable)
-    made = graph_value(value)
     if (made.type.ndim, isinstance(made.type, ArrayType)) != (own.type.ndim, isinstance(own.type, ArrayType)):
         raise ArgumentError(f"updates: {variable.name!r} is {own.type}, its new value {made.type}")
     if not np.can_cast(made.type.dtype, own.type.dtype, "same_kind"):
@@ -203,8 +215,10 @@ def _new_value(variable: Any, value: Any) -> Value:
     return made
 
 
-def graph_value(x: Any) -> Value:
-    """A variable, what a shared one stands for, or a literal."""
+def graph_value(x: Any, freeze: bool = False) -> Value:
+    """A variable, what a shared one stands for, a literal; an array as a shared variable that holds it, or a copy."""
+    if isinstance(x, np.ndarray):
+        x = SharedVariable("array", x, borrow=not freeze)
     found = _value(x)
     return found if isinstance(found, Value) else constant(found)
 
@@ -212,12 +226,12 @@ def graph_value(x: Any) -> Value:
 class _Shape:
     """What is returned: one value, or a list, tuple or dict of them."""
 
-    def __init__(self, outputs: Any):
+    def __init__(self, outputs: Any, as_value: Callable[[Any], Value]):
         self.kind = type(outputs) if isinstance(outputs, list | tuple | dict) else None
         items = list(outputs.values()) if isinstance(outputs, dict) else outputs if self.kind else [outputs]
         self.keys = list(outputs) if isinstance(outputs, dict) else []
         self.borrowed = [isinstance(o, Out) and o.borrow for o in items]
-        self.values = [graph_value(o.variable if isinstance(o, Out) else o) for o in items]
+        self.values = [as_value(o.variable if isinstance(o, Out) else o) for o in items]
 
     def returned(self, results: Sequence[Any], given: Sequence[Any]) -> Any:
         """The results; copies of arrays that were given, unless they may be borrowed."""
@@ -281,6 +295,8 @@ def cast_to(param: Param, name: str, value: Any) -> Any:
         Its shape is not that of the variable.
     """
     type = param.variable.type
+    if isinstance(type, ScalarType) and value.__class__ is (PYTHON_TYPE[type.dtype] if type.weak else type.dtype.type):
+        return value
     array = np.asarray(value)
     if array.ndim != type.ndim:
         raise TypeError(f"{name!r} has {type.ndim} axes, not {array.ndim}")

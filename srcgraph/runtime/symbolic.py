@@ -248,12 +248,24 @@ def _function(name: str) -> Callable[..., Any]:
     """A function by its name in the text, called on variables and literals."""
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        every = [*args, *kwargs.values()]
-        at = iter(range(len(every)))
-        given = [f"{{{next(at)}}}" for _ in args] + [f"{k}={{{next(at)}}}" for k in kwargs]
+        every: list[Any] = []
+        given = [_placed(a, every) for a in args] + [f"{k}={_placed(a, every)}" for k, a in kwargs.items()]
         return written(f"{name}({', '.join(given)})", every)
 
     return called
+
+
+def _placed(x: Any, every: list[Any]) -> str:
+    """The text of an argument; what goes into it is appended. Tuples and lists may have variables inside."""
+    if isinstance(x, tuple | list) and _has_variables(x):
+        inner = "".join(f"{_placed(v, every)}, " for v in x)
+        return f"[{inner}]" if isinstance(x, list) else f"({inner})"
+    every.append(x)
+    return f"{{{len(every) - 1}}}"
+
+
+def _has_variables(x: Any) -> bool:
+    return isinstance(x, Value) or (isinstance(x, tuple | list) and any(map(_has_variables, x)))
 
 
 def _method(name: str) -> Callable[..., Any]:

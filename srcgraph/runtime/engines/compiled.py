@@ -74,8 +74,9 @@ class _Compiled:
 
 def _own(out: Any, given: Sequence[Any]) -> Any:
     """An argument itself where a result is in its memory."""
-    same = (g for g in given if isinstance(out, np.ndarray) and isinstance(g, np.ndarray) and same_place(out, g))
-    return next(same, out)
+    if not isinstance(out, np.ndarray):
+        return out
+    return next((g for g in given if isinstance(g, np.ndarray) and same_place(out, g)), out)
 
 
 def _returned(out: Any, result: Value) -> Any:
