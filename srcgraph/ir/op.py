@@ -78,6 +78,11 @@ class Check:
     passes: str = "x"
 
 
+def no_meaning(*args: Any, **attrs: Any) -> Any:
+    """What an op without ``numpy`` computes: nothing."""
+    raise InternalError("the op has no meaning in NumPy")
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Op:
     """A primitive operation.
@@ -89,7 +94,8 @@ class Op:
     infer : callable
         ``infer(*input types, **attrs)`` gives the result type, or a tuple of them.
     numpy : callable
-        ``numpy(*inputs, **attrs)``: the meaning, run by `srcgraph.ir.interp`.
+        ``numpy(*inputs, **attrs)``: the meaning, run by `srcgraph.ir.interp`. An op without one can be in graphs, be
+        written, read and rewritten; it cannot be run.
     python : tuple of callables
         What users write for it.
     kind : str
@@ -145,7 +151,7 @@ class Op:
     name: str
     doc: str
     infer: Callable[..., Any]
-    numpy: Callable[..., Any]
+    numpy: Callable[..., Any] = no_meaning
     python: tuple[Any, ...] = ()
     method: str = ""
     kind: Kind = "elementwise"
