@@ -19,7 +19,7 @@ from srcgraph.ir.closure import close
 from srcgraph.ir.dims import UNKNOWN, Dim, DimCall, as_dim, symbol
 from srcgraph.ir.facts import Facts, Region
 from srcgraph.ir.graph import NOWHERE, Apply, Graph, Node, Origin, Value
-from srcgraph.ir.op import Op, OPS, building, no_meaning
+from srcgraph.ir.op import OPS, Op, building, no_meaning
 from srcgraph.ir.promote import Elementwise, common_dtype
 from srcgraph.ir.types import (
     FLOAT,

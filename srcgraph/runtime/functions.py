@@ -25,6 +25,7 @@ from srcgraph.opt.modes import compiling
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import PRIMAL
 from srcgraph.runtime import engines, symbolic  # noqa: F401  (gives variables their operators)
+from srcgraph.runtime.cells import Cell, Plan
 from srcgraph.runtime.options import AnyMode, options_of
 from srcgraph.runtime.state import COMMITTING
 
@@ -97,20 +98,36 @@ class Function:
             given = self.__signature__.bind(*args, **kwargs).arguments
         else:
             given = dict(zip(self.names, args, strict=True))
+        return self.outputs.structured(self.results(given))
+
+    def results(self, given: Mapping[str, Any]) -> list[Any]:
+        """The results for arguments by name, one after the other; shared variables are updated."""
         if not self.shared and not self.updates:
             leaves = [_taken(p, n, given) for p, n in zip(self.params, self.names, strict=True)]
-            return self.outputs.returned(self.run(leaves), leaves)
+            return self.outputs.apart(self.run(leaves), leaves)
         with held(self.written):
             leaves = [_taken(p, n, given) for p, n in zip(self.params, self.names, strict=True)]
             with COMMITTING:
                 leaves += [b.container.value for b in self.shared]
             results = self.run(leaves)
             count = len(results) - len(self.updates)
-            new = [_held_value(b, v, leaves) for (b, _), v in zip(self.updates, results[count:], strict=True)]
+            new: list[Any] = []
+            for (b, _), value in zip(self.updates, results[count:], strict=True):
+                new.append(_held_value(b, value, [*leaves, *new]))
             with COMMITTING:
                 for (b, _), value in zip(self.updates, new, strict=True):
                     b.container.value = value
-        return self.outputs.returned(results[:count], leaves)
+        return self.outputs.apart(results[:count], [*leaves, *new])
+
+    def plan(self) -> Plan:
+        """The function with a cell for each argument and result: filled in, called, read."""
+        known = [(p, n) for p, n in zip(self.params, self.names, strict=True) if not p.implicit]
+        inputs = [Cell(n, functools.partial(cast_to, p, n)) for p, n in known]
+        for (p, _), cell in zip(known, inputs, strict=True):
+            if p.default is not NOTHING and not isinstance(p.default, SharedVariable | Container):
+                cell.value = p.default
+        names = list(map(str, self.outputs.keys or range(len(self.outputs.values))))
+        return Plan(inputs, [Cell(n, lambda value: value) for n in names], self.results)
 
     def __repr__(self) -> str:
         return f"<function {self.__name__}{self.__signature__}>"
@@ -233,17 +250,24 @@ class _Shape:
         self.borrowed = [isinstance(o, Out) and o.borrow for o in items]
         self.values = [as_value(o.variable if isinstance(o, Out) else o) for o in items]
 
-    def returned(self, results: Sequence[Any], given: Sequence[Any]) -> Any:
-        """The results; copies of arrays that were given, unless they may be borrowed."""
-        own = [
-            r.copy() if isinstance(r, np.ndarray) and not b and any(r is g for g in given) else r
-            for r, b in zip(results, self.borrowed, strict=True)
-        ]
+    def apart(self, results: Sequence[Any], known: Sequence[Any]) -> list[Any]:
+        """The results; copies of arrays that are known already, unless they may be borrowed."""
+        seen, own = list(known), []
+        for result, borrowed in zip(results, self.borrowed, strict=True):
+            if isinstance(result, np.ndarray):
+                if not borrowed and any(result is x for x in seen):
+                    result = result.copy()
+                seen.append(result)
+            own.append(result)
+        return own
+
+    def structured(self, results: list[Any]) -> Any:
+        """The results as they were asked for."""
         if self.kind is None:
-            return own[0]
+            return results[0]
         if self.kind is dict:
-            return dict(zip(self.keys, own, strict=True))
-        return own if self.kind is list else tuple(own)
+            return dict(zip(self.keys, results, strict=True))
+        return results if self.kind is list else tuple(results)
 
 
 def _held_value(variable: SharedVariable, value: Any, leaves: Sequence[Any]) -> Any:

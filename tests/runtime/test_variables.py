@@ -211,6 +211,51 @@ def _stored(v):
     return v
 
 
+@pytest.mark.parametrize("engine", ["interp", "vm", "eager", "numba"])
+def test_results_are_apart(engine: str) -> None:
+    """From each other, from what shared variables hold, and from those of the next call; unless they are borrowed."""
+    v, a = vector("v"), np.ones(3)
+    w, other = sg.shared(np.zeros(3), name="w"), sg.shared(np.zeros(3), name="other")
+    double = v * 2.0
+    f = sg.function([v], [double, double, w], updates={w: double, other: double}, engine=engine)
+    first, second, before = f(a)
+    arrays = [first, second, before, w.value, other.value, a]
+    assert not any(np.may_share_memory(x, y) for k, x in enumerate(arrays) for y in arrays[:k])
+    first[:] = 9.0
+    assert w.value.tolist() == other.value.tolist() == [2.0, 2.0, 2.0]
+    again, _, _ = f(2.0 * a)
+    assert first.tolist() == [9.0, 9.0, 9.0] and second.tolist() == [2.0, 2.0, 2.0] and again[0] == 4.0
+    lent = sg.function([], sg.Out(w, borrow=True), engine=engine)()
+    assert lent is w.value and sg.function([], w, engine=engine)() is not w.value
+
+
+@pytest.mark.parametrize("engine", ["interp", "numba"])
+def test_cells(engine: str) -> None:
+    """Filled in, called and read, a plan gives what a call gives; what is put in is cast, or refused."""
+    a, b, v = scalar("a"), scalar("b"), vector("v")
+    state = sg.shared(1.0, name="state")
+    f = sg.function(
+        [a, v, sg.Param(b, default=state)], {"sum": a + b, "product": a * v}, updates={state: a}, engine=engine
+    )
+    plan = f.plan()
+    one, many, start = plan.inputs
+    assert [c.name for c in plan.inputs] == ["a", "v", "b"] and [c.name for c in plan.outputs] == ["sum", "product"]
+    one.value, many.value = 3, [1, 2]
+    assert type(one.value) is np.float64 and many.value.dtype == np.float64 and not start.filled
+    plan()
+    assert plan.outputs[0].value == 4.0 and plan.outputs[1].value.tolist() == [3.0, 6.0] and state.value == 3.0
+    plan()
+    assert plan.outputs[0].value == 6.0
+    start.value = 0.5
+    plan()
+    called = f(3, np.array([1, 2]), 0.5)
+    assert plan.outputs[0].value == called["sum"] and np.array_equal(plan.outputs[1].value, called["product"])
+    with pytest.raises(TypeError, match="'v' has 1 axes, not 0"):
+        many.value = 1.0
+    with pytest.raises(ArgumentError, match="'a' is not given"):
+        f.plan()()
+
+
 def test_outputs_in_their_structure() -> None:
     a = scalar("a")
     assert sg.function([a], [a, a * 2.0])(1.0) == [1.0, 2.0]
