@@ -21,6 +21,7 @@ PAGES = [
     ROOT / "docs" / "engines.md",
     ROOT / "docs" / "rewriting.md",
     ROOT / "docs" / "shared.md",
+    ROOT / "docs" / "variables.md",
 ]
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.DOTALL)
 BLOCKS = [block for page in PAGES for block in BLOCK.finditer(page.read_text(encoding="utf-8"))]
