@@ -41,6 +41,8 @@ class NoDerivative:
 
 ZERO = NoDerivative("")
 """The derivative is zero wherever it exists (``floor``, ``sign``, comparisons)."""
+UNSAID = NoDerivative("its record says nothing of its derivative")
+"""What records have that do not say; those of our own that are complete without mean `ZERO`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,8 @@ class Op:
     kind : str
         How the code generator treats it.
     jvp : callable or NoDerivative
-        ``jvp(tangents, out, *inputs, **attrs)`` gives the tangent of ``out``; absent tangents are None.
+        ``jvp(tangents, out, *inputs, **attrs)`` gives the tangent of ``out``; absent tangents are None. `ZERO` where
+        it is zero; where a record says nothing, derivatives through floats are refused.
     vjp : callable or NoDerivative
         ``vjp(ct, out, *inputs, **attrs)`` gives one cotangent per input, None where there is none, and
         NoDerivative where that with respect to one input is refused.
@@ -155,8 +158,8 @@ class Op:
     python: tuple[Any, ...] = ()
     method: str = ""
     kind: Kind = "elementwise"
-    jvp: Callable[..., Any] | NoDerivative = ZERO
-    vjp: Callable[..., Any] | NoDerivative = ZERO
+    jvp: Callable[..., Any] | NoDerivative = UNSAID
+    vjp: Callable[..., Any] | NoDerivative = UNSAID
     vjp_into: Callable[..., Any] | None = None
     emit: Mapping[str, str | Callable[..., str]] = field(default_factory=dict)
     at: Callable[..., Any] | None = None
