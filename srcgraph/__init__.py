@@ -21,6 +21,7 @@ from srcgraph.ir.shared import SharedVariable
 from srcgraph.runtime import api, cache, engines, implicit
 from srcgraph.runtime.api import Compiled, compile, inspect  # noqa: F401
 from srcgraph.runtime.checkpoint import checkpoint
+from srcgraph.runtime.choosing import ifelse
 from srcgraph.runtime.custom import custom_jvp, custom_vjp
 from srcgraph.runtime.derivatives import grad, jvp, value_and_grad
 from srcgraph.runtime.eager import run
@@ -33,8 +34,8 @@ from srcgraph.runtime.vmap import vmap
 # without `compile`, which would shadow the builtin
 __all__ = [
     "Compiled", "Facts", "Function", "Inspection", "Out", "Param", "SharedVariable", "api", "assume", "cache",
-    "checkpoint", "custom_jvp", "custom_vjp", "engines", "errors", "function", "grad", "hessian", "hvp", "implicit",
-    "inspect", "jacfwd", "jacobian", "jacrev", "jvp", "run", "save", "shared", "shared_constructor", "stop_gradient",
-    "value_and_grad", "vjp", "vmap",
+    "checkpoint", "custom_jvp", "custom_vjp", "engines", "errors", "function", "grad", "hessian", "hvp", "ifelse",
+    "implicit", "inspect", "jacfwd", "jacobian", "jacrev", "jvp", "run", "save", "shared", "shared_constructor",
+    "stop_gradient", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 __version__ = "0.1.0"

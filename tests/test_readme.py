@@ -22,6 +22,7 @@ PAGES = [
     ROOT / "docs" / "rewriting.md",
     ROOT / "docs" / "facts.md",
     ROOT / "docs" / "shared.md",
+    ROOT / "docs" / "variables.md",
 ]
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.DOTALL)
 BLOCKS = [block for page in PAGES for block in BLOCK.finditer(page.read_text(encoding="utf-8"))]

@@ -81,6 +81,7 @@ def generate(
     options: str = 'error_model="numpy"',
     integers: str = "Integers",
     callees: Mapping[str, tuple[Graph, Interface]] = NO_CALLEES,
+    inplace: bool = True,
 ) -> Generated:
     """Write the numba module of a closed graph.
 
@@ -98,13 +99,15 @@ def generate(
     callees : mapping
         The recursive functions it calls, by name. Where there are any, or it calls itself, every
         function has one more parameter, the last: how many calls deep recursion may still go.
+    inplace : bool
+        Whether an array is stored into where it is, if nobody needs what it was; else every store is into a copy.
     """
     name = name or graph.name
     taken = {n: f"{n}_" for n in (name, *callees) if n in _helpers() or n in _IMPORTED}
     if taken:
         callees = {taken.get(n, n): (calling(g, taken), to) for n, (g, to) in callees.items()}
         name, graph = taken.get(name, name), calling(graph, taken)
-    module = Module({**callees, name: (graph, interface)}, options, integers)
+    module = Module({**callees, name: (graph, interface)}, options, integers, inplace)
     parts = [part for key, (inner, to) in module.graphs.items() for part in module.function(key, inner, to)]
     text = emit(ast.Module([*_imports(parts, module.helpers), *parts], []), module.places)
     frame = max(map(_frame, parts)) if module.depth_left else 0
@@ -122,12 +125,15 @@ class Module:
         Passed to ``numba.njit``.
     integers : str
         The compiler for functions whose integers may need more than 64 bits.
+    inplace : bool
+        Whether arrays are stored into where they are.
     """
 
-    def __init__(self, graphs: Mapping[str, tuple[Graph, Interface]], options: str, integers: str):
+    def __init__(self, graphs: Mapping[str, tuple[Graph, Interface]], options: str, integers: str, inplace: bool):
         self.graphs = graphs
         self.options = options
         self.integers = integers
+        self.inplace = inplace
         self.places = Places()
         self.copies: list[Copied] = []
         self.helpers: dict[str, str] = {}
@@ -140,7 +146,7 @@ class Module:
         plain = transparent(open_(graph))
         scheduler = Scheduler(plain, "cpu", self.unread)
         block = scheduler.function()
-        stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface)
+        stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface, self.inplace)
         _read_before(block, {param for param, _ in stores})
         _store_back(block, stores, scheduler)
         block.results = [block.results[k] for k in interface.returned]

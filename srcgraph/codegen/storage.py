@@ -80,10 +80,13 @@ class Interface:
 
 
 def assign_storage(
-    block: Block, params: Sequence[Value], consumed: set[Value], interface: Interface
+    block: Block, params: Sequence[Value], consumed: set[Value], interface: Interface, inplace: bool = True
 ) -> tuple[list[tuple[Value, Value]], list[Copied]]:
-    """Insert the copies; return the (parameter, value) pairs to be stored at the end, and the copies made."""
-    work = _Storage(block, consumed)
+    """Insert the copies; return the (parameter, value) pairs to be stored at the end, and the copies made.
+
+    Unless ``inplace``, every store is into a copy, needed or not.
+    """
+    work = _Storage(block, consumed, inplace)
     for position, param in enumerate(params):
         work.buffers[param] = frozenset(
             {Buffer(param.name, owned=position in interface.changed or position in interface.owned)}
@@ -112,8 +115,9 @@ def _read_around(kernel: Kernel, store: LoopStore) -> Live:
 
 
 class _Storage:
-    def __init__(self, block: Block, consumed: set[Value]):
+    def __init__(self, block: Block, consumed: set[Value], inplace: bool):
         self.consumed = consumed
+        self.inplace = inplace
         self.live = Liveness(block)
         self.buffers: dict[Value, Buffers] = {}
         self.copies: list[Copied] = []
@@ -126,6 +130,8 @@ class _Storage:
     def conflict(self, value: Value, live: Live, ignored: Sequence[Value] = ()) -> str:
         """Why ``value``'s buffer may not be changed while ``live`` is still needed; '' if it may."""
         mine = self.of(value)
+        if not self.inplace and value not in ignored:
+            return "nothing is stored in place"
         if value in live and value not in ignored:
             return f"{value.name or 'it'} is read again later"
         if any(not b.owned for b in mine):

@@ -26,6 +26,7 @@ parser    text to graph
 
 Without Python source:
 symbolic  graphs built from variables;  shared: variables whose values live on between calls
+placing   what only one side of a conditional of variables needs goes into that branch
 
 For other programs and languages (`docs/instructions.md`):
 document  graph to plain data, as JSON has it;  restore: plain data to graph;  plain: types and attributes

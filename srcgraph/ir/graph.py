@@ -153,10 +153,14 @@ _METHODS = frozenset(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Step:
-    """The nodes that one call made of variables, and when."""
+    """The nodes that one call made of variables, and when.
+
+    Of a ``lazy`` one, what only one side of a branch reads is computed there.
+    """
 
     nodes: tuple[Node, ...]
     order: int
+    lazy: bool = False
 
 
 _operators: dict[str, Callable[..., Any]] = {}

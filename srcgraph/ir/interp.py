@@ -7,10 +7,10 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from srcgraph.errors import InternalError
+from srcgraph.errors import InternalError, Problem, UnsupportedError
 from srcgraph.ir.exceptions import TOO_LARGE
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Program, Value, While
-from srcgraph.ir.op import Op
+from srcgraph.ir.op import Op, no_meaning
 from srcgraph.ir.types import INT, PYTHON_TYPE, ArrayType, ListType, ScalarType, Type
 
 
@@ -86,7 +86,16 @@ class Run:
 
 
 def applied(node: Apply, args: Sequence[Any]) -> Sequence[Any]:
-    """What a use of an op gives, one value for each of its outputs."""
+    """What a use of an op gives, one value for each of its outputs.
+
+    Raises
+    ------
+    UnsupportedError
+        The op says what it is, and not what it computes.
+    """
+    if node.op.numpy is no_meaning:
+        why = f"the op {node.op.name!r} cannot be run: its record has no numpy="
+        raise UnsupportedError(Problem(why, node.origin.loc, hint="give it a function of NumPy's numbers and arrays"))
     if node.op.grows and is_python_integer(node.outputs[0].type):
         return (exact(node.op, args, node.attrs),)
     with np.errstate(all="ignore"):
@@ -131,9 +140,12 @@ def conform(x: Any, type: Type) -> Any:
                 raise InternalError(f"expected {type}, got {describe(x)}")
             return x
         case ScalarType():
+            kind = PYTHON_TYPE[type.dtype] if type.weak else type.dtype.type
+            if x.__class__ is kind:
+                return x
             if np.ndim(x) or np.asarray(x).dtype != type.dtype:
                 raise InternalError(f"expected {type}, got {describe(x)}")
-            return PYTHON_TYPE[type.dtype](x) if type.weak else type.dtype.type(x)
+            return kind(x)
 
 
 def describe(x: Any) -> str:

@@ -43,6 +43,8 @@ class NoDerivative:
 
 ZERO = NoDerivative("")
 """The derivative is zero wherever it exists (``floor``, ``sign``, comparisons)."""
+UNSAID = NoDerivative("its record says nothing of its derivative")
+"""What records have that do not say; those of our own that are complete without mean `ZERO`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,11 @@ class Check:
     passes: str = "x"
 
 
+def no_meaning(*args: Any, **attrs: Any) -> Any:
+    """What an op without ``numpy`` computes: nothing."""
+    raise InternalError("the op has no meaning in NumPy")
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Op:
     """A primitive operation.
@@ -91,13 +98,15 @@ class Op:
     infer : callable
         ``infer(*input types, **attrs)`` gives the result type, or a tuple of them.
     numpy : callable
-        ``numpy(*inputs, **attrs)``: the meaning, run by `srcgraph.ir.interp`.
+        ``numpy(*inputs, **attrs)``: the meaning, run by `srcgraph.ir.interp`. An op without one can be in graphs, be
+        written, read and rewritten; it cannot be run.
     python : tuple of callables
         What users write for it.
     kind : str
         How the code generator treats it.
     jvp : callable or NoDerivative
-        ``jvp(tangents, out, *inputs, **attrs)`` gives the tangent of ``out``; absent tangents are None.
+        ``jvp(tangents, out, *inputs, **attrs)`` gives the tangent of ``out``; absent tangents are None. `ZERO` where
+        it is zero; where a record says nothing, derivatives through floats are refused.
     vjp : callable or NoDerivative
         ``vjp(ct, out, *inputs, **attrs)`` gives one cotangent per input, None where there is none, and
         NoDerivative where that with respect to one input is refused.
@@ -147,12 +156,12 @@ class Op:
     name: str
     doc: str
     infer: Callable[..., Any]
-    numpy: Callable[..., Any]
+    numpy: Callable[..., Any] = no_meaning
     python: tuple[Any, ...] = ()
     method: str = ""
     kind: Kind = "elementwise"
-    jvp: Callable[..., Any] | NoDerivative = ZERO
-    vjp: Callable[..., Any] | NoDerivative = ZERO
+    jvp: Callable[..., Any] | NoDerivative = UNSAID
+    vjp: Callable[..., Any] | NoDerivative = UNSAID
     vjp_into: Callable[..., Any] | None = None
     emit: Mapping[str, str | Callable[..., str]] = field(default_factory=dict)
     at: Callable[..., Any] | None = None

@@ -19,7 +19,7 @@ from srcgraph.ir.closure import close
 from srcgraph.ir.dims import UNKNOWN, Dim, DimCall, as_dim, symbol
 from srcgraph.ir.facts import Facts, Region
 from srcgraph.ir.graph import NOWHERE, Apply, Graph, Node, Origin, Value
-from srcgraph.ir.op import OPS, Op, building
+from srcgraph.ir.op import OPS, Op, building, no_meaning
 from srcgraph.ir.promote import Elementwise, common_dtype
 from srcgraph.ir.types import (
     FLOAT,
@@ -303,7 +303,7 @@ class StraightBuilder(Facts):
 
     def _folded(self, op: Op, inputs: tuple[Value, ...], attrs: dict, out: Value) -> Value | None:
         """The literal an elementwise op of literals computes."""
-        if op.kind != "elementwise" or not inputs:
+        if op.kind != "elementwise" or not inputs or op.numpy is no_meaning:
             return None
         nodes = [self.definition(v) for v in inputs]
         numbers = [n.attrs["value"] for n in nodes if n is not None and n.op.name == "const"]

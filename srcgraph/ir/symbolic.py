@@ -20,6 +20,7 @@ from srcgraph.ir.closure import close, free_values
 from srcgraph.ir.dims import Dim, as_dim, symbol
 from srcgraph.ir.graph import Apply, Graph, Node, Step, Value, node_graphs, node_inputs
 from srcgraph.ir.op import building, current_builder, set_step
+from srcgraph.ir.placing import placed
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.shared import Container, Kind, SharedVariable, describe
 from srcgraph.ir.types import NAME_OF, ArrayType, ScalarType, Type, same_kind
@@ -139,12 +140,12 @@ def _reads(node: Node) -> list[Value]:
     return [*node_inputs(node), *(v for g in node_graphs(node) for v in free_values(g))]
 
 
-def step(call: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def step(call: Any, args: Sequence[Any], kwargs: dict[str, Any], lazy: bool = False) -> Any:
     """Call graph code on variables, outside any builder."""
     builder = StepBuilder([v for v in (*args, *kwargs.values()) if isinstance(v, Value)])
     with building(builder):
         out = call(*args, **kwargs)
-    made = Step(tuple(builder.region.nodes), next(_orders))
+    made = Step(tuple(builder.region.nodes), next(_orders), lazy)
     for node in made.nodes:
         for value in node.outputs:
             object.__setattr__(value, "owner", made)
@@ -199,7 +200,7 @@ def graph_of(
         raise ArgumentError("a variable is a parameter twice")
     if not givens:
         steps = sorted(_steps(results, set(params), params), key=lambda s: s.order)
-        nodes = [n for s in steps for n in s.nodes if set(params).isdisjoint(n.outputs)]
+        nodes = placed(steps, results, set(params))
         return close(Graph(name, tuple(params), tuple(nodes), tuple(results)))
     first, second = Rebuild(name), Rebuild(name)
     second.builder = first.builder
@@ -222,8 +223,8 @@ def _as_typed(rebuild: Rebuild, value: Value, other: Value) -> Value:
 
 
 def _emit(rebuild: Rebuild, results: Sequence[Value], bound: set[Value], params: Sequence[Value]) -> None:
-    for made in sorted(_steps(results, bound, params), key=lambda s: s.order):
-        rebuild.nodes([n for n in made.nodes if bound.isdisjoint(n.outputs)])
+    steps = sorted(_steps(results, bound, params), key=lambda s: s.order)
+    rebuild.nodes(placed(steps, results, bound))
 
 
 def _steps(results: Sequence[Value], bound: set[Value], params: Sequence[Value]) -> list[Step]:

@@ -35,6 +35,11 @@ class Mode:
     query: Query
     check: bool = False
 
+    @property
+    def inplace(self) -> bool:
+        """Whether arrays are stored into where they are: all modes that do not exclude ``inplace``."""
+        return "inplace" not in self.query.exclude
+
     def including(self, *tags: str) -> Mode:
         """Also rewrites with one of these tags, or names."""
         return self._with(self.query.including(*tags), [f"+{t}" for t in tags])

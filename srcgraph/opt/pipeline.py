@@ -57,7 +57,7 @@ db.register("dce_again", dce, *ALWAYS, at="clean")
 @functools.lru_cache(maxsize=64)
 def _rewriters(mode: Mode, derived: bool, digest: str) -> tuple[Rewriter, ...]:
     query = mode.query.excluding("primal") if derived else mode.query
-    made = db.query(query, strict=mode.check)
+    made = db.rewriter(query, strict=mode.check)
     assert isinstance(made, InSequence)
     return tuple(made.steps())
 

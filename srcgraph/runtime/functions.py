@@ -7,8 +7,9 @@ Theano's ``function`` and ``pfunc`` proposal, whose words are kept: params, outp
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from srcgraph.opt.modes import compiling
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import PRIMAL
 from srcgraph.runtime import engines, symbolic  # noqa: F401  (gives variables their operators)
+from srcgraph.runtime.cells import Cell, Plan
 from srcgraph.runtime.options import AnyMode, options_of
 from srcgraph.runtime.state import COMMITTING
 
@@ -87,22 +89,45 @@ class Function:
         self.__name__ = name
         self.names = _names(self.params)
         self.__signature__ = _signature(self.params, self.names)
+        self.hides = any(p.implicit for p in self.params)
+        self.written = tuple({b.container for b, _ in self.updates})
         self.run = engine.compile(Program({graph.name: graph}, graph.name))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = self.__signature__.bind(*args, **kwargs).arguments
-        written = {b.container for b, _ in self.updates}
-        with held(written):
+        if kwargs or len(args) != len(self.params) or self.hides:
+            given = self.__signature__.bind(*args, **kwargs).arguments
+        else:
+            given = dict(zip(self.names, args, strict=True))
+        return self.outputs.structured(self.results(given))
+
+    def results(self, given: Mapping[str, Any]) -> list[Any]:
+        """The results for arguments by name, one after the other; shared variables are updated."""
+        if not self.shared and not self.updates:
+            leaves = [_taken(p, n, given) for p, n in zip(self.params, self.names, strict=True)]
+            return self.outputs.apart(self.run(leaves), leaves)
+        with held(self.written):
             leaves = [_taken(p, n, given) for p, n in zip(self.params, self.names, strict=True)]
             with COMMITTING:
                 leaves += [b.container.value for b in self.shared]
             results = self.run(leaves)
             count = len(results) - len(self.updates)
-            new = [_held_value(b, v, leaves) for (b, _), v in zip(self.updates, results[count:], strict=True)]
+            new: list[Any] = []
+            for (b, _), value in zip(self.updates, results[count:], strict=True):
+                new.append(_held_value(b, value, [*leaves, *new]))
             with COMMITTING:
                 for (b, _), value in zip(self.updates, new, strict=True):
                     b.container.value = value
-        return self.outputs.returned(results[:count], leaves)
+        return self.outputs.apart(results[:count], [*leaves, *new])
+
+    def plan(self) -> Plan:
+        """The function with a cell for each argument and result: filled in, called, read."""
+        known = [(p, n) for p, n in zip(self.params, self.names, strict=True) if not p.implicit]
+        inputs = [Cell(n, functools.partial(cast_to, p, n)) for p, n in known]
+        for (p, _), cell in zip(known, inputs, strict=True):
+            if p.default is not NOTHING and not isinstance(p.default, SharedVariable | Container):
+                cell.value = p.default
+        names = list(map(str, self.outputs.keys or range(len(self.outputs.values))))
+        return Plan(inputs, [Cell(n, lambda value: value) for n in names], self.results)
 
     def __repr__(self) -> str:
         return f"<function {self.__name__}{self.__signature__}>"
@@ -120,6 +145,7 @@ def function(
     mode: AnyMode = None,
     engine: str = "numba",
     name: str = "function",
+    freeze: bool = False,
 ) -> Function:
     """A function of variables.
 
@@ -139,6 +165,9 @@ def function(
     engine : str
         What runs it, see `srcgraph.engines`.
     name : str
+    freeze : bool
+        Whether an array that is given in place of a variable, as a result, new value or given, is copied now. Else it
+        is read at each call: what is stored into it meanwhile is seen.
 
     Returns
     -------
@@ -164,17 +193,18 @@ def function(
             raise ArgumentError(Problem(why, hint="leave it out, or give it another value by givens={...}"))
     if callable(outputs) and not isinstance(outputs, Value | SharedVariable | Out):
         outputs = outputs(*(p.variable for p in known))
-    shape = _Shape(outputs)
-    changes = _pairs(updates, "updates")
+    as_value = functools.partial(graph_value, freeze=freeze)
+    shape = _Shape(outputs, as_value)
+    changes = [(b, as_value(v)) for b, v in _pairs(updates, "updates")]
     results = [*shape.values, *(_new_value(b, v) for b, v in changes)]
-    replaced = {_value(v): _value(w) for v, w in _pairs(givens, "givens")}
+    replaced = {_value(v): as_value(w) for v, w in _pairs(givens, "givens")}
     variables = [p.variable for p in known]
     shared = [b for b in free_variables(results, variables, replaced) if variable_of(b) not in variables]
     graph = graph_of([*variables, *map(variable_of, shared)], results, name, replaced)
     options = options_of(mode=mode)
     with compiling(options.mode):
         graph = run_passes(graph, PRIMAL)
-    return Function(known, shape, [(b, _value(v)) for b, v in changes], shared, graph, engines.get(engine), name)
+    return Function(known, shape, changes, shared, graph, engines.get(engine), name)
 
 
 def _value(x: Any) -> Any:
@@ -190,12 +220,11 @@ def _pairs(given: Any, what: str) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _new_value(variable: Any, value: Any) -> Value:
+def _new_value(variable: Any, made: Value) -> Value:
     """The new value of a shared variable, of its type."""
     if not isinstance(variable, SharedVariable):
         raise ArgumentError(f"updates: {variable!r} is no shared variable")
     own = variable_of(variable)
-    made = graph_value(value)
     if (made.type.ndim, isinstance(made.type, ArrayType)) != (own.type.ndim, isinstance(own.type, ArrayType)):
         raise ArgumentError(f"updates: {variable.name!r} is {own.type}, its new value {made.type}")
     if not np.can_cast(made.type.dtype, own.type.dtype, "same_kind"):
@@ -203,8 +232,10 @@ def _new_value(variable: Any, value: Any) -> Value:
     return made
 
 
-def graph_value(x: Any) -> Value:
-    """A variable, what a shared one stands for, or a literal."""
+def graph_value(x: Any, freeze: bool = False) -> Value:
+    """A variable, what a shared one stands for, a literal; an array as a shared variable that holds it, or a copy."""
+    if isinstance(x, np.ndarray):
+        x = SharedVariable("array", x, borrow=not freeze)
     found = _value(x)
     return found if isinstance(found, Value) else constant(found)
 
@@ -212,29 +243,38 @@ def graph_value(x: Any) -> Value:
 class _Shape:
     """What is returned: one value, or a list, tuple or dict of them."""
 
-    def __init__(self, outputs: Any):
+    def __init__(self, outputs: Any, as_value: Callable[[Any], Value]):
         self.kind = type(outputs) if isinstance(outputs, list | tuple | dict) else None
         items = list(outputs.values()) if isinstance(outputs, dict) else outputs if self.kind else [outputs]
         self.keys = list(outputs) if isinstance(outputs, dict) else []
         self.borrowed = [isinstance(o, Out) and o.borrow for o in items]
-        self.values = [graph_value(o.variable if isinstance(o, Out) else o) for o in items]
+        self.values = [as_value(o.variable if isinstance(o, Out) else o) for o in items]
 
-    def returned(self, results: Sequence[Any], given: Sequence[Any]) -> Any:
-        """The results; copies of arrays that were given, unless they may be borrowed."""
-        own = [
-            r.copy() if isinstance(r, np.ndarray) and not b and any(r is g for g in given) else r
-            for r, b in zip(results, self.borrowed, strict=True)
-        ]
+    def apart(self, results: Sequence[Any], known: Sequence[Any]) -> list[Any]:
+        """The results; copies of arrays that are known already, unless they may be borrowed."""
+        seen, own = list(known), []
+        for result, borrowed in zip(results, self.borrowed, strict=True):
+            if isinstance(result, np.ndarray):
+                if not borrowed and any(result is x for x in seen):
+                    result = result.copy()
+                seen.append(result)
+            own.append(result)
+        return own
+
+    def structured(self, results: list[Any]) -> Any:
+        """The results as they were asked for."""
         if self.kind is None:
-            return own[0]
+            return results[0]
         if self.kind is dict:
-            return dict(zip(self.keys, own, strict=True))
-        return own if self.kind is list else tuple(own)
+            return dict(zip(self.keys, results, strict=True))
+        return results if self.kind is list else tuple(results)
 
 
 def _held_value(variable: SharedVariable, value: Any, leaves: Sequence[Any]) -> Any:
-    """What a container holds next, of its kind: an array of its own."""
+    """What a container holds next, of its kind: an array of its own, the one that it has if that is the new value."""
     made = variable.kind.cast(value, variable.name or "")
+    if made is variable.container.value:
+        return made
     return made.copy() if isinstance(made, np.ndarray) and any(made is x for x in leaves) else made
 
 
@@ -279,6 +319,8 @@ def cast_to(param: Param, name: str, value: Any) -> Any:
         Its shape is not that of the variable.
     """
     type = param.variable.type
+    if isinstance(type, ScalarType) and value.__class__ is (PYTHON_TYPE[type.dtype] if type.weak else type.dtype.type):
+        return value
     array = np.asarray(value)
     if array.ndim != type.ndim:
         raise TypeError(f"{name!r} has {type.ndim} axes, not {array.ndim}")

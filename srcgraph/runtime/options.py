@@ -63,6 +63,8 @@ def options_of(
     ------
     ArgumentError
         There is no such error model, or no such mode.
+    RewriteError
+        The mode names a tag that no rewrite has.
     """
     found = getattr(function, "options", None)
     options = found if isinstance(found, Options) else USUAL
@@ -72,4 +74,8 @@ def options_of(
         options = replace(options, error_model=error_model)
     if cache is not None:
         options = replace(options, cache=bool(cache))
-    return options if mode is None else replace(options, mode=mode_of(mode))
+    if mode is None:
+        return options
+    chosen = mode_of(mode)
+    db.check(chosen.query)
+    return replace(options, mode=chosen)

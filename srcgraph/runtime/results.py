@@ -78,6 +78,12 @@ def outputs_used(template: Template | NewBox | ArgumentBox) -> set[int]:
     return set().union(*map(outputs_used, parts_of(template)))
 
 
+def same_place(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether two arrays are one piece of memory, read in one way."""
+    same = x.__array_interface__["data"][0] == y.__array_interface__["data"][0]
+    return same and x.shape == y.shape and x.strides == y.strides
+
+
 def borrowed(template: Template | NewBox | ArgumentBox) -> set[int]:
     """The outputs that are returned only where they are not an argument's own memory."""
     if isinstance(template, EitherOf):

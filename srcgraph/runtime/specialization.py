@@ -35,7 +35,17 @@ from srcgraph.runtime.floats import ColumnArg, leaf_positions
 from srcgraph.runtime.load import load
 from srcgraph.runtime.options import USUAL, Options
 from srcgraph.runtime.pullbacks import pulling
-from srcgraph.runtime.results import Make, Objects, borrowed, is_nested, maker, outputs_used, refill, updater
+from srcgraph.runtime.results import (
+    Make,
+    Objects,
+    borrowed,
+    is_nested,
+    maker,
+    outputs_used,
+    refill,
+    same_place,
+    updater,
+)
 from srcgraph.runtime.state import COMMITTING, Place, commit, copied, places_of, read_outside, refuse_shared
 from srcgraph.runtime.transforms import Transform, Version
 
@@ -233,7 +243,7 @@ class Specialization:
             for k, other in enumerate(leaves):
                 if k == position or not isinstance(other, np.ndarray) or not np.may_share_memory(array, other):
                     continue
-                allowed = position in self.changed and _same_place(array, other)
+                allowed = position in self.changed and same_place(array, other)
                 if not allowed and np.shares_memory(array, other):
                     raise OverlapError(
                         Problem(
@@ -266,11 +276,6 @@ class Specialization:
                 hint="please report this",
             )
         )
-
-
-def _same_place(x: np.ndarray, y: np.ndarray) -> bool:
-    same = x.__array_interface__["data"][0] == y.__array_interface__["data"][0]
-    return same and x.shape == y.shape and x.strides == y.strides
 
 
 def describe_hidden(hidden: Sequence[Hidden]) -> tuple[Skeleton, ...]:
@@ -430,7 +435,12 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
         version = to_run(version, report)
     integers = "Integers" if options.raises else "WrappingIntegers"
     generated = generate(
-        version.graph, version.interface, name=version.name, integers=integers, callees=version.callees
+        version.graph,
+        version.interface,
+        name=version.name,
+        integers=integers,
+        callees=version.callees,
+        inplace=options.mode.inplace,
     )
     entry, file = load(generated.text.text, generated.name)
     run = with_depth(entry, generated.frame) if generated.frame else entry

@@ -18,7 +18,17 @@ from srcgraph.errors import ArgumentError, Problem, UnsupportedError
 from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import prepare
 from srcgraph.frontend.specialize import Lowered, lower_entry
-from srcgraph.frontend.template import ArgumentView, Fixed, Never, NewArray, Out, ReshapeOf, Template, TupleOf
+from srcgraph.frontend.template import (
+    ArgumentView,
+    EitherOf,
+    Fixed,
+    Never,
+    NewArray,
+    Out,
+    ReshapeOf,
+    Template,
+    TupleOf,
+)
 from srcgraph.infer.signature import ArrayArg, ScalarArg, Skeleton
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Graph, Value, set_operator
@@ -33,7 +43,7 @@ from srcgraph.opt.inline import inline
 from srcgraph.runtime.texts import function_of
 
 
-def call(function: Callable[..., Any], *args: Any) -> Any:
+def call(function: Callable[..., Any], *args: Any, lazy: bool = False) -> Any:
     """What a Python function gives of variables: a value, or a tuple of values.
 
     Parameters
@@ -41,6 +51,8 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
     function : function
         Plain Python, as for `srcgraph.compile`. It is lowered for the types of its arguments, all of them variables.
     *args : Value or number
+    lazy : bool
+        Whether what only one side of a branch needs, checks included, is computed there.
 
     Examples
     --------
@@ -48,7 +60,7 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
     >>> call(lambda x: x[1:] - x[:-1], vector("x"))
     <sub: f64[n - 1]>
     """
-    return step(functools.partial(_called, function), args, {})
+    return step(functools.partial(_called, function), args, {}, lazy)
 
 
 def _called(function: Callable[..., Any], *args: Any) -> Any:
@@ -117,6 +129,8 @@ def _results(template: Template, results: Sequence[Value], given: Sequence[Value
         case ReshapeOf(array=array, dims=dims, view=view, operands=operands):
             shaped = OPS["reshape"](_results(array, results, given), *(results[k] for k in dims))
             return part(shaped, view, operands)
+        case EitherOf(test=test, then=then, orelse=orelse):
+            return either(results[test], [functools.partial(_results, t, results, given) for t in (then, orelse)])
         case Fixed(value=value):
             return current_builder().value(value)
         case TupleOf(items=items):
@@ -124,6 +138,17 @@ def _results(template: Template, results: Sequence[Value], given: Sequence[Value
         case Never():
             raise ArgumentError("a function of variables raises whatever they are")
     raise ArgumentError("a function of variables returns numbers, arrays and tuples of them")
+
+
+def either(test: Value, sides: Sequence[Callable[[], Any]]) -> Value:
+    """One of two arrays."""
+    builder = current_builder()
+    regions = [builder.new_region() for _ in sides]
+    values = []
+    for region, side in zip(regions, sides, strict=True):
+        with builder.inside(region):
+            values.append([side()])
+    return builder.if_(test, (regions[0], values[0]), (regions[1], values[1]))[0]
 
 
 def gradients(cost: Value, wrt: Sequence[Value]) -> list[Value]:
@@ -152,7 +177,7 @@ def gradients(cost: Value, wrt: Sequence[Value]) -> list[Value]:
 # -- operators, indexing and NumPy's functions ------------------------------------------------------
 
 
-def written(text: str, args: Sequence[Any]) -> Any:
+def written(text: str, args: Sequence[Any], lazy: bool = False) -> Any:
     """What an expression of ``a0``, ``a1``, ... gives of variables; other arguments are written into it."""
     places = {f"a{k}": a for k, a in enumerate(args)}
     names = ", ".join(n for n, a in places.items() if isinstance(a, Value))
@@ -160,6 +185,7 @@ def written(text: str, args: Sequence[Any]) -> Any:
     return call(
         _made(names, text.format(*(n if n not in fixed else _text(fixed[n]) for n in places))),
         *(a for a in args if isinstance(a, Value)),
+        lazy=lazy,
     )
 
 
@@ -222,12 +248,24 @@ def _function(name: str) -> Callable[..., Any]:
     """A function by its name in the text, called on variables and literals."""
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        every = [*args, *kwargs.values()]
-        at = iter(range(len(every)))
-        given = [f"{{{next(at)}}}" for _ in args] + [f"{k}={{{next(at)}}}" for k in kwargs]
+        every: list[Any] = []
+        given = [_placed(a, every) for a in args] + [f"{k}={_placed(a, every)}" for k, a in kwargs.items()]
         return written(f"{name}({', '.join(given)})", every)
 
     return called
+
+
+def _placed(x: Any, every: list[Any]) -> str:
+    """The text of an argument; what goes into it is appended. Tuples and lists may have variables inside."""
+    if isinstance(x, tuple | list) and _has_variables(x):
+        inner = "".join(f"{_placed(v, every)}, " for v in x)
+        return f"[{inner}]" if isinstance(x, list) else f"({inner})"
+    every.append(x)
+    return f"{{{len(every) - 1}}}"
+
+
+def _has_variables(x: Any) -> bool:
+    return isinstance(x, Value) or (isinstance(x, tuple | list) and any(map(_has_variables, x)))
 
 
 def _method(name: str) -> Callable[..., Any]:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 from op_checks import check_composite_gradient, check_jvp, check_transpose, check_value, differentiable
 
-import srcgraph  # noqa: F401  (fills the tables)
+from srcgraph import ifelse
+from srcgraph.errors import DerivativeError
 from srcgraph.frontend.resolve import record_of
-from srcgraph.ir.op import COMPOSITES, OPS, Composite, NoDerivative, Op, Sample
+from srcgraph.ir import graph_of, scalar
+from srcgraph.ir.op import COMPOSITES, OPS, ZERO, Composite, NoDerivative, Op, Sample
+from srcgraph.ir.types import PY_BOOL
+from srcgraph.opt.ad.forward import pushforward
+from srcgraph.runtime.symbolic import gradients
 
 CASES = [
     pytest.param(record, s, id=f"{record.name}-{k}")
@@ -46,6 +51,20 @@ def test_every_function_has_a_record() -> None:
     assert len(names) >= 100
     for f in names:
         assert record_of(f) is not None
+
+
+def test_a_derivative_is_zero_only_where_a_record_says_so() -> None:
+    """An op of floats that says nothing of its derivative has none; one that makes no floats needs to say nothing."""
+    cube = Op(name="cube", doc="x**3", infer=lambda x: x, numpy=lambda x: x**3)
+    above = Op(name="above", doc="x > 1", infer=lambda x: PY_BOOL, numpy=lambda x: bool(x > 1))
+    x = scalar("x", weak=True)
+    for made in (lambda: gradients(cube(x), [x]), lambda: pushforward(graph_of([x], [cube(x)]), {0: 0}, [0])):
+        with pytest.raises(DerivativeError, match="cube: its record says nothing of its derivative"):
+            made()
+    chosen = ifelse(above(x), x * x, x)
+    assert len(gradients(chosen, [x])) == 1
+    pushforward(graph_of([x], [chosen, above(x)]), {0: 0}, [0])
+    assert OPS["floor"].jvp is ZERO
 
 
 def test_no_derivative_says_why() -> None:

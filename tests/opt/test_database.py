@@ -118,6 +118,33 @@ def test_databases_inside_get_the_query_or_their_own() -> None:
         made["inneer"]
 
 
+def test_what_nothing_is_tagged_with_is_no_query() -> None:
+    """The message has names like it; also inside queries for databases inside, and of what was removed."""
+    made = sequence()
+    with pytest.raises(RewriteError, match=r"there is no rewrite or tag 'slwo' in 'test'(.|\n)*did you mean 'slow'"):
+        made.query(Query({"fast"}, exclude={"slwo"}))
+    with pytest.raises(RewriteError, match="there is no database 'b_rules'"):
+        made.query(Query({"fast"}, subquery={"b_rules": Query({"fast"})}))
+    for wrong in (FAST_RUN.excluding("simplify2"), FAST_RUN.including("simplfy"), FAST_RUN.requiring("simplifi")):
+        for make in (sg.compile, sg.grad):
+            with pytest.raises(RewriteError, match=r"no rewrite or tag 'simpl(.|\n)*did you mean 'simplify'"):
+                make(softplus, mode=wrong)
+    with pytest.raises(RewriteError, match=r"no rewrite or tag 'log_1p' in 'stabilize_rules'(.|\n)*'log1p'"):
+        db.query(Query({"fast_run"}, subquery={"stabilize_rules": Query({"log_1p"})}))
+    made.remove("b")
+    with pytest.raises(RewriteError, match="'slow'"):
+        made.query(Query({"fast"}, exclude={"slow"}))
+
+
+def test_stages_are_tags() -> None:
+    made = sequence()
+    assert names(made.query(Query({"early"}))) == ["a", "b"]
+    assert names(made.query(Query({"fast"}, exclude={"early"}))) == ["c"]
+    loops = {r.name for r in db.query(Query({"loops"})).steps()} & {r.name for r in PRIMAL}  # type: ignore[attr-defined]
+    assert {"licm", "batch", "sink", "carry_reshaped"} <= loops and "dce" not in loops
+    db.check(FAST_RUN.query.excluding("inplace", "clean"))
+
+
 def test_removed_and_tagged() -> None:
     made = sequence()
     made.remove("b")

@@ -24,7 +24,7 @@ import pytest
 
 import srcgraph as sg
 from srcgraph.__main__ import main
-from srcgraph.runtime.cache import environment, folder, native, sizes
+from srcgraph.runtime.cache import commands, environment, folder, native, sizes
 from srcgraph.runtime.cache.files import Entry
 from srcgraph.runtime.cache.lookup import Call
 from srcgraph.runtime.cache.statistics import STATISTICS
@@ -599,7 +599,7 @@ def test_no_place_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_lock_that_cannot_be_had(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that takes too long: both compile."""
-    monkeypatch.setattr(folder, "PATIENCE", 0.05)
+    monkeypatch.setattr(folder.LOCKING, "patience", 0.05)
     compiled = sg.compile(square)
     store = compiled.cached.folder
     assert store is not None
@@ -611,6 +611,35 @@ def test_a_lock_that_cannot_be_had(place: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 # -- how much is kept, and what users ask --------------------------------------------------------------------
+
+
+def test_locks_can_be_switched_off_and_limited(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another process holds the lock and never compiles; what is kept is whole all the same."""
+    monkeypatch.setattr(folder, "LOCKING", folder.Locking())
+    monkeypatch.setattr(commands, "LOCKING", folder.LOCKING)
+    compiled = sg.compile(square)
+    store = folder.Folder(place)
+    first = Call(compiled.cached, store, ["x"], [2.0], False, compiled.specialized).first
+    path = str(store.inner(compiled.cached.key, make=True) / f"{compiled.cached.stem}{first}.lock")
+    hold = (
+        "import filelock, sys, time\nlock = filelock.FileLock(sys.argv[1]); lock.acquire(); print('held', flush=True)\n"
+    )
+    code = [sys.executable, "-c", hold + "time.sleep(60)", path]
+    with subprocess.Popen(code, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
+        try:
+            for on, timeout, least in ((True, 1.5, 1.5), (False, 60.0, 0.0)):
+                for file in place.glob("v*/*/*.entry.json"):
+                    file.unlink()
+                sg.cache.set_lock(on, timeout)
+                began = time.perf_counter()
+                assert was(lambda: sg.compile(square)(2.0)) == ("miss", 4.0)
+                assert least <= time.perf_counter() - began < least + 20.0
+        finally:
+            holder.kill()
+    assert sg.cache.verify() == [] and was(lambda: sg.compile(square)(2.0)) == ("hit", 4.0)
+    with pytest.raises(sg.errors.ArgumentError, match="a number of seconds"):
+        sg.cache.set_lock(True, -1.0)
 
 
 def test_what_was_not_used_goes_first(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ from srcgraph.ir.op import OPS, Op, building
 from srcgraph.ir.types import BOOL, PY_BOOL, PY_FLOAT, PY_INT, ScalarType
 from srcgraph.runtime import engines
 from srcgraph.runtime.engines import Register, Thunk, Vm, registry
+from srcgraph.runtime.engines.thunks import ApplyThunk
 
 SHARE = {"vm": 6, "numba": 120}
 """One in so many programs of the corpus is run; one in ten where nothing is said."""
@@ -412,6 +413,43 @@ def test_ops_say_what_they_need() -> None:
         found, count = counted(graph, [sign, 0.5])
         assert count == Counter([name])
         assert found == engines.get("interp").compile(only(graph))([sign, 0.5])
+
+
+def test_a_thunk_asks_until_it_has_what_it_needs() -> None:
+    """What a lazy one asks for, call by call; one that is not lazy never asks."""
+    for sign, chosen in ((-2, 1), (0, 2), (5, 3)):
+        inputs = [Register(PY_INT), *(Register(PY_FLOAT) for _ in range(3))]
+        out = Register(PY_FLOAT)
+        thunk, asked = Choose(inputs, [out]), []
+        while wanted := thunk():
+            asked.append(wanted)
+            for k in wanted:
+                inputs[k].store(sign if k == 0 else float(k))
+        assert asked == [[0], [chosen]] and out.value == float(chosen)
+        assert [r.computed for r in inputs[1:]] == [k == chosen for k in (1, 2, 3)]
+    given, out = Register(PY_FLOAT), Register(PY_FLOAT)
+    graph = built([PY_FLOAT], lambda b, x: OPS["sin"](x))
+    given.store(0.5)
+    plain = ApplyThunk(graph.nodes[0], [given], [out], None)  # type: ignore[arg-type]
+    assert not plain.lazy and plain() is None and out.value == np.sin(0.5)
+
+
+def test_an_op_that_says_what_it_is_and_not_what_it_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is typed, written, read back and rewritten; whoever runs it says what is missing."""
+    vague = Op(name="vague", doc="Not said.", infer=lambda x: x)
+    monkeypatch.setitem(OPS, "vague", vague)
+    x = ir.scalar("x", "float32")
+    graph = ir.graph_of([x], [vague(x)])
+    assert str(graph.results[0].type) == "f32" and "vague(x)" in str(graph)
+    for again in (ir.from_instructions(ir.instructions(graph)), ir.from_json(ir.to_json(graph))):
+        assert ir.structural_hash(again) == ir.structural_hash(graph)
+    assert sg.opt.FunctionGraph([x], [vague(x)]).nodes_of("vague")
+    for name in ("interp", "vm", "eager"):
+        with pytest.raises(sg.errors.UnsupportedError, match="the op 'vague' cannot be run: its record has no numpy="):
+            engines.get(name).compile(only(graph))([np.float32(1.0)])
+    with pytest.raises(sg.errors.InternalError, match="vague has no text for cpu"):
+        engines.get("numba").compile(only(graph))
+    assert vague(2.0).type.ndim == 0  # not folded
 
 
 def test_registers_hold_values_of_their_type() -> None:

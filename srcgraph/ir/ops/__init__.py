@@ -44,6 +44,7 @@ _rules       derivative rules made from partials; short ways to write records
 _loops       loops in graph code
 """
 
+from srcgraph.ir.op import OPS, UNSAID, ZERO
 from srcgraph.ir.ops import (
     assume,
     calculus,
@@ -88,6 +89,11 @@ from srcgraph.ir.ops import (
     tricks,
     vector,
 )
+
+for _op in OPS.values():  # what these records leave out is zero, see `UNSAID`
+    for _rule in ("jvp", "vjp"):
+        if getattr(_op, _rule) is UNSAID:
+            object.__setattr__(_op, _rule, ZERO)
 
 __all__ = [
     "assume",

@@ -24,7 +24,7 @@ from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.closure import open_, rename_node, with_graphs
 from srcgraph.ir.dims import substitute
 from srcgraph.ir.graph import Apply, Call, For, Graph, Node, Rule, Value, While, node_graphs, node_inputs
-from srcgraph.ir.op import Op, current_builder
+from srcgraph.ir.op import ZERO, Op, current_builder
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import ArrayType, ListType, is_inexact
@@ -67,7 +67,9 @@ def _moved(tangents: Any, out: Any, *inputs: Value, pull: Pull) -> Any:
     return found if isinstance(out, tuple) else found[0]
 
 
-HELD = Op("held", "``x``, a constant for one derivative.", lambda x: x, lambda x: x, kind="structural")
+HELD = Op(
+    "held", "``x``, a constant for one derivative.", lambda x: x, lambda x: x, kind="structural", jvp=ZERO, vjp=ZERO
+)
 PULLED = Op(
     name="custom_vjp",
     doc="The first operands; the cotangents of the last ones are what the backward graph makes of residuals.",

@@ -18,10 +18,10 @@ from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.closure import close, open_
 from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
-from srcgraph.ir.op import OPS, NoDerivative, building
+from srcgraph.ir.op import OPS, UNSAID, NoDerivative, building
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.rebuild import Extra, Rebuild
-from srcgraph.ir.types import ArrayType, ListType
+from srcgraph.ir.types import ArrayType, ListType, is_inexact
 from srcgraph.opt.ad.activity import active_values, carries_derivative, converted, loop_params
 from srcgraph.opt.ad.custom import expand, released
 from srcgraph.opt.ad.functions import (
@@ -206,7 +206,7 @@ class Forward(Rebuild):
             return self.moved_along(node, moved, inputs)
         rule = node.op.jvp
         if isinstance(rule, NoDerivative):
-            if rule.why:
+            if rule.why and not (rule is UNSAID and not any(is_inexact(v.type) for v in node.outputs)):
                 raise DerivativeError(Problem(f"{node.op.name}: {rule.why}", node.origin.loc))
             return [None] * len(outs)
         found = rule(list(moved), outs[0] if len(outs) == 1 else outs, *inputs, **node.attrs)

@@ -151,14 +151,38 @@ class Database:
                 found.append(entry)
         return found
 
+    def check(self, query: Query) -> None:
+        """See that there is something for every tag of a query.
+
+        Raises
+        ------
+        RewriteError
+            There is no such tag or name, or no such database for a query inside; those like it are named.
+        """
+        inside = {e.name: e.item for e in self.everything() if isinstance(e.item, Database)}
+        for tag in sorted(query.include | query.require | query.exclude):
+            if tag not in self.known_tags():
+                why = f"there is no rewrite or tag {tag!r} in {self.name!r}"
+                raise RewriteError(Problem(why, hint=near(tag, self.known_tags())))
+        for name, inner in query.subquery.items():
+            if name not in inside:
+                why = f"there is no database {name!r} in {self.name!r}"
+                raise RewriteError(Problem(why, hint=near(name, inside)))
+            inside[name].check(inner)
+
     def query(self, query: Query, strict: bool = False) -> Rewriter:
-        """The rewriter of what a query asks for."""
+        """The rewriter of what a query asks for; see `check` for what is refused."""
+        self.check(query)
+        return self.rewriter(query, strict)
+
+    def rewriter(self, query: Query, strict: bool = False) -> Rewriter:
+        """The rewriter of what a query asks for, which may ask for what is not here."""
         raise NotImplementedError
 
     def inner(self, entry: Entry, query: Query, strict: bool) -> Any:
         """What an entry is under a query."""
         if isinstance(entry.item, Database):
-            return entry.item.query(query.subquery.get(entry.name, query), strict)
+            return entry.item.rewriter(query.subquery.get(entry.name, query), strict)
         return entry.item
 
     @property
@@ -212,7 +236,7 @@ class EquilibriumDB(Database):
         super().__init__(name)
         self.most = most
 
-    def query(self, query: Query, strict: bool = False) -> Equilibrium:
+    def rewriter(self, query: Query, strict: bool = False) -> Equilibrium:
         rules = [e.item for e in self.selected(query) if isinstance(e.item, LocalRewrite)]
         return Equilibrium(self.name, rules, self.most, strict)
 
@@ -238,7 +262,7 @@ class InSequence(Rewriter):
 
 
 class SequenceDB(Database):
-    """Rewrites in an order, relative to named stages.
+    """Rewrites in an order, relative to named stages; the name of a stage is a tag of what stands there.
 
     Parameters
     ----------
@@ -276,13 +300,14 @@ class SequenceDB(Database):
             There is no such stage or name; or something tagged ``inplace`` would stand before the stage for it.
         """
         if isinstance(item, LocalRewrite):
-            return self._local(at).register(name, item, *tags)
+            stage, rules = self._local(at)
+            return rules.register(name, item, *tags, stage)
         place = self._place(at, before, after)
         if "inplace" in tags and self.inplace and place <= self.order.index(self.inplace):
             raise RewriteError(f"{name!r} works in place: it cannot stand before the stage {self.inplace!r}")
         if not isinstance(item, Rewriter | Database):
             item = GraphPass(name, item)
-        super().register(name, item, *tags)
+        super().register(name, item, *tags, *self._stages_before(place)[-1:])
         self.order.insert(place, name)
         return item
 
@@ -295,14 +320,17 @@ class SequenceDB(Database):
         super().remove(name)
         self.order.remove(name)
 
-    def _local(self, stage: str) -> EquilibriumDB:
-        """The local rewrites of a stage."""
+    def _stages_before(self, place: int) -> list[str]:
+        return [n for n in self.order[:place] if n in self.stages]
+
+    def _local(self, stage: str) -> tuple[str, EquilibriumDB]:
+        """A stage and its local rewrites."""
         at, found = "", None
         for name in self.order:
             at = name if name in self.stages else at
             item = self.entries[name].item if name in self.entries else None
             if isinstance(item, EquilibriumDB) and stage in ("", at):
-                found = item
+                found = at, item
         if found is None:
             why = f"the stage {stage!r} has no local rewrites"
             raise RewriteError(Problem(why, hint=near(stage, self.stages)))
@@ -323,7 +351,10 @@ class SequenceDB(Database):
     def in_order(self) -> Iterable[Entry]:
         return [self.entries[n] for n in self.order if n in self.entries]
 
-    def query(self, query: Query, strict: bool = False) -> InSequence:
+    def known_tags(self) -> set[str]:
+        return super().known_tags() | set(self.stages)
+
+    def rewriter(self, query: Query, strict: bool = False) -> InSequence:
         return InSequence(self.name, [self.inner(e, query, strict) for e in self.selected(query)])
 
     def _lines(self, depth: int) -> Iterator[str]:

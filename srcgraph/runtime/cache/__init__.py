@@ -12,10 +12,10 @@ versions     compiled versions as records, and back;  coders: what they return, 
 native       machine code: numba's pickles, read only where their hash is the one noted
 folder       the folder: where it is, whether it can be trusted, reading and writing;  files: those of an entry
 sizes        how large it may grow, and what goes first;  statistics: what happened in this process
-commands     what users call: info, clear, path, verify
+commands     what users call: info, clear, path, verify, set_lock, set_lock
 """
 
-from srcgraph.runtime.cache.commands import Info, NotTrustedError, clear, info, path, verify
+from srcgraph.runtime.cache.commands import Info, NotTrustedError, clear, info, path, set_lock, verify
 from srcgraph.runtime.cache.folder import CacheWarning
 
-__all__ = ["CacheWarning", "Info", "NotTrustedError", "clear", "info", "path", "verify"]
+__all__ = ["CacheWarning", "Info", "NotTrustedError", "clear", "info", "path", "set_lock", "verify"]

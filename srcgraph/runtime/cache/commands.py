@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from srcgraph.errors import ArgumentError
 from srcgraph.runtime.cache.files import Entry, opened
-from srcgraph.runtime.cache.folder import CacheWarning, Folder, NotTrustedError, place
+from srcgraph.runtime.cache.folder import LOCKING, CacheWarning, Folder, NotTrustedError, place
 from srcgraph.runtime.cache.sizes import Group, cap, groups, remove_all
 from srcgraph.runtime.cache.statistics import STATISTICS, Statistics
 
@@ -78,6 +79,25 @@ def clear() -> int:
     return 0 if folder is None else remove_all(folder.root)
 
 
+def set_lock(on: bool = True, timeout: float | None = None) -> None:
+    """Whether processes that need the same version at once wait for the one that compiles it.
+
+    Without, each compiles for itself; what is kept is whole in any case. It is for file systems whose locks do not
+    work, or are slow.
+
+    Parameters
+    ----------
+    on : bool
+    timeout : float, optional
+        The seconds to wait at most, 60 at first; then this process compiles, too.
+    """
+    if timeout is not None and not timeout >= 0.0:
+        raise ArgumentError(f"timeout must be a number of seconds, not {timeout!r}")
+    LOCKING.on = bool(on)
+    if timeout is not None:
+        LOCKING.patience = float(timeout)
+
+
 def verify() -> list[str]:
     """Check every entry, and name those that are not whole: they are not used, and can be removed.
 
@@ -119,4 +139,4 @@ def _problem_of_code(entry: Entry, name: str) -> list[str]:
     return []
 
 
-__all__ = ["CacheWarning", "Info", "NotTrustedError", "clear", "info", "path", "verify"]
+__all__ = ["CacheWarning", "Info", "NotTrustedError", "clear", "info", "path", "set_lock", "verify"]

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
@@ -21,8 +22,16 @@ from filelock import FileLock, Timeout
 
 from srcgraph.runtime.cache.environment import FORMAT
 
-PATIENCE = 60.0
-"""Seconds to wait for another process that compiles the same; then both do."""
+
+@dataclass(slots=True)
+class Locking:
+    """Whether processes that need the same wait for the one that compiles it, and how many seconds; then both do."""
+
+    on: bool = True
+    patience: float = 60.0
+
+
+LOCKING = Locking()
 _OWNED = hasattr(os, "geteuid")
 _STICKY_OR_OWN = stat.S_IWGRP | stat.S_IWOTH
 
@@ -197,8 +206,11 @@ class Folder:
         The lock is the system's, so it ends with the process that holds it.
         """
         lock = None
+        if not LOCKING.on:
+            yield False
+            return
         try:
-            lock = FileLock(self.inner(key, make=True) / f"{name}.lock", timeout=PATIENCE, mode=0o600)
+            lock = FileLock(self.inner(key, make=True) / f"{name}.lock", timeout=LOCKING.patience, mode=0o600)
             lock.acquire()
         except (OSError, NotTrustedError, NotImplementedError, Timeout):
             lock = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from srcgraph.codegen.cpu import generate
 from srcgraph.codegen.storage import Interface
 from srcgraph.errors import InternalError
@@ -20,6 +22,7 @@ from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.engines.registry import Run
 from srcgraph.runtime.load import load
+from srcgraph.runtime.results import same_place
 from srcgraph.runtime.transforms import interfaces
 
 
@@ -34,7 +37,8 @@ class Numba:
         main = graphs.pop(small.entry)
         changes = _changes([main, *graphs.values()])
         callees = interfaces({n: (g, changes.get(n, ())) for n, g in graphs.items()})
-        interface = Interface({}, list(range(len(main.results))))
+        every = range(len(main.results))
+        interface = Interface({}, list(every), borrowed=set(every))
         generated = generate(main, interface, name=main.name, integers="Integers", callees=callees)
         run, _ = load(generated.text.text, generated.name)
         if generated.frame:
@@ -64,8 +68,15 @@ class _Compiled:
             failure = raised(error)
         else:
             outs = (outs,) if len(results) == 1 else outs or ()
-            return [_returned(out, r) for out, r in zip(outs, results, strict=True)]
+            return [_own(_returned(out, r), given) for out, r in zip(outs, results, strict=True)]
         raise failure
+
+
+def _own(out: Any, given: Sequence[Any]) -> Any:
+    """An argument itself where a result is in its memory."""
+    if not isinstance(out, np.ndarray):
+        return out
+    return next((g for g in given if isinstance(g, np.ndarray) and same_place(out, g)), out)
 
 
 def _returned(out: Any, result: Value) -> Any:
