@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 from srcgraph.opt.dce import dce
+from srcgraph.opt.fuse import fuse
 from srcgraph.opt.gathers import LogsOfGathered
 from srcgraph.opt.lanes import batch
 from srcgraph.opt.licm import licm
@@ -43,6 +44,7 @@ db.register("dce", dce, *ALWAYS, at="merge")
 db.register("settle", settle, *ALWAYS, at="merge")
 db.register("thread", thread, *ALWAYS, "primal", at="merge")
 db.register("simplify", simplify, *ALWAYS, at="merge")
+db.register("fuse", fuse, "fast_run", at="merge")
 canonicalize = _local("canonicalize", "fast_run")(CANONICALIZE)
 db.register("logs_of_gathered", LogsOfGathered(), "fast_run", "stability", at="stabilize")
 stabilize = _local("stabilize", "fast_run")(STABILIZE)

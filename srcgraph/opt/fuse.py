@@ -1,0 +1,248 @@
+"""Loops that go over the same range become one, where the second reads what the first stores at its own index.
+
+``for i in range(n): a[i] = f(x[i])`` and then ``for i in range(n): s += a[i]`` become one loop, in which ``a[i]`` is
+the number just computed; the array itself goes if nothing else reads it.
+
+References
+----------
+K. Kennedy, R. Allen, "Optimizing Compilers for Modern Architectures", Morgan Kaufmann 2002, section 6.2.5 (loop fusion)
+and chapter 8 (scalar replacement).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from srcgraph.ir.closure import close, free_values, open_, renamed, with_graphs
+from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs, node_inputs
+from srcgraph.ir.types import ArrayType, is_integer
+from srcgraph.ir.walk import all_nodes, has_order
+from srcgraph.opt.dce import dce
+from srcgraph.opt.simplify import simplify
+
+
+def fuse(graph: Graph) -> Graph:
+    """Fuse loops, inner ones first, and drop the arrays that are no longer read."""
+    if sum(isinstance(n, For) for n in all_nodes(graph)) < 2:
+        return graph
+    opened = open_(graph)
+    fused = _block(opened)
+    return graph if fused is opened else dce(simplify(close(fused)))
+
+
+def _block(graph: Graph) -> Graph:
+    """The graph with loops fused at every depth; the same object if there are none to fuse."""
+    nodes = [_inner(n) for n in graph.nodes]
+    changed = any(new is not old for new, old in zip(nodes, graph.nodes, strict=True))
+    while True:
+        found = _fused(nodes, graph.results)
+        if found is None:
+            return replace(graph, nodes=tuple(nodes)) if changed else graph
+        nodes, changed = found, True
+
+
+def _inner(node: Node) -> Node:
+    if not isinstance(node, For | While | If):
+        return node
+    graphs = node_graphs(node)
+    new = [_block(g) for g in graphs]
+    return node if all(a is b for a, b in zip(new, graphs, strict=True)) else with_graphs(node, new)
+
+
+def _fused(nodes: Sequence[Node], results: Sequence[Value]) -> list[Node] | None:
+    """The nodes of a block with the first two loops that can be fused as one."""
+    makers = {v: k for k, n in enumerate(nodes) for v in n.outputs}
+    for j, second in enumerate(nodes):
+        if not isinstance(second, For):
+            continue
+        for i in sorted({makers[v] for v in reads(second) if v in makers}, reverse=True):
+            first = nodes[i]
+            if isinstance(first, For) and _same_range(first, second):
+                found = _Pair(nodes, results, i, j).fused()
+                if found is not None:
+                    return found
+    return None
+
+
+def reads(node: Node) -> set[Value]:
+    """All that a node of an open graph reads, by graphs of its own too."""
+    return {*node_inputs(node), *(v for g in node_graphs(node) for v in free_values(g))}
+
+
+def _same_range(x: For, y: For) -> bool:
+    if x.stops or y.stops:
+        return False
+    return all(map(_same_number, (x.start, x.stop, x.step), (y.start, y.stop, y.step)))
+
+
+def _same_number(x: Value, y: Value) -> bool:
+    known = x.type.value if is_integer(x.type) else None
+    return x is y or (known is not None and known == getattr(y.type, "value", None))
+
+
+def _may_raise(node: Node) -> bool:
+    """Whether a loop may raise: by checks, or by integers that overflow."""
+    inner = (n for g in node_graphs(node) for n in all_nodes(g))
+    return has_order(node) or any(isinstance(n, Apply) and n.op.grows and is_integer(n.outputs[0].type) for n in inner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two loops of a block over one range."""
+
+    nodes: Sequence[Node]
+    results: Sequence[Value]
+    i: int
+    j: int
+
+    @property
+    def first(self) -> For:
+        loop = self.nodes[self.i]
+        assert isinstance(loop, For)
+        return loop
+
+    @property
+    def second(self) -> For:
+        loop = self.nodes[self.j]
+        assert isinstance(loop, For)
+        return loop
+
+    def fused(self) -> list[Node] | None:
+        between = self._between()
+        passed = self._passed() if between is not None else None
+        if between is None or passed is None:
+            return None
+        earlier, later = between
+        return [*self.nodes[: self.i], *earlier, self._loop(passed), *later, *self.nodes[self.j + 1 :]]
+
+    def _between(self) -> tuple[list[Node], list[Node]] | None:
+        """What stands between: what needs nothing of the first loop goes before it, the rest after the second."""
+        first, second = self.first, self.second
+        made, earlier, later = set(first.outputs), [], []
+        for node in self.nodes[self.i + 1 : self.j]:
+            after = not made.isdisjoint(reads(node))
+            (later if after else earlier).append(node)
+            made.update(node.outputs if after else ())
+        moved = [*earlier, *later]
+        ordered = has_order(first) or has_order(second)
+        if not (made - set(first.outputs)).isdisjoint(reads(second)) or (ordered and any(map(_may_raise, moved))):
+            return None
+        if (has_order(first) and _may_raise(second)) or (_may_raise(first) and has_order(second)):
+            return None
+        apart = _stored_into([*earlier, second]).isdisjoint(reads(first))
+        return (earlier, later) if apart and self._later_is_apart(later) else None
+
+    def _later_is_apart(self, later: Sequence[Node]) -> bool:
+        """Whether what is moved behind the second loop reads nothing that this stores into."""
+        stored = _stored_into([self.second])
+        return all(stored.isdisjoint(reads(n)) for n in later)
+
+    def _passed(self) -> dict[int, int | None] | None:
+        """The carries of the first loop that the second one reads, and which of its own each is; None if that may not
+        be."""
+        first, second = self.first, self.second
+        passed: dict[int, int | None] = {}
+        for k, out in enumerate(first.outputs):
+            if out not in reads(second):
+                continue
+            if not isinstance(out.type, ArrayType) or not stores_at_index(first, k):
+                return None
+            own = [j for j, v in enumerate(second.carry) if v is out]
+            if own and not self._goes_on(k, own):
+                return None
+            if not reads_at_index(second.body, out, second.body.params[0]):
+                return None
+            passed[k] = own[0] if own else None
+        return passed
+
+    def _goes_on(self, k: int, own: Sequence[int]) -> bool:
+        """Whether the second loop changes the very array, which nobody else reads, at its index only."""
+        first, second, out = self.first, self.second, self.first.outputs[k]
+        others = [n for n in self.nodes if n is not second and out in reads(n)]
+        if len(own) > 1 or others or out in self.results or out in free_values(second.body):
+            return False
+        params = first.body.params[k + 1], second.body.params[own[0] + 1]
+        return stores_at_index(second, own[0]) and all(
+            reads_at_index(loop.body, p, loop.body.params[0]) for loop, p in zip((first, second), params, strict=True)
+        )
+
+    def _loop(self, passed: dict[int, int | None]) -> For:
+        first, second = self.first, self.second
+        env = {second.body.params[0]: first.body.params[0]}
+        for k, own in passed.items():
+            now = first.body.results[k]
+            env[first.outputs[k] if own is None else second.body.params[own + 1]] = now
+        body = renamed(second.body, env)
+        merged = {own: k for k, own in passed.items() if own is not None}
+        kept = [j for j in range(len(second.carry)) if j not in merged]
+        results, outputs = list(first.body.results), list(first.outputs)
+        for j, k in merged.items():
+            results[k], outputs[k] = body.results[j], second.outputs[j]
+        pick = lambda values, offset=0: tuple(values[j + offset] for j in kept)  # noqa: E731
+        whole = Graph(
+            first.body.name,
+            (*first.body.params, *pick(second.body.params, 1)),
+            (*first.body.nodes, *body.nodes),
+            (*results, *pick(body.results)),
+        )
+        return replace(
+            first,
+            carry=(*first.carry, *pick(second.carry)),
+            body=whole,
+            outputs=(*outputs, *pick(second.outputs)),
+            lanes=first.lanes and second.lanes,
+        )
+
+
+def _stored_into(nodes: Sequence[Node]) -> set[Value]:
+    """The arrays that nodes change in their own memory, if that can be had."""
+    out: set[Value] = set()
+    for node in nodes:
+        match node:
+            case Apply() if node.op.kind == "update":
+                out.add(node.inputs[0])
+            case For() | While():
+                out.update(v for v in node.carry if isinstance(v.type, ArrayType))
+    return out
+
+
+def stores_at_index(loop: For, k: int) -> bool:
+    """Whether a loop changes one of its arrays at its own index only."""
+    index, param = loop.body.params[0], loop.body.params[k + 1]
+    makers = {v: n for n in loop.body.nodes for v in n.outputs}
+    value = loop.body.results[k]
+    while value is not param:
+        node = makers.get(value)
+        if not isinstance(node, Apply) or node.op.name not in ("setitem", "add_at") or not _is_at(node, 2, index):
+            return False
+        value = node.inputs[0]
+    return True
+
+
+def reads_at_index(graph: Graph, array: Value, index: Value) -> bool:
+    """Whether all that a graph reads of an array is at an index, or is changed there."""
+    if any(v is array for v in graph.results):
+        return False
+    return all(_is_at(node, at, index) for node, at in _readings(graph, array))
+
+
+def _readings(graph: Graph, array: Value) -> Iterator[tuple[Node, int]]:
+    """Each node that reads an array, at any depth, and where an index would stand among its operands."""
+    for node in all_nodes(graph):
+        if array in node_inputs(node):
+            update = isinstance(node, Apply) and node.op.kind == "update"
+            yield node, 2 if update else 1
+        for inner in node_graphs(node):
+            if array in inner.results:
+                yield node, 1
+
+
+def _is_at(node: Node, at: int, index: Value) -> bool:
+    """Whether a node reads, or stores into, the part of its first operand at an index of the first axis."""
+    if not isinstance(node, Apply) or node.op.name not in ("getitem", "setitem", "add_at"):
+        return False
+    if node.inputs.count(node.inputs[0]) > 1:
+        return False
+    axes = node.attrs["view"].axes
+    return bool(axes) and axes[0] == "i" and node.inputs[at] is index
