@@ -23,7 +23,7 @@ def with_length(shape, axis, n):
 
 @overload(with_length)
 def _with_length(shape, axis, n):
-    return lambda shape, axis, n: tuple_setitem(shape, axis, n)
+    return lambda shape, axis, n: tuple_setitem(shape, axis, n)  # pyright: ignore[reportCallIssue]
 
 
 def complex_array(x, shape):

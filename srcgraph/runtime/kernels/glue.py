@@ -91,7 +91,7 @@ class Int:
         """``x`` where this is true, else ``y``."""
         kind = next((v.value.type for v in (x, y) if isinstance(v, Int)), WORD)
         found = [v.value if isinstance(v, Int) else ir.Constant(kind, v) for v in (x, y)]
-        return Int(self.builder, self.builder.select(self.value, *found))
+        return Int(self.builder, self.builder.select(self.value, found[0], found[1]))
 
 
 def at_least(x: Int, least: Int | int) -> Int:
