@@ -38,10 +38,10 @@ def _complex_array(x, shape):
 
 
 @helper
-def passes(x, out, axis):
-    """How the loops go along an axis: how many calls, the elements that each reads and writes, lines, and strides.
+def lines_along(x, out, axis):
+    """How lines along an axis lie in two arrays in C order: stacks, lines, the lengths of these; and strides.
 
-    Lines along the last axis lie one after the other: one call for all; along another, one beside the other.
+    Lines along the last axis lie one after the other, in one stack; along another, one beside the other.
     """
     before, after = 1, 1
     for k in range(x.ndim):
@@ -49,21 +49,18 @@ def passes(x, out, axis):
             before *= x.shape[k]
         elif k > axis:
             after *= x.shape[k]
-    n, m = x.shape[axis], out.shape[axis]
+    n, m, a, b = x.shape[axis], out.shape[axis], x.itemsize, out.itemsize
     if after == 1:
-        strides = (m * out.itemsize, out.itemsize, n * x.itemsize, x.itemsize)
-        return min(before, 1), before * n, before * m, before, strides
-    return before, n * after, m * after, after, (out.itemsize, after * out.itemsize, x.itemsize, after * x.itemsize)
+        return (1, before, n, m), (0, m * b, b, 0, n * a, a)
+    return (before, after, n, m), (m * after * b, b, after * b, n * after * a, a, after * a)
 
 
 @helper
 def fft(x, n, factor, axis):
     """The transform of length ``n`` along an axis, times a factor."""
     x, out = np.ascontiguousarray(x), np.empty(with_length(x.shape, axis, n), x.dtype)
-    calls, read, written, lines, strides = passes(x, out, axis)
-    a, b = x.reshape(-1), out.reshape(-1)
-    for k in range(calls):
-        kernels.fft((b[k * written :],), (a[k * read :], factor), (lines, x.shape[axis], n), strides, ())
+    dims, strides = lines_along(x, out, axis)
+    kernels.fft((out,), (x, factor), dims, strides, ())
     return out
 
 
@@ -71,22 +68,17 @@ def fft(x, n, factor, axis):
 def ifft(x, n, factor, axis):
     """The transform the other way, times a factor."""
     x, out = np.ascontiguousarray(x), np.empty(with_length(x.shape, axis, n), x.dtype)
-    calls, read, written, lines, strides = passes(x, out, axis)
-    a, b = x.reshape(-1), out.reshape(-1)
-    for k in range(calls):
-        kernels.ifft((b[k * written :],), (a[k * read :], factor), (lines, x.shape[axis], n), strides, ())
+    dims, strides = lines_along(x, out, axis)
+    kernels.ifft((out,), (x, factor), dims, strides, ())
     return out
 
 
 @helper
 def rfft(x, n, factor, axis):
     """The first half of the transform of real numbers, times a factor."""
-    m = n // 2 + 1
-    x, out = np.ascontiguousarray(x), complex_array(x, with_length(x.shape, axis, m))
-    calls, read, written, lines, strides = passes(x, out, axis)
-    a, b = x.reshape(-1), out.reshape(-1)
-    for k in range(calls):
-        kernels.rfft((b[k * written :],), (a[k * read :], factor), (lines, x.shape[axis], m, n), strides, ())
+    x, out = np.ascontiguousarray(x), complex_array(x, with_length(x.shape, axis, n // 2 + 1))
+    dims, strides = lines_along(x, out, axis)
+    kernels.rfft((out,), (x, factor), (*dims, n), strides, ())
     return out
 
 
@@ -94,8 +86,6 @@ def rfft(x, n, factor, axis):
 def irfft(x, n, factor, axis):
     """The real numbers whose transform begins with ``x``, times a factor."""
     x, out = np.ascontiguousarray(x), np.empty(with_length(x.shape, axis, n), x.real.dtype)
-    calls, read, written, lines, strides = passes(x, out, axis)
-    a, b = x.reshape(-1), out.reshape(-1)
-    for k in range(calls):
-        kernels.irfft((b[k * written :],), (a[k * read :], factor), (lines, x.shape[axis], n), strides, ())
+    dims, strides = lines_along(x, out, axis)
+    kernels.irfft((out,), (x, factor), dims, strides, ())
     return out

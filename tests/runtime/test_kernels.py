@@ -341,14 +341,14 @@ def test_transforms(real: str, length: int) -> None:
         r = np.ascontiguousarray(x.real)
         m = length // 2 + 1
         for kernel, given, dtype, expected, dims in (
-            (lines.fft, x, kind, np.fft.fft(x, length), (rows, 4, length)),
-            (lines.ifft, x, kind, np.fft.ifft(x, length), (rows, 4, length)),
-            (lines.rfft, r, kind, np.fft.rfft(r, length), (rows, 4, m, length)),
-            (lines.irfft, x, real, np.fft.irfft(x, length), (rows, 4, length)),
+            (lines.fft, x, kind, np.fft.fft(x, length), (1, rows, 4, length)),
+            (lines.ifft, x, kind, np.fft.ifft(x, length), (1, rows, 4, length)),
+            (lines.rfft, r, kind, np.fft.rfft(r, length), (1, rows, 4, m, length)),
+            (lines.irfft, x, real, np.fft.irfft(x, length), (1, rows, 4, length)),
         ):
             factor = 1.0 / length if "i" in kernel.name else 1.0
             out = filled(expected.T.shape, str(np.dtype(dtype))).T
-            assert through_c(kernel, (out,), (given, factor), dims, (*out.strides, *given.strides)) == 0
+            assert through_c(kernel, (out,), (given, factor), dims, (0, *out.strides, 0, *given.strides)) == 0
             np.testing.assert_allclose(
                 out, expected, rtol=1e-5 if real == "float32" else 0, atol=1e-6 * (real[-2:] == "32")
             )

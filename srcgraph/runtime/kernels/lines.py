@@ -68,41 +68,42 @@ argsort = kernel(
 )
 
 
-def _transform(g: Glue, loop: str, operands: tuple, lengths: tuple[Int, Int]) -> None:
-    """Call a loop of NumPy's: operands, sizes, and bytes from line to line and from element to element."""
-    lines = g.dims(1)[0]
-    by_line_out, by_out, by_line_x, by_x = g.strides(4)
-    pointers = g.in_memory([o.value for o in operands])
-    sizes = g.in_memory([v.value for v in (lines, *lengths)])
-    steps = g.in_memory([v.value for v in (by_line_x, g.int(0), by_line_out, by_x, by_out)])
-    g.call("fft", loop, (pointers, sizes, steps, g.data("fft_data", loop)))
+def _transform(g: Glue, loop: str) -> None:
+    """Call a loop of NumPy's for each stack: operands, sizes, and bytes from line to line and from item to item."""
+    stacks, lines, n, m = g.dims(4)
+    to_stack, to_line, to_item, by_stack, by_line, by_item = g.strides(6)
+    sizes = g.in_memory([v.value for v in (lines, n, m)])
+    steps = g.in_memory([v.value for v in (by_line, g.int(0), to_line, by_item, to_item)])
+    with g.when(lines > 0), g.loop(stacks) as k:
+        x, out = g.given(0).offset(k * by_stack), g.out(0).offset(k * to_stack)
+        pointers = g.in_memory([x.value, g.given(1).value, out.value])
+        g.call("fft", loop, (pointers, sizes, steps, g.data("fft_data", loop)))
 
 
 def _fft(name: str) -> Callable[[Glue], None]:
+    """Writes the kernel of a loop."""
+
     def write(g: Glue) -> None:
-        lines, n, m = g.dims(3)
-        with g.when(lines.equals(0)):
-            g.give_back(0)
-        real = "float32" if g.dtype.char in "fF" else "float64"
-        _transform(g, f"{name}_{real}", (g.given(0), g.given(1), g.out(0)), (n, m))
+        _transform(g, f"{name}_{'float32' if g.dtype.char in 'fF' else 'float64'}")
 
     return write
 
 
 def _rfft(g: Glue) -> None:
-    lines, n, m, length = g.dims(4)
-    with g.when(lines.equals(0)):
-        g.give_back(0)
-    operands = (g.given(0), g.given(1), g.out(0))
+    length = g.dims(5)[4]
     with g.either((length % 2).equals(0)) as (even, odd):
         with even:
-            _transform(g, f"rfft_n_even_{g.dtype.name}", operands, (n, m))
+            _transform(g, f"rfft_n_even_{g.dtype.name}")
         with odd:
-            _transform(g, f"rfft_n_odd_{g.dtype.name}", operands, (n, m))
+            _transform(g, f"rfft_n_odd_{g.dtype.name}")
 
 
 _transforms = partial(
-    kernel, outs="out[lines, m]", ins="x[lines, n], factor", dims="lines, n, m", strides="out (2), x (2)"
+    kernel,
+    outs="out[stacks, lines, m]",
+    ins="x[stacks, lines, n], factor",
+    dims="stacks, lines, n, m",
+    strides="out (3), x (3)",
 )
 fft = _transforms(
     "fft",
@@ -116,7 +117,7 @@ rfft = _transforms(
     "fd",
     "The first ``m = length // 2 + 1`` numbers of the transforms of real lines, cut or filled up to a length.",
     _rfft,
-    dims="lines, n, m, length",
+    dims="stacks, lines, n, m, length",
 )
 irfft = _transforms(
     "irfft",
