@@ -34,6 +34,10 @@ class _Shared(Kept):
         super().__init__(None, "code")  # type: ignore[arg-type]
         self.name = name
 
+    @property
+    def cache_path(self) -> str:  # type: ignore[override]
+        return "" if self.entry is None else super().cache_path
+
     def found(self) -> Entry | None:
         """Where it is kept; that may change with the environment."""
         self.entry = shared_entry("helper", self.name)  # type: ignore[assignment]
