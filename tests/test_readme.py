@@ -19,6 +19,7 @@ PAGES = [
     ROOT / "docs" / "derivatives.md",
     ROOT / "docs" / "instructions.md",
     ROOT / "docs" / "engines.md",
+    ROOT / "docs" / "kernels.md",
     ROOT / "docs" / "rewriting.md",
     ROOT / "docs" / "facts.md",
     ROOT / "docs" / "shared.md",

@@ -21,5 +21,8 @@ html            the same as HTML;  highlight: Python text in colours;  excerpts:
 cache           compiled versions on disk, for other processes
 load            generated text to a function that tracebacks and debuggers can show
 effects         text, warnings and exceptions made while compiled code runs
-cpu             the few helpers that generated code calls;  ufuncs: NumPy's C loops, powers;  decimals: round
+kernels         products, factors, sorts and transforms by libraries, as C functions that all engines call
+helpers         functions that generated code calls, kept on disk;  loops: where NumPy's C loops are
+cpu             helpers: products, reshaping;  decompositions, fourier, sorting: those around kernels
+ufuncs          NumPy's C loops, powers;  decimals: round
 """

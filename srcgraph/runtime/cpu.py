@@ -1,37 +1,77 @@
-"""The few helpers that generated CPU code calls. Compiled once per process and dtype."""
+"""The few helpers that generated CPU code calls."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
+from srcgraph.runtime.helpers import helper
 from srcgraph.runtime.integers import Integers
+from srcgraph.runtime.kernels.blas import copy, dot, gemm, gemv
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def reshape(x, shape):
     """The elements of ``x`` in C order; shares memory where ``x`` is contiguous."""
     return np.ascontiguousarray(x).reshape(shape)
 
 
-@njit(error_model="numpy")
+@helper
 def matmul(x, y):
-    """Matrix product of arrays of one or two axes, by BLAS."""
-    return np.dot(contiguous(x), contiguous(y))
+    """Matrix product of arrays of one or two axes, by BLAS; copies what lies so that BLAS cannot take it."""
+    if x.ndim == 1 and y.ndim == 1:
+        total = np.empty(1, x.dtype)
+        if dot((total,), (x, y), (len(x),), x.strides + y.strides, ()) != 0:
+            a, b = takeable(x), takeable(y)
+            dot((total,), (a, b), (len(x),), a.strides + b.strides, ())
+        return total[0]
+    if x.ndim == 1 or y.ndim == 1:
+        a, v = (y.T, x) if x.ndim == 1 else (x, y)
+        out = np.empty(len(a), a.dtype)
+        if gemv((out,), (a, v, 1.0, 0.0), a.shape, out.strides + a.strides + v.strides, ()) != 0:
+            a, v = takeable(a), takeable(v)
+            gemv((out,), (a, v, 1.0, 0.0), a.shape, out.strides + a.strides + v.strides, ())
+        return out
+    (m, k), n = x.shape, y.shape[1]
+    out = np.empty((m, n), x.dtype)
+    if gemm((out,), (x, y, 1.0, 0.0), (m, n, k), out.strides + x.strides + y.strides, ()) != 0:
+        a, b = takeable(x), takeable(y)
+        gemm((out,), (a, b, 1.0, 0.0), (m, n, k), out.strides + a.strides + b.strides, ())
+    return out
 
 
-def contiguous(x):
-    """``x``, copied if BLAS cannot read it as it lies in memory; for compiled code."""
-    return x if x.flags.c_contiguous or x.flags.f_contiguous else x.copy()
+@helper
+def _times_vector(a, x):
+    out = np.empty(len(a), a.dtype)
+    if gemv((out,), (a, x, 1.0, 0.0), a.shape, out.strides + a.strides + x.strides, ()) != 0:
+        b, y = takeable(a), takeable(x)
+        gemv((out,), (b, y, 1.0, 0.0), a.shape, out.strides + b.strides + y.strides, ())
+    return out
 
 
-@overload(contiguous)
-def _contiguous(x):
-    return (lambda x: x) if x.layout in "CF" else (lambda x: x.copy())
+def takeable(x):
+    """``x`` as BLAS can take it: copied, unless that is known when this is compiled."""
+    return x if x.flags.c_contiguous or x.flags.f_contiguous else np.ascontiguousarray(x)
 
 
-@njit(error_model="numpy", pipeline_class=Integers)
+@overload(takeable)
+def _takeable(x):
+    return (lambda x: x) if x.layout in "CF" else _copied if x.ndim == 2 else _copied_vector
+
+
+def _copied(x):
+    out = np.empty(x.shape, x.dtype)
+    copy((out,), (x,), x.shape, out.strides + x.strides, ())
+    return out
+
+
+def _copied_vector(x):
+    out = np.empty(len(x), x.dtype)
+    copy((out,), (x,), (len(x), 1), (out.strides[0], 0, x.strides[0], 0), ())
+    return out
+
+
+@helper(pipeline_class=Integers)
 def matmul_exact(x, y):
     """Matrix product of integers or booleans, which BLAS does not know."""
     if x.ndim == 1 and y.ndim == 1:
@@ -46,7 +86,7 @@ def matmul_exact(x, y):
     return _product(x, y)
 
 
-@njit(error_model="numpy", pipeline_class=Integers)
+@helper(pipeline_class=Integers)
 def _product(x, y):
     out = np.zeros((x.shape[0], y.shape[1]), x.dtype)
     for i in range(x.shape[0]):

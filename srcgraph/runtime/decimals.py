@@ -15,9 +15,10 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from srcgraph.runtime.helpers import helper
 from srcgraph.runtime.ufuncs import BYTES
 
 _LIBRARY = ctypes.CDLL(None)
@@ -66,7 +67,7 @@ ROOM = 800
 _write_fixed, _write_exponent = _writer("%.*f"), _writer("%.*e")
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def round_float(x, digits):
     """A float with so many decimals; infinite where Python says that it is too large."""
     if x == 0.0 or not math.isfinite(x) or digits > 323:
@@ -78,7 +79,7 @@ def round_float(x, digits):
     return _by_two_floats(x, digits)
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def _by_text(size, digits):
     text = np.zeros(ROOM, np.uint8)
     if digits >= 0:
@@ -104,7 +105,7 @@ def _by_text(size, digits):
     return _read(text)  # pyright: ignore[reportCallIssue]
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def _by_two_floats(x, digits):
     """``x * 10**digits`` exactly, as a sum of two floats: the quotient of the nearest whole number is the result."""
     scale = 1.0

@@ -1,61 +1,55 @@
-"""Linear algebra for generated code, by LAPACK. Compiled once per dtype and layout, and kept on disk.
+"""Linear algebra for generated code, by LAPACK. Memory is taken here, kernels compute.
 
-Nothing here raises: ``info`` is LAPACK's, 0 where all went well, and generated code looks at it.
+Next to nothing here raises: ``info`` is LAPACK's, 0 where all went well, and generated code looks at it.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from srcgraph.runtime.lapack import (
-    ALL,
-    LOWER,
-    NONE,
-    PLAIN,
-    SOME,
-    TRANSPOSED,
-    UNIT,
-    UPPER,
-    VECTORS,
-    columns,
-    geev,
-    gelsd,
-    geqrf,
-    gesdd,
-    getrf,
-    getrs,
-    orgqr,
-    potrf,
-    syevd,
-    trtrs,
-)
+from srcgraph.runtime.cpu import matmul
+from srcgraph.runtime.helpers import helper
+from srcgraph.runtime.kernels import lapack
+from srcgraph.runtime.kernels.blas import copy
 
 
-@njit(error_model="numpy", cache=True)
+@helper
+def columns(a):
+    """A new array of the columns of ``a``: what LAPACK takes for ``a``."""
+    m, n = a.shape
+    out = np.empty((n, m), a.dtype)
+    copy((out,), (a,), (m, n), (out.strides[1], out.strides[0], *a.strides), ())
+    return out
+
+
+@helper
+def rows_of(b):
+    """As `columns`, of a matrix, or of a vector as one column."""
+    if b.ndim == 2:
+        return columns(b)
+    out = np.empty((1, len(b)), b.dtype)
+    copy((out,), (b,), out.shape, (*out.strides, 0, b.strides[0]), ())
+    return out
+
+
+@helper
 def lu_factor(a):
     """``L`` and ``U`` in one matrix, the row that each row was exchanged with, and ``info``."""
     n = len(a)
-    f, pivots, info = columns(a), np.empty(n, np.int32), np.zeros(1, np.int32)
-    getrf((n, n, f, max(n, 1), pivots, info))
+    f, pivots, info = columns(a), np.empty(n, np.int32), np.ones(1, np.int32)
+    lapack.getrf((f, pivots, info), (), (n, n), f.strides[:1], ())
     return columns(f), pivots, np.int64(info[0])
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def lu_solve(lu, pivots, b, transposed):
     """``x`` with ``a @ x == b``, or ``a.T @ x == b``, given the factors of ``a``."""
-    n, info = len(lu), np.zeros(1, np.int32)
-    f, trans = columns(lu), TRANSPOSED if transposed else PLAIN
-    if b.ndim == 1:
-        x = b.copy()
-        getrs((trans, n, 1, f, max(n, 1), pivots, x, max(n, 1), info))
-        return x
-    y = columns(b)
-    getrs((trans, n, b.shape[1], f, max(n, 1), pivots, y, max(n, 1), info))
-    return columns(y)
+    f, x, info = columns(lu), rows_of(b), np.ones(1, np.int32)
+    lapack.getrs((x, info), (f, pivots), (len(lu), len(x)), (x.strides[0], f.strides[0]), (transposed,))
+    return x[0] if b.ndim == 1 else columns(x)
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def lu_slogdet(lu, pivots):
     """Sign and logarithm of the determinant, given the factors."""
     sign, log = lu.dtype.type(1), lu.dtype.type(0)
@@ -69,7 +63,7 @@ def lu_slogdet(lu, pivots):
     return sign, log
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def lu_det(lu, pivots):
     """The determinant, given the factors."""
     out = lu.dtype.type(1)
@@ -80,7 +74,7 @@ def lu_det(lu, pivots):
     return out
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def row_order(pivots):
     """The rows in the order that exchanging them one after another gives."""
     order = np.arange(len(pivots))
@@ -90,12 +84,12 @@ def row_order(pivots):
     return order
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def cholesky(a):
     """The lower ``l`` with ``l @ l.T == a``, of which only the lower triangle is read, and ``info``."""
     n = len(a)
-    f, info = columns(a), np.zeros(1, np.int32)
-    potrf((LOWER, n, f, max(n, 1), info))
+    f, info = columns(a), np.ones(1, np.int32)
+    lapack.potrf((f, info), (), (n,), f.strides[:1], (True,))
     out = np.zeros((n, n), a.dtype)
     for i in range(n):
         for j in range(i + 1):
@@ -103,67 +97,62 @@ def cholesky(a):
     return out, np.int64(info[0])
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def solve_triangular(a, b, lower, transposed, unit):
     """``x`` with ``a @ x == b`` (or ``a.T @ x == b``) for a triangle of ``a``, ones on its diagonal if ``unit``."""
-    n, info = len(a), np.zeros(1, np.int32)
-    uplo, trans, diag = LOWER if lower else UPPER, TRANSPOSED if transposed else PLAIN, UNIT if unit else PLAIN
-    f = columns(a)
-    if b.ndim == 1:
-        x = b.copy()
-        trtrs((uplo, trans, diag, n, 1, f, max(n, 1), x, max(n, 1), info))
-        return x
-    y = columns(b)
-    trtrs((uplo, trans, diag, n, b.shape[1], f, max(n, 1), y, max(n, 1), info))
-    return columns(y)
+    f, x, info = columns(a), rows_of(b), np.ones(1, np.int32)
+    strides = (x.strides[0], f.strides[0])
+    lapack.trtrs((x, info), (f,), (len(a), len(x)), strides, (lower, transposed, unit))
+    return x[0] if b.ndim == 1 else columns(x)
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def qr(a):
     """``q`` with as many columns as ``r`` has rows, the smaller side of ``a``."""
     m, n = a.shape
     k = min(m, n)
-    f, tau, info = columns(a), np.empty(k, a.dtype), np.zeros(1, np.int32)
+    f, tau, info = columns(a), np.empty(k, a.dtype), np.ones(1, np.int32)
     size = 64 * max(n, 1)
     work = np.empty(size, a.dtype)
-    geqrf((m, n, f, max(m, 1), tau, work, size, info))
+    if lapack.geqrf((f, tau, work, info), (), (m, n, size), f.strides[:1], ()) != 0:
+        raise ValueError("qr: the matrix is too large for LAPACK")
     r = np.zeros((k, n), a.dtype)
     for i in range(k):
         for j in range(i, n):
             r[i, j] = f[j, i]
-    orgqr((m, k, k, f, max(m, 1), tau, work, size, info))
+    lapack.orgqr((f, work, info), (tau,), (m, k, k, size), f.strides[:1], ())
     return columns(f[:k]), r
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def eigh(a, upper):
     """Eigenvalues in order, eigenvectors as columns, and ``info``; one triangle is read."""
     n = len(a)
-    f, w, info = columns(a), np.empty(n, a.dtype), np.zeros(1, np.int32)
+    f, w, info = columns(a), np.empty(n, a.dtype), np.ones(1, np.int32)
     size, whole = 1 + 6 * n + 2 * n * n, 3 + 5 * n
     work, iwork = np.empty(size, a.dtype), np.empty(whole, np.int32)
-    syevd((VECTORS, UPPER if upper else LOWER, n, f, max(n, 1), w, work, size, iwork, whole, info))
+    lapack.syevd((f, w, work, iwork, info), (), (n, size, whole), f.strides[:1], (True, upper))
     return w, columns(f), np.int64(info[0])
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def eigvalsh(a, upper):
     """Eigenvalues in order, and ``info``; one triangle is read."""
     n = len(a)
-    f, w, info = columns(a), np.empty(n, a.dtype), np.zeros(1, np.int32)
+    f, w, info = columns(a), np.empty(n, a.dtype), np.ones(1, np.int32)
     size = 1 + 2 * n
     work, iwork = np.empty(size, a.dtype), np.empty(1, np.int32)
-    syevd((NONE, UPPER if upper else LOWER, n, f, max(n, 1), w, work, size, iwork, 1, info))
+    lapack.syevd((f, w, work, iwork, info), (), (n, size, 1), f.strides[:1], (False, upper))
     return w, np.int64(info[0])
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def svd(a, full):
     """``u``, singular values from the largest down, ``vh``, and ``info``."""
     m, n = a.shape
     k = min(m, n)
     wide, high = (m, n) if full else (k, k)
-    f, s, info = columns(a), np.empty(k, a.dtype), np.zeros(1, np.int32)
+    f, s, info = columns(a), np.empty(k, a.dtype), np.ones(1, np.int32)
     u, v = np.zeros((wide, m), a.dtype), np.zeros((n, high), a.dtype)
     if k == 0:
         for i in range(wide):
@@ -173,40 +162,39 @@ def svd(a, full):
         return columns(u), s, columns(v), 0
     size = 4 * k * k + 7 * k + 64 * max(m, n)
     work, iwork = np.empty(size, a.dtype), np.empty(8 * k, np.int32)
-    gesdd((ALL if full else SOME, m, n, f, m, s, u, m, v, high, work, size, iwork, info))
+    strides = (f.strides[0], u.strides[0], v.strides[0])
+    lapack.gesdd((f, s, u, v, work, iwork, info), (), (m, n, wide, high, size), strides, (full,))
     return columns(u), s, columns(v), np.int64(info[0])
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def svdvals(a):
     """Singular values from the largest down, and ``info``."""
     m, n = a.shape
     k = min(m, n)
-    f, s, info = columns(a), np.empty(k, a.dtype), np.zeros(1, np.int32)
+    f, s, info = columns(a), np.empty(k, a.dtype), np.ones(1, np.int32)
     if k == 0:
         return s, 0
     size = 10 * k + 64 * max(m, n)
-    work, iwork, none = np.empty(size, a.dtype), np.empty(8 * k, np.int32), np.empty((1, 1), a.dtype)
-    gesdd((NONE, m, n, f, m, s, none, 1, none, 1, work, size, iwork, info))
+    work, iwork, none = np.empty(size, a.dtype), np.empty(8 * k, np.int32), np.empty(1, a.dtype)
+    lapack.gesdd_values((f, s, work, iwork, info), (none,), (m, n, size), f.strides[:1], ())
     return s, np.int64(info[0])
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def pinv(a, rcond):
     """The pseudo-inverse, singular values of at most ``rcond`` times the largest counted as 0, and ``info``."""
     u, s, vh, info = svd(a, False)
-    m, n = a.shape
-    out = np.zeros((n, m), a.dtype)
+    _m, n = a.shape
+    scaled = np.zeros((len(s), n), a.dtype)
     for k in range(len(s)):
         if s[k] > rcond * s[0]:
             for i in range(n):
-                scaled = vh[k, i] / s[k]
-                for j in range(m):
-                    out[i, j] += scaled * u[j, k]
-    return out, info
+                scaled[k, i] = vh[k, i] / s[k]
+    return matmul(scaled.T, u[:, : len(s)].T), info
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def lstsq(a, b, rcond):
     """The shortest ``x`` that makes ``a @ x - b`` shortest, the squares of that, rank, singular values, ``info``."""
     m, n = a.shape
@@ -217,11 +205,13 @@ def lstsq(a, b, rcond):
         for j in range(count):
             x[j, i] = b[i, j]
     if k > 0 and count > 0:
-        work, iwork = np.zeros(1, a.dtype), np.zeros(1, np.int32)
-        gelsd((m, n, count, f, m, x, rows, s, a.dtype.type(rcond), rank, work, -1, iwork, info))
+        info[0] = 1
+        work, iwork = np.zeros(1, a.dtype), np.ones(1, np.int32)
+        strides = (f.strides[0], x.strides[0])
+        lapack.gelsd((f, x, s, rank, work, iwork, info), (rcond,), (m, n, count, -1, rows), strides, ())
         size = int(work[0])
         work, iwork = np.empty(size, a.dtype), np.empty(max(iwork[0], 1), np.int32)
-        gelsd((m, n, count, f, m, x, rows, s, a.dtype.type(rcond), rank, work, size, iwork, info))
+        lapack.gelsd((f, x, s, rank, work, iwork, info), (rcond,), (m, n, count, size, rows), strides, ())
     residuals = np.zeros(count if rank[0] == n and m > n else 0, a.dtype)
     for j in range(len(residuals)):
         for i in range(n, m):
@@ -229,16 +219,17 @@ def lstsq(a, b, rcond):
     return columns(x[:count, :n]), residuals, np.int32(rank[0]), s, np.int64(info[0])
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def eig(a):
     """Real and imaginary parts of the eigenvalues, of the eigenvectors as columns, and ``info``."""
     n = len(a)
-    f, info = columns(a), np.zeros(1, np.int32)
+    f, info = columns(a), np.ones(1, np.int32)
     re, im = np.empty(n, a.dtype), np.empty(n, a.dtype)
-    packed, none = np.empty((n, n), a.dtype), np.empty((1, 1), a.dtype)
+    packed, none = np.empty((n, n), a.dtype), np.empty(1, a.dtype)
     size = 64 * max(n, 1)
     work = np.empty(size, a.dtype)
-    geev((NONE, VECTORS, n, f, max(n, 1), re, im, none, 1, packed, max(n, 1), work, size, info))
+    strides = (f.strides[0], packed.strides[0])
+    lapack.geev((f, re, im, packed, work, info), (none,), (n, size), strides, ())
     real, imag = np.zeros((n, n), a.dtype), np.zeros((n, n), a.dtype)
     j = 0
     while j < n:
@@ -252,44 +243,42 @@ def eig(a):
     return re, im, real, imag, np.int64(info[0])
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def cofactors(a):
     """The derivative of the determinant: of each singular value the product of the others, turned back."""
     n = len(a)
     u, s, vh, _ = svd(a, True)
     sign = _orientation(u) * _orientation(vh)
-    out = np.zeros((n, n), a.dtype)
     for k in range(n):
         others = sign * _without(s, k, k)
-        for i in range(n):
-            for j in range(n):
-                out[i, j] += others * u[i, k] * vh[k, j]
-    return out
+        for j in range(n):
+            vh[k, j] *= others
+    return matmul(u, vh)
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def moved_cofactors(a, e):
     """How the cofactors move with the matrix: between singular vectors, they are products of singular values."""
     n = len(a)
     u, s, vh, _ = svd(a, True)
     sign = _orientation(u) * _orientation(vh)
-    between = _product(_product(u.T, e), vh.T)
+    between = matmul(matmul(u.T, e), vh.T)
     moved = np.zeros((n, n), a.dtype)
     for i in range(n):
         for j in range(n):
             if i != j:
                 moved[i, j] = -sign * between[j, i] * _without(s, i, j)
                 moved[i, i] += sign * between[j, j] * _without(s, i, j)
-    return _product(_product(u, moved), vh)
+    return matmul(matmul(u, moved), vh)
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def _orientation(a):
     lu, pivots, _ = lu_factor(a)
     return lu_det(lu, pivots)
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def _without(s, i, j):
     """The product of all numbers but two."""
     product = s.dtype.type(1.0)
@@ -297,13 +286,3 @@ def _without(s, i, j):
         if k != i and k != j:
             product *= s[k]
     return product
-
-
-@njit(error_model="numpy", cache=True)
-def _product(x, y):
-    out = np.zeros((x.shape[0], y.shape[1]), y.dtype)
-    for i in range(x.shape[0]):
-        for k in range(x.shape[1]):
-            for j in range(y.shape[1]):
-                out[i, j] += x[i, k] * y[k, j]
-    return out

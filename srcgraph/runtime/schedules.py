@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from srcgraph.ir.ops import schedules
+from srcgraph.runtime.helpers import helper
 
-steps_ahead = njit(error_model="numpy", cache=True)(schedules.steps_ahead)
-place_of_state = njit(error_model="numpy", cache=True)(schedules.place_of_state)
+steps_ahead = helper(schedules.steps_ahead)
+place_of_state = helper(schedules.place_of_state)

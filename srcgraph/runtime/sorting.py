@@ -1,124 +1,49 @@
 """Sorting, searching and counting for generated code. Compiled once per dtype and layout, and kept on disk.
 
-NaN is larger than every number, as for NumPy. All sorts are stable merge sorts: runs put in order by
-insertion, then merged in pairs between two buffers.
-
-References
-----------
-Knuth, The Art of Computer Programming, volume 3, sections 5.2.1 and 5.2.4.
+NaN is larger than every number, as for NumPy, whose sorts these are.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-RUN = 16
+from srcgraph.runtime.helpers import helper
+from srcgraph.runtime.kernels import lines
+from srcgraph.runtime.kernels.blas import copy
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def sort(x):
     """``x`` in order along its last axis."""
-    out = x.copy()
+    out = _rows(x)
+    if lines.sort((out,), (), out.shape, out.strides, ()) != 0:
+        raise MemoryError("no room to sort in")
+    return out.reshape(x.shape)
+
+
+@helper
+def argsort(x):
+    """The indices that put ``x`` in order along its last axis; equal elements keep theirs."""
+    rows = _rows(x)
+    order = np.empty(rows.shape, np.int64)
+    if lines.argsort((order,), (rows,), rows.shape, order.strides + rows.strides, ()) != 0:
+        raise MemoryError("no room to sort in")
+    return order.reshape(x.shape)
+
+
+@helper
+def _rows(x):
+    """A copy of ``x``, row by row; of a vector, as one row."""
     if x.ndim == 1:
-        _sort_line(out)
+        out = np.empty((1, len(x)), x.dtype)
+        copy((out,), (x,), out.shape, (*out.strides, 0, x.strides[0]), ())
     else:
-        for i in range(x.shape[0]):
-            _sort_line(out[i])
+        out = np.empty(x.shape, x.dtype)
+        copy((out,), (x,), out.shape, out.strides + x.strides, ())
     return out
 
 
-@njit(error_model="numpy", cache=True)
-def argsort(x):
-    """The indices that put ``x`` in order along its last axis; equal elements keep theirs."""
-    order = np.empty(x.shape, np.int64)
-    if x.ndim == 1:
-        _argsort_line(x.copy(), order)
-    else:
-        for i in range(x.shape[0]):
-            _argsort_line(x[i].copy(), order[i])
-    return order
-
-
-@njit(error_model="numpy", cache=True)
-def _sort_line(keys):
-    """Sort in place: NaN to the end, the rest by merging."""
-    count = 0
-    for i in range(len(keys)):
-        if keys[i] == keys[i]:
-            keys[count], keys[i] = keys[i], keys[count]
-            count += 1
-    for first in range(0, count, RUN):
-        for i in range(first + 1, min(first + RUN, count)):
-            key, j = keys[i], i
-            while j > first and key < keys[j - 1]:
-                keys[j] = keys[j - 1]
-                j -= 1
-            keys[j] = key
-    source, target = keys[:count], np.empty(count, keys.dtype)
-    width, swapped = RUN, False
-    while width < count:
-        for first in range(0, count, 2 * width):
-            i, j = first, min(first + width, count)
-            middle, last = j, min(first + 2 * width, count)
-            for k in range(first, last):
-                if i < middle and (j >= last or not source[j] < source[i]):
-                    target[k] = source[i]
-                    i += 1
-                else:
-                    target[k] = source[j]
-                    j += 1
-        source, target = target, source
-        swapped = not swapped
-        width *= 2
-    if swapped:
-        for k in range(count):
-            keys[k] = source[k]
-
-
-@njit(error_model="numpy", cache=True)
-def _argsort_line(keys, order):
-    """As `_sort_line`, carrying the indices along; ``keys`` is scratch."""
-    count, nans = 0, len(keys)
-    for i in range(len(keys)):
-        if keys[i] == keys[i]:
-            keys[count], order[count] = keys[i], i
-            count += 1
-        else:
-            nans -= 1
-            order[nans] = i
-    for k in range((len(keys) - nans) // 2):  # NaN were put down last first
-        order[nans + k], order[len(keys) - 1 - k] = order[len(keys) - 1 - k], order[nans + k]
-    for first in range(0, count, RUN):
-        for i in range(first + 1, min(first + RUN, count)):
-            key, index, j = keys[i], order[i], i
-            while j > first and key < keys[j - 1]:
-                keys[j], order[j] = keys[j - 1], order[j - 1]
-                j -= 1
-            keys[j], order[j] = key, index
-    source, target = keys[:count], np.empty(count, keys.dtype)
-    places, moved = order[:count], np.empty(count, np.int64)
-    width, swapped = RUN, False
-    while width < count:
-        for first in range(0, count, 2 * width):
-            i, j = first, min(first + width, count)
-            middle, last = j, min(first + 2 * width, count)
-            for k in range(first, last):
-                if i < middle and (j >= last or not source[j] < source[i]):
-                    target[k], moved[k] = source[i], places[i]
-                    i += 1
-                else:
-                    target[k], moved[k] = source[j], places[j]
-                    j += 1
-        source, target, places, moved = target, source, moved, places
-        swapped = not swapped
-        width *= 2
-    if swapped:
-        for k in range(count):
-            order[k] = places[k]
-
-
-@njit(error_model="numpy", cache=True)
+@helper
 def gather(x, index):
     """``x[..., index]``, row by row where there are two axes."""
     out = np.empty(index.shape, x.dtype)
@@ -132,7 +57,7 @@ def gather(x, index):
     return out
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def scatter(v, index, n):
     """Zeros of length ``n`` to which ``v[k]`` is added at ``index[k]``, row by row where there are two axes."""
     if v.ndim == 1:
@@ -147,7 +72,7 @@ def scatter(v, index, n):
     return out
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def _position(a, v, right):
     """The number of elements of the sorted ``a`` that come before ``v``; those equal to it too if ``right``."""
     low, high = 0, len(a)
@@ -165,7 +90,7 @@ def _position(a, v, right):
     return low
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def searchsorted(a, v, right):
     """Where each of ``v`` would go in the sorted ``a``."""
     out = np.empty(len(v), np.int64)
@@ -174,13 +99,13 @@ def searchsorted(a, v, right):
     return out
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def search(a, v, right):
     """Where one number would go in the sorted ``a``."""
     return _position(a, v, right)
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def direction(a):
     """1 if ``a`` never falls, else -1 if it never rises, else 0."""
     up = down = True
@@ -190,7 +115,7 @@ def direction(a):
     return 1 if up else -1 if down else 0
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def count_in_bins(x, edges):
     """How many of ``x`` are between neighbouring edges; the last edge is in the last bin."""
     out = np.zeros(max(len(edges) - 1, 0), np.int64)
@@ -201,7 +126,7 @@ def count_in_bins(x, edges):
     return out
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def weigh_in_bins(x, weights, edges):
     """The sum of the weights of those of ``x`` that are between neighbouring edges."""
     out = np.zeros(max(len(edges) - 1, 0), weights.dtype)
@@ -212,7 +137,7 @@ def weigh_in_bins(x, weights, edges):
     return out
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def gather_from_bins(x, ct, edges):
     """What each of ``x`` finds in its bin: the transpose of `weigh_in_bins`."""
     out = np.zeros(len(x), ct.dtype)
@@ -223,7 +148,7 @@ def gather_from_bins(x, ct, edges):
     return out
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def bin_of(v, edges):
     """The bin a number is in, -1 if it is in none."""
     bins = len(edges) - 1
@@ -232,11 +157,10 @@ def bin_of(v, edges):
     return min(_position(edges, v, True) - 1, bins - 1)
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def unique(x):
     """The different elements in order; all NaN count as one."""
-    found = x.copy()
-    _sort_line(found)
+    found = sort(x)
     count = 0
     for k in range(len(found)):
         if count == 0 or _differ(found[k], found[count - 1]):
@@ -245,12 +169,12 @@ def unique(x):
     return found[:count].copy()
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def _differ(x, y):
     return x != y and (x == x or y == y)
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def unique_all(x):
     """Of each different element where it comes first, and how often; of each element which of these it is."""
     order = argsort(x)
@@ -267,7 +191,7 @@ def unique_all(x):
     return first[:count].copy(), inverse, counts[:count].copy()
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def flatnonzero(x):
     """The indices of the elements that are not zero."""
     count = 0
@@ -283,11 +207,10 @@ def flatnonzero(x):
     return out
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def isin(x, among):
     """Which elements of ``x`` are among others."""
-    known = among.copy()
-    _sort_line(known)
+    known = sort(among)
     out = np.empty(len(x), np.bool_)
     for k in range(len(x)):
         at = _position(known, x[k], False)

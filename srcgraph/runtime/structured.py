@@ -1,33 +1,36 @@
-"""Triangular and positive definite matrices for generated code, by LAPACK. Compiled once per dtype and layout."""
+"""Triangular and positive definite matrices for generated code, by LAPACK."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from srcgraph.runtime.cpu import matmul
-from srcgraph.runtime.decompositions import solve_triangular
+from srcgraph.runtime.decompositions import columns, rows_of, solve_triangular
+from srcgraph.runtime.helpers import helper
+from srcgraph.runtime.kernels import lapack
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def triangular_solve(a, b, lower, transposed):
     """``x`` with ``a @ x == b``, or ``a.T @ x == b``, for a triangular ``a``."""
     return solve_triangular(a, b, lower, transposed, False)
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def positive_solve(low, b, transposed):
     """``x`` with ``a @ x == b``, given the Cholesky factor of ``a``, which is its own transpose."""
-    return solve_triangular(low, solve_triangular(low, b, True, False, False), True, True, False)
+    f, x, info = columns(low), rows_of(b), np.ones(1, np.int32)
+    lapack.potrs((x, info), (f,), (len(low), len(x)), (x.strides[0], f.strides[0]), (True,))
+    return x[0] if b.ndim == 1 else columns(x)
 
 
-@njit(error_model="numpy")
+@helper
 def orthogonal_solve(a, b, transposed):
     """``x`` with ``a @ x == b``, or ``a.T @ x == b``, for an orthogonal ``a``."""
     return matmul(a if transposed else a.T, b)
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def structured_slogdet(factor, positive, lower):
     """Sign and logarithm of the determinant of a triangular matrix, or of one with this Cholesky factor."""
     sign, size = 1.0, 0.0
@@ -38,7 +41,7 @@ def structured_slogdet(factor, positive, lower):
     return kind(sign), kind(2.0 * size if positive else size)
 
 
-@njit(error_model="numpy", cache=True)
+@helper
 def full_diagonal(a):
     """Whether no element of the diagonal is 0."""
     for i in range(len(a)):  # noqa: SIM110

@@ -1,14 +1,7 @@
-"""NumPy's ufuncs for compiled code: their C loops, called by pointer.
-
-References
-----------
-NumPy reference, "Array API, types and structures": ``PyUFuncObject``, whose ``functions`` and ``data`` say what to
-call, and ``PyUFuncGenericFunction``, how.
-"""
+"""NumPy's ufuncs for compiled code: their C loops, called by pointer."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,21 +13,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from srcgraph.runtime.integers import Integers
+from srcgraph.runtime.loops import loop_of
 
-
-class _UFunc(ctypes.Structure):
-    """The beginning of NumPy's ``PyUFuncObject``."""
-
-    _fields_ = (
-        ("head", ctypes.c_byte * object.__basicsize__),
-        *((name, ctypes.c_int) for name in ("nin", "nout", "nargs", "identity")),
-        ("functions", ctypes.POINTER(ctypes.c_void_p)),
-        ("data", ctypes.POINTER(ctypes.c_void_p)),
-    )
-
-
-_NOTHING = ctypes.c_byte()
-"""What a loop gets that has no data of its own."""
 BYTES = ir.IntType(8).as_pointer()
 
 
@@ -43,12 +23,10 @@ def register(ufunc: np.ufunc, symbols: Mapping[str, str]) -> None:
 
     So numba can keep on disk what it compiled.
     """
-    found = _UFunc.from_address(id(ufunc))
-    for k, signature in enumerate(ufunc.types):
-        if signature in symbols:
-            llvm.add_symbol(symbols[signature], found.functions[k])
-            data = found.data[k] if found.data else None
-            llvm.add_symbol(f"{symbols[signature]}_data", data or ctypes.addressof(_NOTHING))
+    for signature, symbol in symbols.items():
+        loop, data = loop_of(ufunc, signature)
+        llvm.add_symbol(symbol, loop)
+        llvm.add_symbol(f"{symbol}_data", data)
 
 
 def call_loop(builder: Any, symbol: str, operands: Any, sizes: Any, steps: Any) -> None:

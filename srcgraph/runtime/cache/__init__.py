@@ -10,6 +10,7 @@ prints       what a value is, the same in every process;  libraries: what has a 
 places       where live objects are found again;  guards: what was compiled in, and whether it is the same now
 versions     compiled versions as records, and back;  coders: what they return, as JSON
 native       machine code: numba's pickles, read only where their hash is the one noted
+objects      what several entries use: kernels, and helpers of `srcgraph.runtime`
 folder       the folder: where it is, whether it can be trusted, reading and writing;  files: those of an entry
 sizes        how large it may grow, and what goes first;  statistics: what happened in this process
 commands     what users call: info, clear, path, verify, set_lock, set_lock

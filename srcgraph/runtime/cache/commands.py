@@ -8,6 +8,7 @@ from pathlib import Path
 from srcgraph.errors import ArgumentError
 from srcgraph.runtime.cache.files import Entry, opened
 from srcgraph.runtime.cache.folder import LOCKING, CacheWarning, Folder, NotTrustedError, place
+from srcgraph.runtime.cache.objects import RECORD
 from srcgraph.runtime.cache.sizes import Group, cap, groups, remove_all
 from srcgraph.runtime.cache.statistics import STATISTICS, Statistics
 
@@ -112,6 +113,8 @@ def verify() -> list[str]:
 
 def _problems(folder: Folder, group: Group) -> list[str]:
     names = {f.name for f in group.files}
+    if group.is_shared:
+        return _problems_of_shared(Entry(folder, group.files[0].parent.name, group.name), names)
     if not group.is_entry:  # what a process that was killed left, or one is writing: no one reads it
         return []
     entry = Entry(folder, group.files[0].parent.name, group.name)
@@ -126,6 +129,18 @@ def _problems(folder: Folder, group: Group) -> list[str]:
     for name in sorted(n for n in names if n.endswith(".json") and not n.endswith(ENDING)):
         bad += _problem_of_code(entry, name)
     return bad
+
+
+def _problems_of_shared(entry: Entry, names: set[str]) -> list[str]:
+    """What is wrong with a kernel, or with a helper."""
+    where = f"{entry.key}/{entry.name}"
+    note = entry.read(RECORD)
+    if note is None:
+        return [f"{where}: its record is not whole"]
+    if "sha256" in note and entry.read_bytes("o", note["sha256"]) is None:
+        return [f"{where}.o: missing or not what was written"]
+    code = sorted(n for n in names if n.endswith(".json") and not n.endswith(f".{RECORD}"))
+    return [problem for name in code for problem in _problem_of_code(entry, name)]
 
 
 def _problem_of_code(entry: Entry, name: str) -> list[str]:

@@ -26,6 +26,7 @@ from numba.core.serialize import dumps
 from srcgraph.runtime.cache.environment import digest
 from srcgraph.runtime.cache.files import Entry, sha256
 from srcgraph.runtime.cache.statistics import LOG, STATISTICS
+from srcgraph.runtime.kernels import bound_of
 
 _SYMBOLS = "srcgraph_"
 """How the names of C functions begin that modules of `srcgraph.runtime` enter for compiled code."""
@@ -54,6 +55,9 @@ class Kept(_Cache):
         Which of its functions.
     """
 
+    counted = True
+    """Whether statistics tell of it."""
+
     def __init__(self, entry: Entry, part: str):
         self.entry = entry
         self.part = part
@@ -69,7 +73,8 @@ class Kept(_Cache):
         if found is None:
             certain = self.work.enter_context(self.entry.folder.alone(self.entry.key, self.entry.file(self.of(sig))))
             found = self.read(sig, target_context) if certain else None
-        STATISTICS.native(found is not None)
+        if self.counted:
+            STATISTICS.native(found is not None)
         return found
 
     def of(self, sig: Any) -> str:
@@ -80,7 +85,7 @@ class Kept(_Cache):
         if note is None or note.get("signature") != str(sig):
             return None
         data = self.entry.read_bytes(f"{self.of(sig)}.nbc", note["sha256"])
-        if data is None or not all(llvm.address_of_symbol(name) for name in note["symbols"]):
+        if data is None or not all(_is_known(name) for name in note["symbols"]):
             return None
         target_context.refresh()
         waiting = [_room(name) for name in note["later"]]
@@ -128,6 +133,14 @@ def _external(library: Any) -> tuple[list[str], list[str]]:
     return sorted(name for name in found if name.startswith(_SYMBOLS)), sorted(later)
 
 
+def _is_known(symbol: str) -> bool:
+    """Whether code that needs a symbol can be linked; kernels are made, or read, for that."""
+    kernel = bound_of(symbol)
+    if kernel is not None:
+        kernel.enter()
+    return bool(llvm.address_of_symbol(symbol))
+
+
 _LATER = RuntimeLinker.PREFIX
 _POINTERS: list[ctypes.c_void_p] = []
 
@@ -146,7 +159,11 @@ def keep(function: Any, entry: Entry, part: str) -> None:
         getattr(function, "_cache", None), Kept
     ):  # numba is switched off; or it does
         return
-    kept = Kept(entry, part)
+    attach(function, Kept(entry, part))
+
+
+def attach(function: Dispatcher, kept: Kept) -> None:
+    """Let numba ask for what was compiled of a function, and give what it compiles."""
     original = function.compile
 
     def compile(sig: Any) -> Any:

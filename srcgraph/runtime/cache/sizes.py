@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from srcgraph.runtime.cache.folder import Folder, warn_once
+from srcgraph.runtime.cache.objects import RECORD
 
 DEFAULT = 1 << 30
 """Bytes."""
@@ -54,13 +55,18 @@ class Group:
         return any(f.name.endswith(".entry.json") for f in self.files)
 
     @property
+    def is_shared(self) -> bool:
+        """Whether it is a kernel or a helper, which several entries use, and complete."""
+        return any(f.name.endswith(f".{RECORD}") for f in self.files)
+
+    @property
     def is_note(self) -> bool:
         """Whether it is only a lock, or says that a source was found to be right."""
         return all(f.name.endswith((".lock", ".known")) for f in self.files)
 
     def remove(self) -> int:
         """Remove it, its record first; the bytes that are free then."""
-        for file in sorted(self.files, key=lambda f: not f.name.endswith(".entry.json")):
+        for file in sorted(self.files, key=lambda f: not f.name.endswith((".entry.json", RECORD))):
             with contextlib.suppress(OSError):
                 file.unlink()
         return self.size
@@ -102,7 +108,7 @@ def trim(root: Path, most: int) -> None:
     known = sorted(groups(root), key=lambda g: g.used)
     newest = max((g.used for g in known), default=0.0)
     for g in known:
-        if not g.is_entry and g.used < newest - _OLD and not g.is_note:
+        if not g.is_entry and not g.is_shared and g.used < newest - _OLD and not g.is_note:
             g.remove()
     total = sum(g.size for g in known)
     if total <= most:

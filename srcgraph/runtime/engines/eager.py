@@ -13,11 +13,12 @@ from srcgraph.ir.document import REGIONS, Document, document
 from srcgraph.ir.graph import Apply, Define, Graph, Node, Program, Value, node_graphs
 from srcgraph.ir.interp import Run as Interpreter
 from srcgraph.ir.listing import document_lines, graph_lines, numbered
+from srcgraph.runtime.engines.kernels import applied, by_kernels
 from srcgraph.runtime.engines.registry import Run
 
 
 class Eager:
-    """Runs a program node by node with NumPy, in the order in which it stands.
+    """Runs a program node by node with NumPy, and the kernels of compiled code, in the order in which it stands.
 
     Parameters
     ----------
@@ -98,7 +99,10 @@ class _Traced(Interpreter):
         if self.show is not None and not isinstance(node, Apply):
             self.show(self.listing.nodes[node])
         try:
-            outputs = super().node(node, env)
+            if isinstance(node, Apply) and by_kernels(node):
+                outputs = applied(node, [env[v] for v in node.inputs])
+            else:
+                outputs = super().node(node, env)
         except Exception as error:
             self.raised(node, error)
             raise

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from srcgraph.ir.graph import Apply
-from srcgraph.ir.interp import applied, conform
+from srcgraph.ir.interp import conform
 from srcgraph.ir.types import Type
+from srcgraph.runtime.engines.kernels import applied
 
 
 class Register:
