@@ -161,7 +161,7 @@ def test_the_order_of_the_product() -> None:
     )  # fmt: skip
     primal = [r.name for r in PRIMAL]
     assert primal == [
-        "dce", "settle", "thread", "simplify", "canonicalize_rules", "logs_of_gathered", "stabilize_rules",
+        "dce", "settle", "thread", "simplify", "fuse", "canonicalize_rules", "logs_of_gathered", "stabilize_rules",
         "specialize_rules", "licm", "batch", "sink", "carry_reshaped", "dce_again",
     ]  # fmt: skip
     assert [r.name for r in DERIVED] == [n for n in primal if n != "thread"]
