@@ -23,10 +23,13 @@ from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.dims import Dim, as_dim, evaluate
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs
+from srcgraph.ir.op import OPS
 from srcgraph.ir.types import ArrayType, ScalarType
+from srcgraph.ir.view import element
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.inverse import Cycle, cycles
 from srcgraph.opt.ad.mincut import INFINITE, sink_side
+from srcgraph.opt.fuse import stores_at_index
 from srcgraph.opt.marks import is_mark
 
 GUESS = 16
@@ -185,6 +188,8 @@ class _Work:
             for g in node_graphs(inner):
                 if not is_reverse(g):
                     self.index(g, inner, home)
+            if parent is None and isinstance(inner, For):
+                self.definition.update(kept_in_arrays(inner))
 
     def place(self, value: Value, home: Home) -> None:
         self.home_of[value] = home
@@ -365,6 +370,20 @@ class _Work:
         sources = {v: found for v in self.reachable(needed) if (found := self.sources(v)) is not None}
         homes, definition, asked = self.homes, self.definition, frozenset(self.asked)
         return Residuals(homes, kept, by_region, self.home_of, definition, ordered, sources, self.calls, asked, undone)  # type: ignore[arg-type]
+
+
+def kept_in_arrays(loop: For) -> dict[Value, Node]:
+    """By a number that each trip stores at the loop's index, and nothing stores over: its reading afterwards."""
+    found: dict[Value, Node] = {}
+    makers = {v: n for n in loop.body.nodes for v in n.outputs}
+    for k, result in enumerate(loop.body.results[: len(loop.carry)]):
+        store = makers.get(result)
+        if isinstance(store, Apply) and store.op.name == "setitem" and stores_at_index(loop, k):
+            number, view = store.inputs[1], store.attrs["view"]
+            same = number.type == ScalarType(store.outputs[0].type.dtype)
+            if view == element(1) and isinstance(makers.get(number), Apply) and same:
+                found[number] = Apply(OPS["getitem"], (loop.outputs[k], loop.body.params[0]), (number,), {"view": view})
+    return found
 
 
 def top_symbols(graph: Graph) -> frozenset[str]:
