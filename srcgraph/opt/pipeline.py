@@ -19,6 +19,7 @@ from srcgraph.opt.rules.rule import Rule
 from srcgraph.opt.settle import settle
 from srcgraph.opt.simplify import simplify
 from srcgraph.opt.sink import sink
+from srcgraph.opt.states import states
 from srcgraph.opt.thread import thread
 
 STAGES = ("merge", "canonicalize", "stabilize", "specialize", "merge_again", "loops", "inplace", "clean")
@@ -51,6 +52,7 @@ stabilize = _local("stabilize", "fast_run")(STABILIZE)
 specialize = _local("specialize", "fast_run")(SPECIALIZE)
 db.register("licm", licm, "fast_run", at="loops")
 db.register("batch", batch, "fast_run", at="loops")
+db.register("states", states, "fast_run", at="loops")
 db.register("sink", sink, "fast_run", at="loops")
 db.register("carry_reshaped", carry_reshaped, *ALWAYS, at="loops")
 db.register("dce_again", dce, *ALWAYS, at="clean")

@@ -37,6 +37,18 @@ def recurrence(x):
     return s
 
 
+def two_steps(x):
+    n = len(x)
+    t = np.empty(n + 1)
+    t[0] = 1.0
+    for i in range(n):
+        t[i + 1] = t[i] * np.cos(x[i])
+    s = 0.0
+    for i in range(n):
+        s += t[i + 1] * x[i]
+    return s
+
+
 def rows(x):
     m = np.outer(x, x)
     r = np.empty(m.shape)
@@ -65,7 +77,7 @@ def work_between(x):
     for i in range(n):
         t[i] = x[i] + 1.0
     weight = x.sum()
-    most = t.max()
+    most = t.max() if n > 0 else 0.0
     s = 0.0
     for i in range(n):
         s += t[i] * weight

@@ -22,6 +22,7 @@ PASSES = {
     "settle": "carries that never change, and branches that agree, become plain values",
     "thread": "branches on one condition that follow each other become one",
     "simplify": "the graph is built anew: literals fold, equal nodes merge, proved checks and decided branches go",
+    "states": "an array of which a loop needs two neighbouring elements at a time is carried as one number",
     "fuse": "loops over one range become one, where the second reads what the first stores at its own index",
     "logs_of_gathered": "the logarithm of elements gathered of a softmax, `log(p[rows, labels])`, is taken in the loop "
     "that gathers them, where `log_of_part` sees it",
