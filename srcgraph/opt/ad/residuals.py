@@ -16,7 +16,7 @@ being fusion aware", MLSys 2023; here over nested loops, weighted by trips.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from srcgraph.errors import Loc
@@ -373,17 +373,40 @@ class _Work:
 
 
 def kept_in_arrays(loop: For) -> dict[Value, Node]:
-    """By a number that each trip stores at the loop's index, and nothing stores over: its reading afterwards."""
+    """What can be read after a loop in the arrays that it changes at its own index: by each value, its reading.
+
+    That is what a trip stores last, and what it reads where earlier trips have been: nothing is stored there later.
+    """
     found: dict[Value, Node] = {}
     makers = {v: n for n in loop.body.nodes for v in n.outputs}
     for k, result in enumerate(loop.body.results[: len(loop.carry)]):
-        store = makers.get(result)
-        if isinstance(store, Apply) and store.op.name == "setitem" and stores_at_index(loop, k):
-            number, view = store.inputs[1], store.attrs["view"]
-            same = number.type == ScalarType(store.outputs[0].type.dtype)
-            if view == element(1) and isinstance(makers.get(number), Apply) and same:
-                found[number] = Apply(OPS["getitem"], (loop.outputs[k], loop.body.params[0]), (number,), {"view": view})
+        if not isinstance(result.type, ArrayType) or result.type.ndim != 1 or not stores_at_index(loop, k):
+            continue
+        held, whole, store = ScalarType(result.type.dtype), loop.outputs[k], makers.get(result)
+        if isinstance(store, Apply) and store.op.name == "setitem" and isinstance(makers.get(store.inputs[1]), Apply):
+            number = store.inputs[1]
+            if number.type == held:
+                found[number] = replace(store, op=OPS["getitem"], inputs=(whole, store.inputs[2]), outputs=(number,))
+        every = {loop.body.params[k + 1], result}
+        for node in loop.body.nodes:
+            if (
+                isinstance(node, Apply)
+                and node.op.name == "getitem"
+                and node.inputs[0] in every
+                and _is_behind(loop, node)
+            ):
+                found[node.outputs[0]] = replace(node, inputs=(whole, *node.inputs[1:]))
     return found
+
+
+def _is_behind(loop: For, node: Apply) -> bool:
+    """Whether an element is read that has the index of an earlier trip, or would have it."""
+    index, step = loop.body.params[0].type.value, getattr(loop.step.type, "value", None)
+    place = getattr(node.inputs[1].type, "value", None) if len(node.inputs) == 2 else None
+    if place is None or step is None or step.const not in (1, -1) or node.attrs["view"] != element(1):
+        return False
+    away = (place - index).const
+    return away is not None and away * step.const < 0
 
 
 def top_symbols(graph: Graph) -> frozenset[str]:
