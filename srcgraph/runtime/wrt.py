@@ -15,6 +15,7 @@ from typing import Any
 from srcgraph.errors import ArgumentError, Problem
 from srcgraph.frontend import library
 from srcgraph.frontend.derived import Given, Written
+from srcgraph.ir.graph import Value
 from srcgraph.ir.shared import Kind, SharedVariable, describe
 from srcgraph.runtime.api import Compiled, as_function, method_of, refuse_verified
 from srcgraph.runtime.options import options_of
@@ -36,6 +37,8 @@ def checked(wrt: Any) -> tuple[SharedVariable, ...]:
     for variable in variables:
         if not isinstance(variable, SharedVariable):
             hint = "use argnums for arguments; make others shared: sg.shared(...)"
+            if isinstance(variable, Value):
+                hint = "give the number that is built of it, not a function: sg.grad(f(x), wrt=x)"
             raise ArgumentError(Problem(f"wrt has {variable!r}, which is no shared variable", hint=hint))
         kind, name = variable.kind, describe(variable.name)
         if not isinstance(kind, Kind) or kind.dtype.kind != "f":
