@@ -34,6 +34,13 @@ def again(x: Any) -> Any:
     return pickle.loads(pickle.dumps(x))
 
 
+weight, bias = sg.shared(np.array([1.0, 2.0]), "weight"), sg.shared(0.5, "bias")
+
+
+def prediction(x, scale=2.0):
+    return scale * np.sum(weight.value * x) ** 2 + bias.value
+
+
 def newton(a, n):
     r = a
     for _ in range(n):
@@ -132,3 +139,31 @@ def test_what_has_no_text() -> None:
             pickle.dumps(f)
     finally:
         OPS.pop(name, None)
+
+
+@pytest.mark.parametrize("options", [{}, {"verify": True}, {"return_value": True}])
+def test_gradients_by_shared_variables(options: dict[str, Any]) -> None:
+    """By the names of the function and the variables in their module."""
+    x = np.array([0.5, 1.5])
+    for wrt in (weight, [weight, bias], (bias,)):
+        made = sg.grad(prediction, wrt=wrt, **options)
+        found, wanted = again(made)(x, scale=3.0), made(x, scale=3.0)
+        assert type(found) is type(wanted) and repr(found) == repr(wanted)
+    value, slope = again(sg.value_and_grad(sg.compile(prediction, error_model="numpy"), wrt=bias))(x)
+    assert (value, slope) == (prediction(x), 1.0)
+
+
+def test_a_worker_takes_the_variables_that_are_there(worker: ProcessPoolExecutor) -> None:
+    x, made = np.array([0.5, 1.5]), sg.grad(prediction, wrt=[weight, bias])
+    found, wanted = worker.submit(made, x).result(100), made(x)
+    assert np.array_equal(found[0], wanted[0]) and found[1] == wanted[1]
+
+
+def test_gradients_by_others() -> None:
+    """A variable that is found nowhere by name would be another one there, which the function does not read."""
+    inner = sg.shared(1.0, "inner")
+    with pytest.raises(
+        ArgumentError, match="gradient of prediction by the shared variable 'inner' cannot be"
+    ) as caught:
+        pickle.dumps(sg.grad(prediction, wrt=inner))
+    assert "make it a global of the module" in str(caught.value)
