@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import types
 from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 
 from srcgraph.errors import ArgumentError
 from srcgraph.frontend.derived import Mode, Written
-from srcgraph.runtime.api import Compiled, as_function, method_of, refuse_verified
+from srcgraph.runtime.api import Compiled, as_function, derived_method, method_of, refuse_verified
 from srcgraph.runtime.built import is_built, of_built
 from srcgraph.runtime.checkpoint import checkpointing
 from srcgraph.runtime.options import AnyMode, Options, options_of
@@ -292,7 +291,7 @@ def _differentiated(
     if (method := method_of(function)) is not None:  # the arguments are counted without the object
         shifted = [k + 1 if k >= 0 else k for k in (chosen if isinstance(chosen, tuple) else (chosen,))]
         places = tuple(shifted) if isinstance(chosen, tuple) else shifted[0]
-        return types.MethodType(_differentiated(method.__func__, places, order, has_aux, again, more), method.__self__)
+        return derived_method(_differentiated(method.__func__, places, order, has_aux, again, more), method.__self__)
     if isinstance(function, functools.partial):  # they are counted without those that are given
         places = free_places(function, chosen) if isinstance(chosen, tuple) else free_places(function, (chosen,))[0]
         made = _differentiated(function.func, places, order, has_aux, again, more)

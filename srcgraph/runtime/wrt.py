@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import Parameter, signature
@@ -18,7 +17,7 @@ from srcgraph.frontend import library
 from srcgraph.frontend.derived import Given, Written
 from srcgraph.ir.graph import Value
 from srcgraph.ir.shared import Kind, SharedVariable, describe
-from srcgraph.runtime.api import MADE_BY, Compiled, as_function, method_of, refuse_verified
+from srcgraph.runtime.api import MADE_BY, Compiled, as_function, derived_method, method_of, refuse_verified
 from srcgraph.runtime.options import options_of
 from srcgraph.runtime.texts import function_of
 from srcgraph.runtime.written import around, by_position
@@ -88,7 +87,7 @@ def by_shared(function: Any, wrt: Any, derivative: Callable, options: dict[str, 
     if function is None:
         return lambda f: by_shared(f, wrt, derivative, options)
     if (method := method_of(function)) is not None:
-        return types.MethodType(by_shared(method.__func__, wrt, derivative, options), method.__self__)
+        return derived_method(by_shared(method.__func__, wrt, derivative, options), method.__self__)
     if isinstance(function, functools.partial):
         made = by_shared(function.func, wrt, derivative, options)
         return functools.partial(made, *function.args, **function.keywords)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import math
 import multiprocessing
@@ -167,3 +168,22 @@ def test_gradients_by_others() -> None:
     ) as caught:
         pickle.dumps(sg.grad(prediction, wrt=inner))
     assert "make it a global of the module" in str(caught.value)
+
+
+class Line:
+    def __init__(self) -> None:
+        self.slope = sg.shared(2.0, "slope")
+
+    def at(self, x):
+        return self.slope.value * x
+
+
+def test_gradients_of_methods() -> None:
+    """Methods are pickled by name, which was that of the method that was differentiated."""
+    line = Line()
+    for made in (sg.grad(line.at), sg.grad(sg.grad(line.at)), sg.value_and_grad(line.at, wrt=line.slope)):
+        assert made.__name__ == "at"
+        with pytest.raises(ArgumentError, match=r"made of the method at cannot be pickled.*\n.*where it is called"):
+            pickle.dumps(made)
+    assert again(sg.compile(line.at))(3.0) == 6.0
+    assert again(functools.partial(sg.grad(Line.at, 1), line))(3.0) == 2.0
