@@ -10,7 +10,6 @@ import numpy as np
 import srcgraph as sg
 from srcgraph.ir import vector
 from srcgraph.ir.symbolic import variable_of
-from srcgraph.runtime.symbolic import gradients
 
 
 class Network:
@@ -32,7 +31,7 @@ class Network:
         layer = 1.0 / (1.0 + np.exp(-(w1 @ x)))
         output = w2 @ layer
         cost = ((output - target) ** 2).sum()
-        slope1, slope2 = gradients(cost, [w1, w2])
+        slope1, slope2 = sg.grad(cost, wrt=[self.w1, self.w2])
         updates = {self.w1: w1 - rate * slope1, self.w2: w2 - rate * slope2}
         self.step = sg.function([x, target], [output, cost], updates=updates)
         self.compute = sg.function([x], output)

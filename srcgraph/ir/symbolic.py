@@ -21,9 +21,9 @@ from srcgraph.ir.dims import Dim, as_dim, symbol
 from srcgraph.ir.graph import Apply, Graph, Node, Step, Value, node_graphs, node_inputs
 from srcgraph.ir.op import building, current_builder, set_step
 from srcgraph.ir.placing import placed
-from srcgraph.ir.rebuild import Rebuild
+from srcgraph.ir.rebuild import Rebuild, substitute_type
 from srcgraph.ir.shared import Container, Kind, SharedVariable, describe
-from srcgraph.ir.types import NAME_OF, ArrayType, ScalarType, Type, same_kind
+from srcgraph.ir.types import NAME_OF, ArrayType, ScalarType, Type, same_kind, type_symbols
 
 Givens: TypeAlias = Mapping[Value, Value]
 NO_GIVENS: Givens = {}
@@ -176,6 +176,15 @@ def variable_of(shared: SharedVariable) -> Value:
 
 
 _SHARED: weakref.WeakKeyDictionary[Container, Value] = weakref.WeakKeyDictionary()
+
+
+def unrelated(values: Sequence[Value]) -> list[Value]:
+    """Variables of the types of other values, whose sizes have nothing to do with those of variables made before."""
+    builder = Builder()
+    builder._symbols = _names
+    symbols = sorted({s for v in values for s in type_symbols(v.type)})
+    new = {s: builder.new_symbol(s) for s in symbols}
+    return [Value(v.name, substitute_type(v.type, new)) for v in values]
 
 
 def graph_of(

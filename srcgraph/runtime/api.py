@@ -189,6 +189,22 @@ def _named(function: types.FunctionType) -> Any:
     return found
 
 
+class _DerivedName(str):
+    """The name of what was made of a method: methods are pickled by name, which would be the method's own."""
+
+    def __reduce__(self) -> Any:
+        why = f"what was made of the method {self!s} cannot be pickled: the method would be read in its place"
+        raise ArgumentError(
+            Problem(why, hint="pickle the object, and make it of the object's method where it is called")
+        )
+
+
+def derived_method(made: Compiled, instance: Any) -> types.MethodType:
+    """What was made of a method's function, as a method of its object."""
+    vars(made)["__name__"] = _DerivedName(made.py_func.__name__)
+    return types.MethodType(made, instance)
+
+
 MADE_BY = "_srcgraph_made_by"
 """The attribute of a function written around another that says what makes it: a function and its arguments."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import types
 from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
@@ -12,7 +11,8 @@ import numpy as np
 
 from srcgraph.errors import ArgumentError
 from srcgraph.frontend.derived import Mode, Written
-from srcgraph.runtime.api import Compiled, as_function, method_of, refuse_verified
+from srcgraph.runtime.api import Compiled, as_function, derived_method, method_of, refuse_verified
+from srcgraph.runtime.built import is_built, of_built
 from srcgraph.runtime.checkpoint import checkpointing
 from srcgraph.runtime.options import AnyMode, Options, options_of
 from srcgraph.runtime.tangents import Tangent
@@ -37,17 +37,19 @@ def grad(
     verify: bool = False,
     cache: bool | None = None,
 ) -> Any:
-    """The gradient of a function that returns one float.
+    """The gradient of a function that returns one float, or of one float built of variables.
 
     Parameters
     ----------
-    function : function or Compiled
-        Plain Python; loops, branches, early exits and stores are differentiated as they run.
+    function : function or Compiled, or Value
+        Plain Python; loops, branches, early exits and stores are differentiated as they run. Or a number built of
+        variables (`srcgraph.ir.scalar` and so on).
     argnums : int or sequence of int
         Which arguments to differentiate with respect to; a sequence gives a tuple of gradients.
-    wrt : SharedVariable, or list or tuple of them, optional
+    wrt : SharedVariable or Value, or list or tuple of them, optional
         The shared variables to differentiate with respect to, in place of arguments: gradients in that structure. What
-        the function assigns to shared variables is not committed.
+        the function assigns to shared variables is not committed. For a number built of variables: those variables,
+        shared ones too, or values made of them on the way.
     has_aux : bool
         The function returns (number, auxiliary data); the gradient function (gradient, data).
     return_value : bool
@@ -72,13 +74,15 @@ def grad(
     Compiled
         Takes the same arguments, positional or by keyword. A gradient has the shape, dtype and
         structure of its argument and is a new array; the caller's arrays are never changed.
+        Of a number built of variables: the gradient, a variable too, or a list or tuple of them.
 
     Raises
     ------
     DerivativeError
         When called: the function does not return one float, or uses something that has no derivative.
     ArgumentError
-        When called: an argument differentiated with respect to is not a float; the message names it.
+        When called: an argument differentiated with respect to is not a float; the message names it. Of what is built
+        of variables, at once: it is not one float, or not made of what ``wrt`` has.
     VerificationError
         When called, with ``verify=True``: the gradient is wrong; the message names the first statement, as the reverse
         sweep goes, that makes it so.
@@ -99,12 +103,19 @@ def grad(
     ...     return y
     >>> grad(power)(2.0, 3)
     12.0
+    >>> from srcgraph.ir import vector
+    >>> x = vector("x")
+    >>> grad((x * x).sum(), wrt=x)
+    <: f64[n]>
     """
     order = "gradient, value" if return_value else "gradient"
     more = {
         "return_value": return_value, "checkpoint": checkpoint, "progress": progress, "error_model": error_model,
         "mode": mode, "verify": verify, "cache": cache,
     }  # fmt: skip
+    if is_built(function):
+        given = {key: value for key, value in more.items() if key != "return_value"}
+        return of_built(function, wrt, order, {"argnums": argnums, "has_aux": has_aux, **given})
     if wrt is not None:
         return by_shared(function, wrt, grad, {"argnums": argnums, "has_aux": has_aux, **more})
     return _differentiated(function, argnums, order, has_aux, grad, more)
@@ -126,7 +137,8 @@ def value_and_grad(
 ) -> Any:
     """The value and the gradient of a function that returns one float, as (value, gradient).
 
-    See `grad` for the parameters, ``verify`` too; with ``has_aux`` the value is (number, auxiliary data).
+    See `grad` for the parameters, ``verify`` too; with ``has_aux`` the value is (number, auxiliary data). Of a number
+    built of variables, the value is that number.
 
     Examples
     --------
@@ -137,6 +149,8 @@ def value_and_grad(
         "checkpoint": checkpoint, "progress": progress, "error_model": error_model, "mode": mode, "verify": verify,
         "cache": cache,
     }  # fmt: skip
+    if is_built(function):
+        return of_built(function, wrt, "value, gradient", {"argnums": argnums, "has_aux": has_aux, **more})
     if wrt is not None:
         return by_shared(function, wrt, value_and_grad, {"argnums": argnums, "has_aux": has_aux, **more})
     return _differentiated(function, argnums, "value, gradient", has_aux, value_and_grad, more)
@@ -277,7 +291,7 @@ def _differentiated(
     if (method := method_of(function)) is not None:  # the arguments are counted without the object
         shifted = [k + 1 if k >= 0 else k for k in (chosen if isinstance(chosen, tuple) else (chosen,))]
         places = tuple(shifted) if isinstance(chosen, tuple) else shifted[0]
-        return types.MethodType(_differentiated(method.__func__, places, order, has_aux, again, more), method.__self__)
+        return derived_method(_differentiated(method.__func__, places, order, has_aux, again, more), method.__self__)
     if isinstance(function, functools.partial):  # they are counted without those that are given
         places = free_places(function, chosen) if isinstance(chosen, tuple) else free_places(function, (chosen,))[0]
         made = _differentiated(function.func, places, order, has_aux, again, more)

@@ -8,58 +8,29 @@ Theano's ``function`` and ``pfunc`` proposal, whose words are kept: params, outp
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from srcgraph.errors import ArgumentError, Problem
+from srcgraph.errors import ArgumentError, InternalError, Problem
 from srcgraph.ir.graph import Graph, Program, Value
+from srcgraph.ir.listing import instructions
 from srcgraph.ir.printer import format_graph
+from srcgraph.ir.scanner import from_instructions
 from srcgraph.ir.shared import Container, SharedVariable, held
-from srcgraph.ir.symbolic import constant, free_variables, graph_of, variable_of
-from srcgraph.ir.types import PYTHON_TYPE, ArrayType, ScalarType
+from srcgraph.ir.symbolic import constant, free_variables, graph_of, unrelated, variable_of
+from srcgraph.ir.types import ArrayType
 from srcgraph.opt.modes import compiling
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import PRIMAL
 from srcgraph.runtime import engines, symbolic  # noqa: F401  (gives variables their operators)
 from srcgraph.runtime.cells import Cell, Plan
+from srcgraph.runtime.engines.registry import Engine
 from srcgraph.runtime.options import AnyMode, options_of
+from srcgraph.runtime.params import NOTHING, Param, cast_to, names_of, signature_of, taken
 from srcgraph.runtime.state import COMMITTING
-
-NOTHING = object()
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Param:
-    """A parameter, and how it is given.
-
-    Parameters
-    ----------
-    variable : Value
-    default : number, array, SharedVariable or Container, optional
-        What it is if it is not given; a shared variable is read at each call.
-    name : str, optional
-        By which it can be given; the variable's by default.
-    mutable : bool
-        Whether the function may overwrite the array it is given. It never does otherwise.
-    strict : bool
-        Whether only a value of the very dtype is taken; else it is cast where nothing is lost.
-    allow_downcast : bool
-        Whether a value is cast even where digits are lost.
-    implicit : bool
-        Whether it is left out of the signature, and always its default.
-    """
-
-    variable: Value
-    default: Any = NOTHING
-    name: str = ""
-    mutable: bool = False
-    strict: bool = False
-    allow_downcast: bool = False
-    implicit: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -73,24 +44,30 @@ class Out:
 class Function:
     """What `function` makes: called like any function.
 
+    It is pickled by its graph, and compiled again where it is read: a worker process needs nothing else of the program
+    that made it. Shared variables, arrays that are read at each call among them, go along with what they hold. There
+    they are others, as what is pickled always is; functions and variables that are pickled together, in one list or one
+    object, share them as before.
+
     Attributes
     ----------
     graph : Graph
         From the parameters and shared variables to the results and updates, rewritten.
     """
 
-    def __init__(self, params: Sequence[Param], outputs: Any, updates: Sequence[tuple[SharedVariable, Value]],
-                 shared: Sequence[SharedVariable], graph: Graph, engine: Any, name: str):  # fmt: skip
+    def __init__(self, params: Sequence[Param], outputs: _Shape, updates: Sequence[tuple[SharedVariable, Value]],
+                 shared: Sequence[SharedVariable], graph: Graph, engine: Engine, name: str):  # fmt: skip
         self.params = tuple(params)
         self.outputs = outputs
         self.updates = tuple(updates)
         self.shared = tuple(shared)
         self.graph = graph
         self.__name__ = name
-        self.names = _names(self.params)
-        self.__signature__ = _signature(self.params, self.names)
+        self.names = names_of(self.params)
+        self.__signature__ = signature_of(self.params, self.names)
         self.hides = any(p.implicit for p in self.params)
         self.written = tuple({b.container for b, _ in self.updates})
+        self.engine = engine
         self.run = engine.compile(Program({graph.name: graph}, graph.name))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -103,10 +80,10 @@ class Function:
     def results(self, given: Mapping[str, Any]) -> list[Any]:
         """The results for arguments by name, one after the other; shared variables are updated."""
         if not self.shared and not self.updates:
-            leaves = [_taken(p, n, given) for p, n in zip(self.params, self.names, strict=True)]
+            leaves = [taken(p, n, given) for p, n in zip(self.params, self.names, strict=True)]
             return self.outputs.apart(self.run(leaves), leaves)
         with held(self.written):
-            leaves = [_taken(p, n, given) for p, n in zip(self.params, self.names, strict=True)]
+            leaves = [taken(p, n, given) for p, n in zip(self.params, self.names, strict=True)]
             with COMMITTING:
                 leaves += [b.container.value for b in self.shared]
             results = self.run(leaves)
@@ -128,6 +105,12 @@ class Function:
                 cell.value = p.default
         names = list(map(str, self.outputs.keys or range(len(self.outputs.values))))
         return Plan(inputs, [Cell(n, lambda value: value) for n in names], self.results)
+
+    def __reduce__(self) -> Any:
+        shape = (self.outputs.kind, self.outputs.keys, self.outputs.borrowed)
+        params = [(p.variable.name, replace(p, variable=None)) for p in self.params]  # type: ignore[arg-type]
+        changed = [b for b, _ in self.updates]
+        return _restored, (params, shape, changed, self.shared, _text(self), self.engine.name, self.__name__)
 
     def __repr__(self) -> str:
         return f"<function {self.__name__}{self.__signature__}>"
@@ -194,7 +177,7 @@ def function(
     if callable(outputs) and not isinstance(outputs, Value | SharedVariable | Out):
         outputs = outputs(*(p.variable for p in known))
     as_value = functools.partial(graph_value, freeze=freeze)
-    shape = _Shape(outputs, as_value)
+    shape = _Shape.of(outputs, as_value)
     changes = [(b, as_value(v)) for b, v in _pairs(updates, "updates")]
     results = [*shape.values, *(_new_value(b, v) for b, v in changes)]
     replaced = {_value(v): as_value(w) for v, w in _pairs(givens, "givens")}
@@ -240,15 +223,46 @@ def graph_value(x: Any, freeze: bool = False) -> Value:
     return found if isinstance(found, Value) else constant(found)
 
 
+def _text(made: Function) -> str:
+    """The graph as a text that other processes read."""
+    try:
+        return instructions(made.graph)
+    except InternalError as error:
+        why = f"{made!r} cannot be pickled: {error.problems[0].message}"
+        raise ArgumentError(Problem(why, hint="pickle what it is made of, and make it where it is called")) from error
+
+
+def _restored(
+    params: Sequence[tuple[str, Param]], shape: tuple[type | None, list[Any], list[bool]],
+    changed: Sequence[SharedVariable], shared: Sequence[SharedVariable], text: str, engine: str, name: str,
+) -> Function:  # fmt: skip
+    """What was pickled."""
+    graph = from_instructions(text)
+    assert isinstance(graph, Graph)
+    own = unrelated(graph.params)
+    known = [replace(p, variable=replace(v, name=n)) for (n, p), v in zip(params, own, strict=False)]
+    count = len(shape[2])
+    updates = list(zip(changed, graph.results[count:], strict=True))
+    outputs = _Shape(*shape, list(graph.results[:count]))
+    return Function(known, outputs, updates, shared, graph, engines.get(engine), name)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class _Shape:
     """What is returned: one value, or a list, tuple or dict of them."""
 
-    def __init__(self, outputs: Any, as_value: Callable[[Any], Value]):
-        self.kind = type(outputs) if isinstance(outputs, list | tuple | dict) else None
-        items = list(outputs.values()) if isinstance(outputs, dict) else outputs if self.kind else [outputs]
-        self.keys = list(outputs) if isinstance(outputs, dict) else []
-        self.borrowed = [isinstance(o, Out) and o.borrow for o in items]
-        self.values = [as_value(o.variable if isinstance(o, Out) else o) for o in items]
+    kind: type | None
+    keys: list[Any]
+    borrowed: list[bool]
+    values: list[Value]
+
+    @classmethod
+    def of(cls, outputs: Any, as_value: Callable[[Any], Value]) -> _Shape:
+        kind = type(outputs) if isinstance(outputs, list | tuple | dict) else None
+        items = list(outputs.values()) if isinstance(outputs, dict) else outputs if kind else [outputs]
+        keys = list(outputs) if isinstance(outputs, dict) else []
+        borrowed = [isinstance(o, Out) and o.borrow for o in items]
+        return cls(kind, keys, borrowed, [as_value(o.variable if isinstance(o, Out) else o) for o in items])
 
     def apart(self, results: Sequence[Any], known: Sequence[Any]) -> list[Any]:
         """The results; copies of arrays that are known already, unless they may be borrowed."""
@@ -276,69 +290,3 @@ def _held_value(variable: SharedVariable, value: Any, leaves: Sequence[Any]) -> 
     if made is variable.container.value:
         return made
     return made.copy() if isinstance(made, np.ndarray) and any(made is x for x in leaves) else made
-
-
-def _names(params: Sequence[Param]) -> list[str]:
-    """A name for each parameter: its own, the variable's, or its number."""
-    names: list[str] = []
-    for k, p in enumerate(params):
-        name = p.name or p.variable.name
-        names.append(name if name.isidentifier() and name not in names else f"arg{k}")
-    return names
-
-
-def _signature(params: Sequence[Param], names: Sequence[str]) -> inspect.Signature:
-    kind, required = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
-    return inspect.Signature(
-        [
-            inspect.Parameter(n, kind, default=required if p.default is NOTHING else p.default)
-            for p, n in zip(params, names, strict=True)
-            if not p.implicit
-        ]
-    )
-
-
-def _taken(param: Param, name: str, given: Mapping[str, Any]) -> Any:
-    """What a parameter is in a call, of its type."""
-    value = given.get(name, param.default)
-    if isinstance(value, SharedVariable | Container):
-        value = value.value
-    if value is NOTHING:
-        raise ArgumentError(f"{name!r} is not given")
-    return cast_to(param, name, value)
-
-
-def cast_to(param: Param, name: str, value: Any) -> Any:
-    """A value as one of a parameter's type.
-
-    Raises
-    ------
-    TypeError
-        It is of another dtype, with ``strict``, or digits would be lost; or it has another number of axes.
-    ValueError
-        Its shape is not that of the variable.
-    """
-    type = param.variable.type
-    if isinstance(type, ScalarType) and value.__class__ is (PYTHON_TYPE[type.dtype] if type.weak else type.dtype.type):
-        return value
-    array = np.asarray(value)
-    if array.ndim != type.ndim:
-        raise TypeError(f"{name!r} has {type.ndim} axes, not {array.ndim}")
-    if array.dtype != type.dtype and not _fits(param, value, array):
-        hint = "" if param.strict else "; allow_downcast=True allows it"
-        raise TypeError(f"{name!r} is {type.dtype}, not {array.dtype}{hint}")
-    if isinstance(type, ScalarType):
-        return (PYTHON_TYPE[type.dtype] if type.weak else type.dtype.type)(array[()])
-    for axis, (size, wanted) in enumerate(zip(array.shape, type.shape, strict=True)):
-        if wanted.const is not None and size != wanted.const:
-            raise ValueError(f"axis {axis} of {name!r} has length {size}, not {wanted.const}")
-    return np.asarray(array, type.dtype)
-
-
-def _fits(param: Param, value: Any, array: np.ndarray) -> bool:
-    wanted = param.variable.type.dtype
-    if param.strict:
-        return False
-    if param.allow_downcast or np.can_cast(array.dtype, wanted, "safe"):
-        return True
-    return type(value) in (bool, int, float, complex) and np.can_cast(array.dtype, wanted, "same_kind")

@@ -6,8 +6,8 @@ A derivative commits nothing, so that assigning the variables changes what the f
 from __future__ import annotations
 
 import functools
-import types
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import Parameter, signature
 from typing import Any
@@ -15,8 +15,9 @@ from typing import Any
 from srcgraph.errors import ArgumentError, Problem
 from srcgraph.frontend import library
 from srcgraph.frontend.derived import Given, Written
+from srcgraph.ir.graph import Value
 from srcgraph.ir.shared import Kind, SharedVariable, describe
-from srcgraph.runtime.api import Compiled, as_function, method_of, refuse_verified
+from srcgraph.runtime.api import MADE_BY, Compiled, as_function, derived_method, method_of, refuse_verified
 from srcgraph.runtime.options import options_of
 from srcgraph.runtime.texts import function_of
 from srcgraph.runtime.written import around, by_position
@@ -36,6 +37,8 @@ def checked(wrt: Any) -> tuple[SharedVariable, ...]:
     for variable in variables:
         if not isinstance(variable, SharedVariable):
             hint = "use argnums for arguments; make others shared: sg.shared(...)"
+            if isinstance(variable, Value):
+                hint = "give the number that is built of it, not a function: sg.grad(f(x), wrt=x)"
             raise ArgumentError(Problem(f"wrt has {variable!r}, which is no shared variable", hint=hint))
         kind, name = variable.kind, describe(variable.name)
         if not isinstance(kind, Kind) or kind.dtype.kind != "f":
@@ -84,7 +87,7 @@ def by_shared(function: Any, wrt: Any, derivative: Callable, options: dict[str, 
     if function is None:
         return lambda f: by_shared(f, wrt, derivative, options)
     if (method := method_of(function)) is not None:
-        return types.MethodType(by_shared(method.__func__, wrt, derivative, options), method.__self__)
+        return derived_method(by_shared(method.__func__, wrt, derivative, options), method.__self__)
     if isinstance(function, functools.partial):
         made = by_shared(function.func, wrt, derivative, options)
         return functools.partial(made, *function.args, **function.keywords)
@@ -92,13 +95,50 @@ def by_shared(function: Any, wrt: Any, derivative: Callable, options: dict[str, 
     chosen = options_of(function, error_model=options["error_model"], mode=options["mode"])
     inner = {key: options[key] for key in options if key not in ("argnums", "error_model", "mode", "verify")}
     primal = function if isinstance(function, Compiled) else as_function(function)
+    made_by = (_again, (derivative, primal, _Globals(primal, wrt), inner))
     if options["verify"]:
-        return _verified(primal, wrt, derivative, {**inner, "verify": True})
+        return _verified(primal, wrt, derivative, {**inner, "verify": True}, made_by)
     count = sum(p.default is Parameter.empty for p in by_position(primal))
-    return around(primal, inside(wrt, derivative, inner), count, chosen)
+    made = around(primal, inside(wrt, derivative, inner), count, chosen)
+    vars(made.py_func)[MADE_BY] = made_by
+    return made
 
 
-def _verified(function: Any, wrt: Any, derivative: Callable, options: dict[str, Any]) -> Compiled:
+def _again(derivative: Callable, function: Any, wrt: Any, options: Mapping[str, Any]) -> Any:
+    """What was pickled."""
+    return derivative(function, wrt=wrt, **options)
+
+
+class _Globals:
+    """Shared variables that are pickled by their names in a function's module, which are what the function reads."""
+
+    def __init__(self, function: Any, wrt: Any):
+        self.function = function
+        self.wrt = wrt
+
+    def __reduce__(self) -> Any:
+        names = [self.name_of(v) for v in checked(self.wrt)]
+        kind = type(self.wrt) if isinstance(self.wrt, list | tuple) else None
+        return _found, (self.function.__module__, names, kind)
+
+    def name_of(self, variable: SharedVariable) -> str:
+        module = self.function.__module__
+        for name, value in vars(sys.modules[module]).items():
+            if isinstance(value, SharedVariable) and value.container is variable.container:
+                return name
+        name, what = self.function.__name__, describe(variable.name)
+        why = f"the gradient of {name} by {what} cannot be pickled: {name} is pickled by name, and that is no global"
+        hint = f"make it a global of the module {module}, or make the gradient where it is called"
+        raise ArgumentError(Problem(why, hint=hint))
+
+
+def _found(module: str, names: Sequence[str], kind: type | None) -> Any:
+    """The variables of a module by their names."""
+    variables = [getattr(sys.modules[module], name) for name in names]
+    return variables[0] if kind is None else variables if kind is list else tuple(variables)
+
+
+def _verified(function: Any, wrt: Any, derivative: Callable, options: dict[str, Any], made_by: Any) -> Compiled:
     """A gradient that is verified whenever it is called, which takes the variables' values with each call."""
     variables, several = checked(wrt), isinstance(wrt, list | tuple)
     space = {f"w{k}_": variable for k, variable in enumerate(variables)}
@@ -119,6 +159,10 @@ def _verified(function: Any, wrt: Any, derivative: Callable, options: dict[str, 
             given.apply_defaults()
             values = type(wrt)(v.value for v in variables) if several else variables[0].value
             return super().__call__(values, *given.arguments.values())
+
+        def __reduce__(self) -> Any:
+            again, (*parts, inner) = made_by
+            return again, (*parts, {**inner, "verify": True})
 
     made.__class__ = WithValues
     return made

@@ -359,6 +359,21 @@ def test_the_same_code_in_another_place(tmp_path: Path) -> None:
     assert was(lambda: sg.compile(again.f)(1.0)) == ("miss", 12.0)
 
 
+def test_an_argument_with_a_shared_variable() -> None:
+    """Is not kept, and compiled as without a cache."""
+
+    class Model:
+        def __init__(self) -> None:
+            self.w = sg.shared(3.0, "w")
+
+        def cost(self, x):
+            return self.w.value * x * x
+
+    model = Model()
+    assert sg.compile(model.cost)(2.0) == 12.0 and sg.grad(model.cost)(2.0) == 12.0
+    assert STATISTICS.reasons["a SharedVariable is compiled in"] == 2 and STATISTICS.stored == 0
+
+
 def test_options_and_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert was(lambda: sg.compile(square)(2.0)) == ("miss", 4.0)
     assert was(lambda: sg.compile(square, error_model="numpy")(2.0)) == ("miss", 4.0)

@@ -398,6 +398,67 @@ def test_gradients_of_variables() -> None:
         gradients(x, [x])
 
 
+def test_grad_of_what_is_built() -> None:
+    """The structure of ``wrt``; shared variables, and values on the way, through which the gradient goes on."""
+    w, b = matrix("w"), sg.shared(2.0, name="b")
+    hidden = np.tanh(w @ x)
+    cost = (hidden * hidden).sum() * b
+    weights, given = np.arange(6.0).reshape(2, 3) / 10.0, np.array([0.5, -1.0, 2.0])
+    inner = np.tanh(weights @ given)
+    back = 4.0 * inner * (1.0 - inner * inner)
+    by_x, by_w, by_b = weights.T @ back, np.outer(back, given), inner @ inner
+    listed = sg.grad(cost, wrt=[w, x, b, hidden, x, cost])
+    assert isinstance(listed, list)
+    expected = [by_w, by_x, by_b, 4.0 * inner, by_x, 1.0]
+    for found, wanted in zip(run([w, x], listed, weights, given), expected, strict=True):
+        np.testing.assert_allclose(found, wanted)
+    value, (one,) = sg.value_and_grad(cost, wrt=(x,))
+    assert value is cost and np.allclose(run([w, x], one, weights, given), by_x)
+    slope, value = sg.grad(cost, wrt=x, return_value=True)
+    assert value is cost and np.allclose(sg.function([w, x], slope)(weights, given), by_x)
+    assert run([], sg.grad(b * b, wrt=b)) == 4.0 and run([], sg.grad(b, wrt=b)) == 1.0
+    second = sg.grad(sg.grad(x[0] ** 3, wrt=x).sum(), wrt=x)
+    np.testing.assert_allclose(run([x], second, given), [3.0, 0.0, 0.0])
+    assert run([x], sg.grad((x > 0.0).sum() * 1.0, wrt=x), given).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_grad_through_a_loop_is_that_of_the_function() -> None:
+    def newton(a, steps):
+        r = a
+        for _ in range(steps):
+            r = 0.5 * (r + a / r)
+        return r
+
+    a, n = scalar("a"), scalar("n", "int64", weak=True)
+    f = sg.function([a, n], sg.value_and_grad(call(newton, a, n), wrt=a))
+    np.testing.assert_allclose(f(2.0, 20), sg.value_and_grad(newton)(2.0, 20), rtol=1e-14)
+    assert f(2.0, 0) == (2.0, 1.0)
+
+
+GRADIENT_REFUSALS: list[Any] = [
+    (lambda: sg.grad(x * x, wrt=x), r"one float, and what was built is float64 array, 1 axis\n.*its sum"),
+    (lambda: sg.grad(i, wrt=x), r"one float, and the variable 'i' is int, which has none"),
+    (lambda: sg.grad(x.sum()), r"needs wrt=, with respect to which of them\n.*the number is made of x"),
+    (lambda: sg.grad(x.sum(), wrt=[x, m]), r"the variable 'm', of which the number is not made\n.*made of x"),
+    (lambda: sg.grad(x.sum(), wrt=vector("x")), r"'x', of which the .*\n.*another variable of that name is; "),
+    (lambda: sg.grad(x.sum() * i, wrt=i), r"the variable 'i', of int: there is no gradient"),
+    (lambda: sg.grad(x.sum(), wrt=[0]), r"wrt has 0, which is no variable"),
+    (lambda: sg.grad(x.sum(), wrt=()), r"wrt is a variable, or a list .*: there is none"),
+    (lambda: sg.grad(x.sum(), wrt=np.sum), r"which is no variable\n"),
+    (lambda: sg.grad(x.sum(), 1, wrt=x), r"argnums is given with a number built of variables"),
+    (lambda: sg.grad(x.sum(), wrt=x, verify=True), r"verify is given with a number .*: it is for functions"),
+    (lambda: sg.value_and_grad(x.sum(), wrt=x, mode="DEBUG"), r"mode is given .*\n.*sg.function"),
+    (lambda: sg.grad(np.sum, wrt=x), r"not a Python function"),
+    (lambda: sg.grad(_stored, wrt=x), r"no shared variable\nhint: give the number that is built of it"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), GRADIENT_REFUSALS)
+def test_what_grad_of_variables_refuses(make: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        make()
+
+
 @pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
 def test_literals_that_are_not_finite(number: float) -> None:
     values, given = np.array([1.0, number]), np.array([0.0, 2.0])

@@ -94,15 +94,14 @@ class Cached:
         """The version for the arguments of a call."""
         if self.folder is None:
             return make(args)
-        call = Call(self, self.folder, names, args, distinct, make)
         try:
-            first = call.first
+            call = Call(self, self.folder, names, args, distinct, make)
         except NoPrintError as error:
             STATISTICS.uncached(str(error))
             return make(args)
         found = call.find()
         if found is None:
-            with self.folder.alone(self.key, f"{self.stem}{first}"):
+            with self.folder.alone(self.key, f"{self.stem}{call.first}"):
                 found = call.find() or call.compiled()
         return found
 

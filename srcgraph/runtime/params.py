@@ -1,0 +1,121 @@
+"""Parameters of functions of variables: how arguments are given, and cast."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from srcgraph.errors import ArgumentError
+from srcgraph.ir.graph import Value
+from srcgraph.ir.shared import Container, SharedVariable
+from srcgraph.ir.types import PYTHON_TYPE, ScalarType
+
+
+class _Nothing:
+    """What is not given."""
+
+    def __reduce__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING = _Nothing()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Param:
+    """A parameter, and how it is given.
+
+    Parameters
+    ----------
+    variable : Value
+    default : number, array, SharedVariable or Container, optional
+        What it is if it is not given; a shared variable is read at each call.
+    name : str, optional
+        By which it can be given; the variable's by default.
+    mutable : bool
+        Whether the function may overwrite the array it is given. It never does otherwise.
+    strict : bool
+        Whether only a value of the very dtype is taken; else it is cast where nothing is lost.
+    allow_downcast : bool
+        Whether a value is cast even where digits are lost.
+    implicit : bool
+        Whether it is left out of the signature, and always its default.
+    """
+
+    variable: Value
+    default: Any = NOTHING
+    name: str = ""
+    mutable: bool = False
+    strict: bool = False
+    allow_downcast: bool = False
+    implicit: bool = False
+
+
+def names_of(params: Sequence[Param]) -> list[str]:
+    """A name for each parameter: its own, the variable's, or its number."""
+    names: list[str] = []
+    for k, p in enumerate(params):
+        name = p.name or p.variable.name
+        names.append(name if name.isidentifier() and name not in names else f"arg{k}")
+    return names
+
+
+def signature_of(params: Sequence[Param], names: Sequence[str]) -> inspect.Signature:
+    kind, required = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    return inspect.Signature(
+        [
+            inspect.Parameter(n, kind, default=required if p.default is NOTHING else p.default)
+            for p, n in zip(params, names, strict=True)
+            if not p.implicit
+        ]
+    )
+
+
+def taken(param: Param, name: str, given: Mapping[str, Any]) -> Any:
+    """What a parameter is in a call, of its type."""
+    value = given.get(name, param.default)
+    if isinstance(value, SharedVariable | Container):
+        value = value.value
+    if value is NOTHING:
+        raise ArgumentError(f"{name!r} is not given")
+    return cast_to(param, name, value)
+
+
+def cast_to(param: Param, name: str, value: Any) -> Any:
+    """A value as one of a parameter's type.
+
+    Raises
+    ------
+    TypeError
+        It is of another dtype, with ``strict``, or digits would be lost; or it has another number of axes.
+    ValueError
+        Its shape is not that of the variable.
+    """
+    type = param.variable.type
+    if isinstance(type, ScalarType) and value.__class__ is (PYTHON_TYPE[type.dtype] if type.weak else type.dtype.type):
+        return value
+    array = np.asarray(value)
+    if array.ndim != type.ndim:
+        raise TypeError(f"{name!r} has {type.ndim} axes, not {array.ndim}")
+    if array.dtype != type.dtype and not _fits(param, value, array):
+        hint = "" if param.strict else "; allow_downcast=True allows it"
+        raise TypeError(f"{name!r} is {type.dtype}, not {array.dtype}{hint}")
+    if isinstance(type, ScalarType):
+        return (PYTHON_TYPE[type.dtype] if type.weak else type.dtype.type)(array[()])
+    for axis, (size, wanted) in enumerate(zip(array.shape, type.shape, strict=True)):
+        if wanted.const is not None and size != wanted.const:
+            raise ValueError(f"axis {axis} of {name!r} has length {size}, not {wanted.const}")
+    return np.asarray(array, type.dtype)
+
+
+def _fits(param: Param, value: Any, array: np.ndarray) -> bool:
+    wanted = param.variable.type.dtype
+    if param.strict:
+        return False
+    if param.allow_downcast or np.can_cast(array.dtype, wanted, "safe"):
+        return True
+    return type(value) in (bool, int, float, complex) and np.can_cast(array.dtype, wanted, "same_kind")
