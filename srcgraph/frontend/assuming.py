@@ -14,6 +14,7 @@ from srcgraph.frontend.entities import Array, Const, Entity, Scalar, may_share
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import new_array, read, refuse
 from srcgraph.frontend.numpy_table import array_function
+from srcgraph.frontend.session import Guard, read_outside
 from srcgraph.ir.assumptions import Facts, assume, named
 from srcgraph.ir.graph import Value
 from srcgraph.ir.ops.assume import check_facts, with_facts
@@ -85,6 +86,7 @@ def _facts(low: Lowering, node: Any) -> tuple[str, ...]:
     if get_origin(found) is not Annotated:
         return ()
     given = [f.names for f in get_args(found)[1:] if isinstance(f, Facts)]
+    _note_names(low, node)
     return tuple(sorted({n for names in given for n in names}))
 
 
@@ -96,6 +98,17 @@ def _evaluated(low: Lowering, node: Any) -> Any:
         return eval(text, {**vars(builtins), **low.code.globals}, seen)
     except Exception:
         return None
+
+
+def _note_names(low: Lowering, node: Any) -> None:
+    """What an annotation names is compiled in, as other globals are."""
+    text = node.value if isinstance(node, gast.Constant) else ast.unparse(gast.gast_to_ast(node))
+    for name in sorted({n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}):
+        places = low.code.cells if name in low.code.cells else low.code.globals
+        container = places[name] if places is low.code.cells else places
+        if places is low.code.cells or name in places:
+            key = (name, id(container))
+            low.session.guards.setdefault(key, Guard(name, container, read_outside(container, name)))
 
 
 def _is_set(cell: Any) -> bool:

@@ -92,7 +92,7 @@ FACTS: dict[str, Fact] = {
     "orthogonal": Fact("orthogonal", frozenset({"invertible"}), True, _is_orthogonal),
     "invertible": Fact("invertible", NONE, True, _is_invertible),
     "positive": Fact("positive", frozenset({"nonnegative"}), False, lambda a: bool(np.all(a > 0))),
-    "nonnegative": Fact("not negative", NONE, False, lambda a: bool(np.all(a >= 0))),
+    "nonnegative": Fact("at least 0", NONE, False, lambda a: bool(np.all(a >= 0))),
     "finite": Fact("finite", NONE, False, lambda a: bool(np.all(np.isfinite(a)))),
 }
 """The facts by name: the keywords of `srcgraph.assume`."""

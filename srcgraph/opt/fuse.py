@@ -130,8 +130,16 @@ class _Pair:
             return None
         if (has_order(first) and _may_raise(second)) or (_may_raise(first) and has_order(second)):
             return None
+        if self._is_seen_halfway([*moved, first, second]):
+            return None
         apart = _stored_into([*earlier, second]).isdisjoint(reads(first))
         return (earlier, later) if apart and self._later_is_apart(later) else None
+
+    def _is_seen_halfway(self, nodes: Sequence[Node]) -> bool:
+        """Whether one of these may raise while arrays that the caller may have are changed in another order."""
+        makers = {v: n for n in self.nodes for v in n.outputs}
+        arrays = [v for loop in (self.first, self.second) for v in loop.carry if isinstance(v.type, ArrayType)]
+        return any(map(_may_raise, nodes)) and not all(_is_new(v, makers) for v in arrays)
 
     def _later_is_apart(self, later: Sequence[Node]) -> bool:
         """Whether what is moved behind the second loop reads nothing that this stores into."""
@@ -193,6 +201,15 @@ class _Pair:
             outputs=(*outputs, *pick(second.outputs)),
             lanes=first.lanes and second.lanes,
         )
+
+
+def _is_new(value: Value, makers: dict[Value, Node]) -> bool:
+    """Whether an array was made here, or is one that a loop or a store here made of such."""
+    node = makers.get(value)
+    while isinstance(node, For) or (isinstance(node, Apply) and node.op.kind == "update"):
+        value = node.inputs[0] if isinstance(node, Apply) else node.carry[node.outputs.index(value)]
+        node = makers.get(value)
+    return isinstance(node, Apply) and (node.op.fresh or node.op.kind == "elementwise")
 
 
 def _stored_into(nodes: Sequence[Node]) -> set[Value]:

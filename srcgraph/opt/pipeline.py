@@ -58,6 +58,15 @@ db.register("carry_reshaped", carry_reshaped, *ALWAYS, at="loops")
 db.register("dce_again", dce, *ALWAYS, at="clean")
 
 
+_OWN = {e.name: e.item for e in db.everything()}
+
+
+def is_own() -> bool:
+    """Whether the database holds the rewrites of the product, and no others: what others do cannot be told from their
+    text alone."""
+    return all(_OWN.get(e.name) is e.item for e in db.everything())
+
+
 @functools.lru_cache(maxsize=64)
 def _rewriters(mode: Mode, derived: bool, digest: str) -> tuple[Rewriter, ...]:
     query = mode.query.excluding("primal") if derived else mode.query

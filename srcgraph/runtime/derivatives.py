@@ -318,4 +318,6 @@ def argument_numbers(argnums: Any) -> int | tuple[int, ...]:
     many = tuple(argnums) if several else (argnums,)
     if not many or not all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in many):
         raise ArgumentError(f"argnums must be an integer or a sequence of integers, not {argnums!r}")
+    if len(set(many)) < len(many):
+        raise ArgumentError(f"argnums={argnums!r} names an argument twice")
     return tuple(map(int, many)) if several else int(argnums)

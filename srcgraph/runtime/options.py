@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from srcgraph.errors import ArgumentError
 from srcgraph.opt.modes import FAST_RUN, Mode, mode_of
-from srcgraph.opt.pipeline import db
+from srcgraph.opt.pipeline import db, is_own
 from srcgraph.runtime.engines.registry import Engine
 
 ERROR_MODELS = ("python", "numpy")
@@ -42,8 +42,8 @@ class Options:
 
     @property
     def cached(self) -> bool:
-        """Whether versions are to be kept on disk: those that are compiled, and not looked at while they are."""
-        return self.cache and self.engine is None and not self.mode.check
+        """Whether versions are to be kept on disk: those that are compiled, by our rewrites, and not looked at."""
+        return self.cache and self.engine is None and not self.mode.check and is_own()
 
     @property
     def description(self) -> str:

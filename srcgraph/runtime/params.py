@@ -118,4 +118,11 @@ def _fits(param: Param, value: Any, array: np.ndarray) -> bool:
         return False
     if param.allow_downcast or np.can_cast(array.dtype, wanted, "safe"):
         return True
-    return type(value) in (bool, int, float, complex) and np.can_cast(array.dtype, wanted, "same_kind")
+    if type(value) in (bool, int) and wanted.kind in "iu":
+        return np.iinfo(wanted).min <= value <= np.iinfo(wanted).max
+    if type(value) is int and wanted.kind in "fc":
+        return int(np.real(wanted.type(value))) == value
+    with np.errstate(over="ignore"):
+        lost = type(value) is float and np.isinf(wanted.type(value)) and not np.isinf(value)
+    same = np.can_cast(array.dtype, wanted, "same_kind")
+    return type(value) in (bool, int, float, complex) and same and not lost

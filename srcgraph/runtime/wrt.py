@@ -46,6 +46,8 @@ def checked(wrt: Any) -> tuple[SharedVariable, ...]:
             raise ArgumentError(Problem(f"{name} holds {kind}, which has no gradient", hint=hint))
         if variable.frozen:
             raise ArgumentError(Problem(f"{name} is frozen, which has no gradient", hint="make it with frozen=False"))
+        if sum(v.container is variable.container for v in variables) > 1:
+            raise ArgumentError(f"wrt has {name} twice")
     return variables
 
 

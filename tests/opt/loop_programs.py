@@ -232,3 +232,18 @@ def both_may_raise(x, y):
             raise KeyError("second")
         s += t[i]
     return s
+
+
+def stored_before_it_raises(x):
+    """The caller sees all that the first loop stored."""
+    for i in range(len(x)):
+        x[i] = x[i] * 2.0
+    for i in range(len(x)):
+        if x[i] > 4.0:
+            raise ValueError("too large")
+        x[i] = x[i] + 1.0
+
+
+def stored_twice(x, u, w):
+    x[0:2] = u
+    x[0:2] = w

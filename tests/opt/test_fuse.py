@@ -77,6 +77,15 @@ def test_what_raises_first_is_what_python_raises() -> None:
         sg.compile(programs.both_may_raise)(abs(x), y)
 
 
+def test_what_was_stored_before_something_raises_stays() -> None:
+    for function, more in ((programs.stored_before_it_raises, ()), (programs.stored_twice, (np.ones(2), np.ones(4)))):
+        mine, plain = np.arange(4.0), np.arange(4.0)
+        for run, x in ((sg.compile(function), mine), (function, plain)):
+            with pytest.raises(ValueError, match=r"large|broadcast"):
+                run(x, *more)
+        np.testing.assert_array_equal(mine, plain)
+
+
 def test_an_array_of_states_is_one_number() -> None:
     text = sg.inspect(sg.grad(programs.recurrence), X).cpu
     assert "d_t = 0.0" in text and "d_t[" not in text

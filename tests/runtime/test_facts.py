@@ -495,3 +495,14 @@ def test_text() -> None:
     assert "lower_triangular" in text
     assert ir.instructions(ir.from_instructions(text)) == text
     assert ir.structural_hash(ir.from_json(ir.to_json(graph))) == ir.structural_hash(graph)
+
+
+def test_stacks_of_as_many_matrices() -> None:
+    a, b = np.stack([PLAIN, 2 * PLAIN]), np.stack([B, B + 1.0])
+    np.testing.assert_allclose(sg.compile(solved)(a, b), np.linalg.solve(a, b), rtol=1e-11)
+    with pytest.raises(ValueError, match="they must be as many"):
+        sg.compile(solved)(a, b[:1])
+
+
+def solved(a, b):
+    return np.linalg.solve(a, b)

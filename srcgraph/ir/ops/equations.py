@@ -97,8 +97,11 @@ def stacked(
     flat = []
     for v, own in operands:
         mine = v.type.shape[: v.type.ndim - own]
-        if mine not in ((), lead):
-            raise InferenceError("stacks of matrices of different lengths are not supported")
+        if mine and len(mine) != len(lead):
+            raise InferenceError("stacks of matrices with different numbers of axes are not supported")
+        for own_size, size in zip(mine, lead, strict=False):
+            message = "stacks of {x} and {y} matrices are not supported: they must be as many"
+            b.call_named("equal_size", b.dim_value(size), b.dim_value(own_size), error="ValueError", message=message)
         flat.append(reshape(v, count, *dims_of(v)[len(mine) :]) if mine else v)
     inits = [empty(count, *map(b.dim_value, shape), dtype=dtype) for shape, dtype in results]
 

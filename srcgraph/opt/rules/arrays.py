@@ -10,6 +10,7 @@ from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import ArrayType
 from srcgraph.ir.view import View, element, transposed
+from srcgraph.ir.walk import has_order
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rules.reductions import normalized
 from srcgraph.opt.rules.rule import Rule, procedure
@@ -69,7 +70,20 @@ def _store_of_store(fgraph: FunctionGraph, node: Apply) -> Any:
         return None
     if inner.attrs["view"] != node.attrs["view"] or inner.inputs[2:] != node.inputs[2:]:
         return None
+    if _may_raise_between(fgraph, inner, node):
+        return None  # the caller sees what was stored
     return OPS["setitem"](inner.inputs[0], *node.inputs[1:], view=node.attrs["view"])
+
+
+def _may_raise_between(fgraph: FunctionGraph, first: Apply, second: Apply) -> bool:
+    site, end = fgraph.site(first.outputs[0]), fgraph.site(second.outputs[0])
+    if site is None or end is None or site.block is not end.block:
+        return True
+    while site is not None and site is not end:
+        if has_order(site.whole()):
+            return True
+        site = site.after
+    return False
 
 
 def _reshape_of_reshape(fgraph: FunctionGraph, node: Apply) -> Any:

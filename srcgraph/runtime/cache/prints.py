@@ -13,7 +13,7 @@ import functools
 import operator
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -31,11 +31,13 @@ from srcgraph.infer.signature import (
     StaticArg,
     TupleArg,
 )
+from srcgraph.ir.assumptions import Facts
 from srcgraph.runtime.cache.environment import digest
 from srcgraph.runtime.cache.libraries import name_of
 from srcgraph.runtime.custom import CustomFunction
 
 CACHED = type(functools.cache(lambda: None))
+_ANNOTATED: Any = type(Annotated[int, ""])
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), slice, range, np.dtype)
 
 
@@ -147,6 +149,8 @@ class Prints:
 _MEMBERS = (types.FunctionType, property, staticmethod, classmethod, CustomFunction, CACHED)
 _KINDS: tuple[tuple[type, Callable[[Prints, Any], list[Any]]], ...] = (
     (types.FunctionType, Prints.function),
+    (Facts, lambda p, v: list(v.names)),
+    (_ANNOTATED, lambda p, v: [p.of(v.__origin__), p.all(v.__metadata__)]),
     (type, Prints.cls),
     (types.ModuleType, lambda p, v: [v.__name__]),
     (tuple, lambda p, v: [p.of(type(v)), p.all(v)]),
