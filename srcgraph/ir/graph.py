@@ -71,6 +71,9 @@ class Value:
     def __neg__(self) -> Value:
         return _operators["neg"](self)
 
+    def __bool__(self) -> bool:
+        return _operators["truth"](self) if self.owner is not None else True
+
     # what is built of variables, see `srcgraph.ir.symbolic`; inside builders ops are called by their names
 
     def __getitem__(self, index: Any) -> Value:

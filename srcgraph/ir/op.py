@@ -282,6 +282,11 @@ def current_builder() -> Builder:
         raise InternalError("an op was called outside a builder") from None
 
 
+def is_building() -> bool:
+    """Whether a builder is there that op calls append to."""
+    return _current.get(None) is not None
+
+
 @contextmanager
 def building(builder: Any) -> Iterator[None]:
     """Make ``builder`` the one that op calls append to."""

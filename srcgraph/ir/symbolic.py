@@ -18,8 +18,8 @@ from srcgraph.errors import ArgumentError, Problem
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.closure import close, free_values
 from srcgraph.ir.dims import Dim, as_dim, symbol
-from srcgraph.ir.graph import Apply, Graph, Node, Step, Value, node_graphs, node_inputs
-from srcgraph.ir.op import building, current_builder, set_step
+from srcgraph.ir.graph import Apply, Graph, Node, Step, Value, node_graphs, node_inputs, set_operator
+from srcgraph.ir.op import building, current_builder, is_building, set_step
 from srcgraph.ir.placing import placed
 from srcgraph.ir.rebuild import Rebuild, substitute_type
 from srcgraph.ir.shared import Container, Kind, SharedVariable, describe
@@ -153,6 +153,16 @@ def step(call: Any, args: Sequence[Any], kwargs: dict[str, Any], lazy: bool = Fa
 
 
 set_step(step)
+
+
+def _truth(value: Value) -> bool:
+    """What was made of variables has no truth value; inside builders, graph code asks whether there is a value."""
+    if isinstance(value.owner, Step) and not is_building():
+        raise TypeError(f"{value} is no number yet: write sg.ifelse(c, x, y), np.logical_and(x, y), np.maximum(x, y)")
+    return True
+
+
+set_operator("truth", _truth)
 
 
 def constant(x: Any) -> Value:

@@ -475,3 +475,28 @@ def test_refusals_of_variables() -> None:
         call(lambda v: unknown_name + v, x)  # pyright: ignore  # noqa: F821
     with pytest.raises(InferenceError, match="must be known when compiling"):
         written("special.polygamma({0}, {1})", [scalar("n", "int64"), x])
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda x, k: x if x > 0 else -x,
+        lambda x, k: max(x, 0.0),
+        lambda x, k: (x > 0) and (x < 1),
+        lambda x, k: 0 < x < 1,
+        lambda x, k: not (x > 0),
+    ],
+)
+def test_variables_have_no_truth_value(formula: Any) -> None:
+    with pytest.raises(TypeError, match="is no number yet"):
+        formula(scalar("x"), scalar("k", "int64"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [("int64", 2**63), ("int8", 300), ("int8", -129), ("uint8", -1), ("float32", 16777217), ("float32", 1e300)],
+)
+def test_digits_are_not_lost(dtype: str, value: float) -> None:
+    x = scalar("x", dtype)
+    with pytest.raises(TypeError, match="allow_downcast"):
+        sg.function([x], x)(value)

@@ -45,7 +45,7 @@ def gradient_by_tape(program: Program, args: Sequence[Any], inputs: Sequence[int
     Raises
     ------
     DerivativeError
-        It depends on them by what has no derivative, or through a list.
+        It depends on them by what has no derivative, through a list, or through random numbers.
     """
     recorder = _Recorder(program.graphs)
     given = [
@@ -122,6 +122,9 @@ def _sweep(entry: Entry, found: Sequence[Any], cotangents: dict[Var, Any], steps
     node = entry.node
     if any(isinstance(v.type, ListType) for v in (*node.inputs, *node.outputs)):
         why = "the eager engine does not differentiate through lists"
+        raise DerivativeError(Problem(why, node.origin.loc, hint="use sg.grad, which does"))
+    if node.op.kind == "draw":  # a step is run again, and would draw other numbers
+        why = "the eager engine does not differentiate through random numbers"
         raise DerivativeError(Problem(why, node.origin.loc, hint="use sg.grad, which does"))
     moving = [k for k, v in enumerate(entry.inputs) if v.moving]
     outputs = [k for k, ct in enumerate(found) if ct is not None]
