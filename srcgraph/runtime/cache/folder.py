@@ -44,9 +44,18 @@ class CacheWarning(UserWarning):
     """Compiled code is not kept, and why."""
 
 
+def _wish() -> str:
+    return os.environ.get("SRCGRAPH_CACHE", "1").strip().lower()
+
+
 def is_on() -> bool:
-    """Whether the environment lets compiled code be kept."""
-    return os.environ.get("SRCGRAPH_CACHE", "1").strip().lower() not in ("0", "off", "no", "false")
+    """Whether the environment lets compiled functions be kept."""
+    return _wish() not in ("0", "off", "no", "false", "kernels")
+
+
+def keeps_kernels() -> bool:
+    """Whether it lets be kept what compiled functions call: kernels and helpers, which are srcgraph's own."""
+    return is_on() or _wish() == "kernels"
 
 
 def place() -> Path:
