@@ -192,15 +192,14 @@ def test_symm_and_trsm(dtype: str, left: bool, lower: bool) -> None:
 
 @njit
 def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """As generated code calls it; Python cannot."""
+    """As generated code calls it."""
     return cpu.matmul(x, y)
 
 
-def test_helpers_are_for_compiled_code() -> None:
-    a = np.ones((2, 2))
-    product(a, a)
-    with pytest.raises(TypeError, match="matmul is called by generated code only"):
-        cpu.matmul(a, a)
+def test_python_runs_helpers_as_they_are_written() -> None:
+    a = np.arange(4.0).reshape(2, 2)
+    assert np.array_equal(cpu.matmul(a, a), product(a, a))
+    assert np.array_equal(cpu.matmul(a, a), a @ a)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
