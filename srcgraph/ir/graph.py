@@ -81,6 +81,22 @@ class Value:
 
     __iter__ = None
 
+    def __len__(self) -> int:
+        hint = "its .shape[0] is a variable that stands for it" if self.type.ndim else "it is a number, which has none"
+        raise TypeError(f"the length of {self} is not known until the function is called: {hint}")
+
+    def __index__(self) -> int:
+        raise TypeError(f"{self} is no number yet, so it cannot be an index or a length here; it can index variables")
+
+    def __float__(self) -> float:
+        raise TypeError(f"{self} is no number yet: call the function that is made of it, or write .astype(float)")
+
+    def __abs__(self) -> Value:
+        return _operators["abs"](self)
+
+    def __invert__(self) -> Value:
+        return _operators["invert"](self)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         return _operators["numpy"](ufunc, args, kwargs) if method == "__call__" else NotImplemented
 
@@ -88,8 +104,8 @@ class Value:
         return _operators["numpy"](function, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "T" and "T" in _operators:
-            return _operators["T"](self)
+        if name in _ATTRIBUTES and name in _operators:
+            return _operators[name](self)
         if name in _METHODS and name in _operators:
             return partial(_operators[name], self)
         raise AttributeError(f"a value has no attribute {name!r}")
@@ -112,6 +128,30 @@ class Value:
     def __rpow__(self, other: Any) -> Value:
         return _binary("pow", other, self)
 
+    def __rfloordiv__(self, other: Any) -> Value:
+        return _binary("floordiv", other, self)
+
+    def __rmod__(self, other: Any) -> Value:
+        return _binary("mod", other, self)
+
+    def __and__(self, other: Any) -> Value:
+        return _binary("and", self, other)
+
+    def __rand__(self, other: Any) -> Value:
+        return _binary("and", other, self)
+
+    def __or__(self, other: Any) -> Value:
+        return _binary("or", self, other)
+
+    def __ror__(self, other: Any) -> Value:
+        return _binary("or", other, self)
+
+    def __xor__(self, other: Any) -> Value:
+        return _binary("xor", self, other)
+
+    def __rxor__(self, other: Any) -> Value:
+        return _binary("xor", other, self)
+
     def __lt__(self, other: Any) -> Value:
         return _binary("lt", self, other)
 
@@ -133,6 +173,7 @@ def _binary(name: str, x: Any, y: Any) -> Any:
     return _operators[name](x, y)
 
 
+_ATTRIBUTES = frozenset({"T", "shape", "ndim", "size", "dtype"})
 _METHODS = frozenset(
     {
         "sum",

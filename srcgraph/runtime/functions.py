@@ -180,7 +180,7 @@ def function(
     shape = _Shape.of(outputs, as_value)
     changes = [(b, as_value(v)) for b, v in _pairs(updates, "updates")]
     results = [*shape.values, *(_new_value(b, v) for b, v in changes)]
-    replaced = {_value(v): as_value(w) for v, w in _pairs(givens, "givens")}
+    replaced = {_replaced(v): as_value(w) for v, w in _pairs(givens, "givens")}
     variables = [p.variable for p in known]
     shared = [b for b in free_variables(results, variables, replaced) if variable_of(b) not in variables]
     graph = graph_of([*variables, *map(variable_of, shared)], results, name, replaced)
@@ -195,12 +195,22 @@ def _value(x: Any) -> Any:
 
 
 def _pairs(given: Any, what: str) -> list[tuple[Any, Any]]:
-    pairs = list(given.items()) if isinstance(given, Mapping) else [tuple(p) for p in given]
+    pairs = list(given.items()) if isinstance(given, Mapping) else [*given]
+    if not all(isinstance(p, tuple | list) and len(p) == 2 for p in pairs):
+        raise ArgumentError(f"{what} is a mapping, or a sequence of pairs (variable, value), not {given!r}")
     keys = [k for k, _ in pairs]
     if len(set(keys)) != len(keys):
         twice = next(k for k in keys if keys.count(k) > 1)
         raise ArgumentError(f"{what}: {getattr(twice, 'name', twice)!r} is given twice")
     return pairs
+
+
+def _replaced(x: Any) -> Value:
+    """What is given another value: a variable, a shared one, or what was built of such."""
+    found = _value(x)
+    if not isinstance(found, Value):
+        raise ArgumentError(f"givens: {x!r} is no variable, so nothing can be given in its place")
+    return found
 
 
 def _new_value(variable: Any, made: Value) -> Value:
@@ -220,7 +230,11 @@ def graph_value(x: Any, freeze: bool = False) -> Value:
     if isinstance(x, np.ndarray):
         x = SharedVariable("array", x, borrow=not freeze)
     found = _value(x)
-    return found if isinstance(found, Value) else constant(found)
+    if isinstance(found, Value):
+        return found
+    if not isinstance(found, bool | int | float | complex | np.generic | tuple | list) or isinstance(found, str):
+        raise ArgumentError(f"{found!r} is no variable, number or array, so it cannot be part of a graph")
+    return constant(found)
 
 
 def _text(made: Function) -> str:

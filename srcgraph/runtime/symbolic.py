@@ -7,6 +7,7 @@ types of the variables; its nodes are a step. So whatever is compiled can be bui
 from __future__ import annotations
 
 import functools
+import math
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -275,6 +276,13 @@ def _method(name: str) -> Callable[..., Any]:
     return called
 
 
+def _shape(x: Value) -> tuple[Any, ...]:
+    """The lengths of the axes: integers where they are known, else variables that stand for them."""
+    if isinstance(x.type, ScalarType):
+        return ()
+    return tuple(d.const if d.const is not None else OPS["dim"](x, axis=k) for k, d in enumerate(x.type.shape))
+
+
 def _numpy_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     home = "special" if getattr(special, function.__name__, None) is function else "np"
     module = getattr(function, "__module__", "") or ""
@@ -295,7 +303,8 @@ def _of_shared(name: str) -> Callable[..., Any]:
 setattr(SharedVariable, "variable", property(variable_of))  # noqa: B010
 for _name in (
     *(f"__{side}{name}__" for name in ("add", "sub", "mul", "truediv", "matmul", "pow") for side in ("", "r")),
-    *("__neg__", "__getitem__", "__array_ufunc__", "__array_function__"),
+    *(f"__{side}{name}__" for name in ("floordiv", "mod", "and", "or", "xor") for side in ("", "r")),
+    *("__neg__", "__abs__", "__invert__", "__getitem__", "__array_ufunc__", "__array_function__"),
 ):
     if hasattr(Value, _name):
         setattr(SharedVariable, _name, _of_shared(_name))
@@ -320,8 +329,15 @@ for _name in (
 ):
     set_operator(_name, _method(_name))
 set_operator("T", lambda x: written("{0}.T", [x]))
+set_operator("shape", _shape)
+set_operator("ndim", lambda x: x.type.ndim)
+set_operator("dtype", lambda x: x.type.dtype)
+set_operator("size", lambda x: math.prod(_shape(x)))
+set_operator("abs", lambda x: written("abs({0})", [x]))
+set_operator("invert", lambda x: written("~{0}", [x]))
 set_operator("astype", lambda x, dtype: written("{0}.astype({1})", [x, np.dtype(dtype)]))
 for _name, _sign in {
     "matmul": "@", "floordiv": "//", "mod": "%", "pow": "**", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "and": "&", "or": "|", "xor": "^",
 }.items():  # fmt: skip
     set_operator(_name, lambda x, y, sign=_sign: written("{0} " + sign + " {1}", [x, y]))
