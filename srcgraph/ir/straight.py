@@ -237,7 +237,7 @@ class StraightBuilder(Facts):
         if simpler is not None:
             return simpler
         key = None if op.fresh or op.kind == "effect" else merge_key(op, inputs, attrs)
-        found = self._merged(key)
+        found = self.merged(key)
         if found is None and op.kind == "check" and self.on_check is not None:
             made = self.on_check(op, inputs, attrs)
             if made is not None:
@@ -258,7 +258,8 @@ class StraightBuilder(Facts):
         shapes = [t.shape for t in (types if isinstance(types, tuple) else (types,)) if isinstance(t, ArrayType)]
         return all(self.proves(size) for shape in shapes for size in shape)
 
-    def _merged(self, key: Any) -> tuple[Value, ...] | None:
+    def merged(self, key: Any) -> tuple[Value, ...] | None:
+        """The outputs of the node with that key, if there is one in a region that is open; None has none."""
         if key is None:
             return None
         return next((r.merged[key] for r in reversed(self.regions) if key in r.merged), None)
@@ -456,14 +457,18 @@ class StraightBuilder(Facts):
         return node.outputs
 
 
-def merge_key(op: Op, inputs: tuple[Value, ...], attrs: Mapping[str, Any]) -> Any:
+def merge_key(op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any]) -> Any:
     """What pure nodes that are equal have in common."""
-    ids = [id(v) for v in inputs]
+    return op_key(op, [id(v) for v in inputs], attrs)
+
+
+def op_key(op: Op, inputs: list[int], attrs: Mapping[str, Any]) -> Any:
+    """What equal uses of an op have in common, with numbers for what they read."""
     if op.commutative:
-        ids.sort()
+        inputs.sort()
     if not attrs:
-        return (op.name, *ids)
-    return (op.name, *ids, *((k, type(v).__name__, repr(v)) for k, v in sorted(attrs.items())))
+        return (op.name, *inputs)
+    return (op.name, *inputs, *((k, type(v).__name__, repr(v)) for k, v in sorted(attrs.items())))
 
 
 def shapes_of(values: Sequence[Value]) -> list[tuple[Dim, ...]]:

@@ -81,7 +81,7 @@ def _same_number(x: Value, y: Value) -> bool:
     return x is y or (known is not None and known == getattr(y.type, "value", None))
 
 
-def _may_raise(node: Node) -> bool:
+def may_raise(node: Node) -> bool:
     """Whether a loop may raise: by checks, or by integers that overflow."""
     inner = (n for g in node_graphs(node) for n in all_nodes(g))
     return has_order(node) or any(isinstance(n, Apply) and n.op.grows and is_integer(n.outputs[0].type) for n in inner)
@@ -126,9 +126,9 @@ class _Pair:
             made.update(node.outputs if after else ())
         moved = [*earlier, *later]
         ordered = has_order(first) or has_order(second)
-        if not (made - set(first.outputs)).isdisjoint(reads(second)) or (ordered and any(map(_may_raise, moved))):
+        if not (made - set(first.outputs)).isdisjoint(reads(second)) or (ordered and any(map(may_raise, moved))):
             return None
-        if (has_order(first) and _may_raise(second)) or (_may_raise(first) and has_order(second)):
+        if (has_order(first) and may_raise(second)) or (may_raise(first) and has_order(second)):
             return None
         if self._is_seen_halfway([*moved, first, second]):
             return None
@@ -139,7 +139,7 @@ class _Pair:
         """Whether one of these may raise while arrays that the caller may have are changed in another order."""
         makers = {v: n for n in self.nodes for v in n.outputs}
         arrays = [v for loop in (self.first, self.second) for v in loop.carry if isinstance(v.type, ArrayType)]
-        return any(map(_may_raise, nodes)) and not all(_is_new(v, makers) for v in arrays)
+        return any(map(may_raise, nodes)) and not all(_is_new(v, makers) for v in arrays)
 
     def _later_is_apart(self, later: Sequence[Node]) -> bool:
         """Whether what is moved behind the second loop reads nothing that this stores into."""

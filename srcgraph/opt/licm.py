@@ -1,7 +1,8 @@
 """Loop-invariant code motion: what a loop's body computes the same each time leaves the loop.
 
 Checks and effects stay, so a node leaves only if what checks ensure for it is proved before the loop too: an element
-read where the loop may not run, or before the check of its index, may not be there.
+read where the loop may not run, or before the check of its index, may not be there. Whole `for` loops leave too; a
+`while` may never end, where it is not reached.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from collections.abc import Sequence
 from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.rebuild import Rebuild
+from srcgraph.ir.walk import all_nodes
+from srcgraph.opt.fuse import may_raise, reads
+from srcgraph.opt.simplify import simplify
 
 
 def licm(graph: Graph) -> Graph:
@@ -18,11 +22,18 @@ def licm(graph: Graph) -> Graph:
     opened = open_(graph)
     if all(_is_literal(n) for loop in _loops(opened) for n in _leaving(loop)):
         return graph
-    return _Motion(graph.name).run(opened)
+    motion = _Motion(graph.name)
+    moved = motion.run(opened)
+    return simplify(moved) if motion.lifted else moved
 
 
 class _Motion(Rebuild):
     """Builds what leaves a loop before the loop; in the loop it is there already."""
+
+    stands = True
+    """Whether nothing built since it was set takes for granted what is not known."""
+    lifted = False
+    """Whether a loop has left another; there may be an equal one where it is now."""
 
     def for_(self, node: For) -> Sequence[Value]:
         self.lift(node)
@@ -33,16 +44,36 @@ class _Motion(Rebuild):
         return super().while_(node)
 
     def node(self, node: Node) -> Sequence[Value]:
-        if isinstance(node, Apply) and node.outputs[0] in self.env:
+        if node.outputs and all(v in self.env for v in node.outputs):
             return self.values(node.outputs)
         return super().node(node)
 
+    def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
+        self.stands = self.stands and self.builder.stands(node.op, inputs, node.attrs)
+        return super().apply(node, inputs)
+
     def lift(self, loop: For | While) -> None:
         for node in _leaving(loop):
-            if all(v in self.env for v in node.inputs) and self.builder.stands(
-                node.op, self.values(node.inputs), node.attrs
-            ):
+            if not all(v in self.env for v in reads(node)):
+                continue
+            if isinstance(node, For):
+                self.lift_loop(node)
+            elif self.builder.stands(node.op, self.values(node.inputs), node.attrs):
                 self.nodes([node])
+
+    def lift_loop(self, node: For) -> None:
+        """Build a loop here if all in it stands here."""
+        before = dict(self.env), dict(self.symbols), self.stands
+        region = self.builder.new_region()
+        with self.builder.inside(region):
+            self.stands = True
+            self.nodes([node])
+        if self.stands:
+            self.lifted = True
+            self.builder.splice(region)
+        else:
+            self.env, self.symbols, _ = before
+        self.stands = before[2]
 
 
 def _loops(graph: Graph) -> list[For | While]:
@@ -56,12 +87,14 @@ def _loops(graph: Graph) -> list[For | While]:
     return found
 
 
-def _leaving(loop: For | While) -> list[Apply]:
+def _leaving(loop: For | While) -> list[Apply | For]:
     """Nodes worth moving of a loop and those inside it that read nothing the loop changes, in order."""
     graphs = node_graphs(loop)
     inside = {v for g in graphs for v in g.params}
-    candidates: list[Apply] = []
+    candidates: list[Apply | For] = []
     for node in (n for g in graphs for n in g.nodes):
+        if isinstance(node, For) and not may_raise(node) and is_pure_loop(node):
+            candidates.append(node)
         if isinstance(node, For | While):
             candidates += _leaving(node)
         elif isinstance(node, Apply) and is_pure(node):
@@ -70,22 +103,32 @@ def _leaving(loop: For | While) -> list[Apply]:
     inside.update(v for n in candidates for v in n.outputs)
     invariant = []
     for node in candidates:
-        if inside.isdisjoint(node.inputs):
+        if inside.isdisjoint(reads(node)):
             invariant.append(node)
             inside.difference_update(node.outputs)
     moved = _worth_moving(invariant)
     return [n for n in invariant if n in moved]
 
 
-def _worth_moving(invariant: Sequence[Apply]) -> set[Apply]:
+def _worth_moving(invariant: Sequence[Apply | For]) -> set[Apply | For]:
     """The costly ones, and the cheap ones they are computed from."""
-    moved: set[Apply] = set()
+    moved: set[Apply | For] = set()
     wanted: set[Value] = set()
     for node in reversed(invariant):
-        if is_costly(node) or not wanted.isdisjoint(node.outputs):
+        if isinstance(node, For) or is_costly(node) or not wanted.isdisjoint(node.outputs):
             moved.add(node)
-            wanted.update(node.inputs)
+            wanted |= reads(node)
     return moved | {n for n in invariant if _is_literal(n)}
+
+
+def is_pure_loop(node: For) -> bool:
+    """Whether a loop ends, and nothing is seen of it but what it computes."""
+    inner = [n for g in node_graphs(node) for n in all_nodes(g)]
+    return all(isinstance(n, If | For) or (isinstance(n, Apply) and (is_pure(n) or is_update(n))) for n in inner)
+
+
+def is_update(node: Apply) -> bool:
+    return node.op.kind == "update"
 
 
 def is_pure(node: Apply) -> bool:

@@ -1,4 +1,4 @@
-"""Replay a graph: literals fold, equal nodes merge, proved checks vanish, and what is decided is taken.
+"""Replay a graph: literals fold, equal nodes, loops and branches merge, proved checks vanish, the decided is taken.
 
 A branch on a condition that is a literal is one of its sides; a loop whose first test fails, or
 whose range is empty, is what it was entered with.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from srcgraph.ir.graph import For, Graph, If, Value, While
+from srcgraph.ir.graph import For, Graph, If, Node, Value, While
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.rebuild import Rebuild
+from srcgraph.opt.likeness import Likeness
 
 
 def simplify(graph: Graph) -> Graph:
@@ -19,6 +20,21 @@ def simplify(graph: Graph) -> Graph:
 
 
 class _Simplify(Rebuild):
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.likeness = Likeness()
+
+    def node(self, node: Node) -> Sequence[Value]:
+        if not isinstance(node, If | While | For):
+            return super().node(node)
+        key = self.likeness.of(node, lambda v: id(self.value(v)))
+        found = self.builder.merged(key)
+        if found is None:
+            found = tuple(super().node(node))
+            if key is not None:
+                self.builder.region.merged[key] = found
+        return found
+
     def if_(self, node: If) -> Sequence[Value]:
         known = literal(self.builder, self.value(node.cond))
         if known is None:

@@ -39,8 +39,8 @@ class Place(Builder):
     def definition(self, value: Value) -> Apply | None:
         return super().definition(value) or self.fgraph.definition(value)
 
-    def _merged(self, key: object) -> tuple[Value, ...] | None:
-        found = super()._merged(key)
+    def merged(self, key: object) -> tuple[Value, ...] | None:
+        found = super().merged(key)
         if found is not None or key is None:
             return found
         for site in self.fgraph.equal_nodes(key):
