@@ -25,6 +25,8 @@ class Place(Builder):
     site : Site
     """
 
+    of_rewrites = True
+
     def __init__(self, fgraph: FunctionGraph, site: Site):
         super().__init__(site.block.name)
         self.fgraph = fgraph
