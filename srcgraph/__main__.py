@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 
 from srcgraph.runtime import cache
@@ -29,9 +30,46 @@ def main(given: Sequence[str] | None = None) -> int:
 def _info() -> int:
     found = cache.info()
     print(f"path     {found.path}")
+    if found.problem:
+        print(f"problem  {found.problem}")
     print(f"entries  {found.entries}")
     print(f"bytes    {found.bytes} of {found.most}")
     print(f"hits     {found.hits}")
+    return 1 if found.problem else 0
+
+
+def _list() -> int:
+    now = time.time()
+    print(f"{'function':<32} {'bytes':>10} {'hits':>5} {'age':>8} {'last used':>9}")
+    for e in cache.entries():
+        note = "" if e.reachable else "  never of use here again: see purge"
+        print(f"{e.function:<32} {e.bytes:>10} {e.hits:>5} {_span(now - e.made):>8} {_span(now - e.used):>9}{note}")
+    return 0
+
+
+def _span(seconds: float) -> str:
+    """A time that has passed, in its largest unit."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+def _stats() -> int:
+    found, info = cache.entries(), cache.info()
+    inside = sum(e.bytes for e in found)
+    stale = [e for e in found if not e.reachable]
+    print(f"functions    {len({e.function for e in found})}")
+    print(f"entries      {len(found)}, {inside} bytes")
+    print(f"of use here  {len(found) - len(stale)}, {inside - sum(e.bytes for e in stale)} bytes")
+    print(f"shared       {info.bytes - inside} bytes of kernels, helpers and locks")
+    print(f"hits         {info.hits}")
+    print(f"never used   {sum(not e.hits for e in found)}")
+    return 0
+
+
+def _purge() -> int:
+    print(f"{cache.purge()} entries, kernels and helpers removed")
     return 0
 
 
@@ -53,7 +91,9 @@ def _verify() -> int:
     return 1 if bad else 0
 
 
-_ACTIONS = {"info": _info, "clear": _clear, "path": _path, "verify": _verify}
+_ACTIONS = {
+    "info": _info, "list": _list, "stats": _stats, "path": _path, "verify": _verify, "clear": _clear, "purge": _purge,
+}  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -3,6 +3,8 @@
 import functools
 import gc
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -10,8 +12,22 @@ import pytest
 from srcgraph.opt.passes import run_passes
 from srcgraph.runtime import specialization
 
-os.environ.setdefault("SRCGRAPH_CACHE", "0")  # what a test compiles is compiled in it; tests of the cache switch it on
 gc.set_threshold(50_000, 20, 100)  # the compiler makes many objects that live long
+
+
+FOLDER = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What a test compiles is compiled in it, but for the helpers, once per run; tests of the cache switch it on."""
+    if "SRCGRAPH_CACHE" not in os.environ:
+        config.stash[FOLDER] = tempfile.mkdtemp()
+        os.environ |= {"SRCGRAPH_CACHE": "kernels", "SRCGRAPH_CACHE_DIR": config.stash[FOLDER]}
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The helpers go when the run ends."""
+    shutil.rmtree(config.stash.get(FOLDER, ""), ignore_errors=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -36,6 +36,7 @@ from srcgraph.codegen.items import (
 )
 from srcgraph.codegen.names import Names
 from srcgraph.codegen.outline import outlined
+from srcgraph.codegen.repeats import written_once
 from srcgraph.codegen.schedule import Scheduler
 from srcgraph.codegen.source import Places, Text, emit
 from srcgraph.codegen.statements import names_in
@@ -165,7 +166,9 @@ class Module:
         self.copies += copies
         self.helpers.update(helpers)
         if not self.depth_left:
-            functions = [made_once(f) for f in outlined(_function(name, params, statements, options), self.lines())]
+            marked = names.of_type(is_numpy_integer) if watched else ()
+            parts = written_once(made_once(_function(name, params, statements, options)), frozenset(marked))
+            functions = [made_once(f) for part in parts for f in outlined(part, self.lines())]
         else:
             if name in self.called:
                 statements = [*body.placed([_too_deep(self.depth_left)], _first_origin(graph)), *statements]

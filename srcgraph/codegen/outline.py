@@ -8,6 +8,9 @@ arguments, what they assign and is needed later is returned, arrays are changed 
 from __future__ import annotations
 
 import ast
+import copy
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +21,8 @@ NOTHING: Names = frozenset()
 
 LIMIT = 300
 """A function of more statements than this is divided."""
+CROWDED = 600
+"""So is one with more pairs of a parameter and a statement that raises: numba lets go of all arrays at each."""
 SMALLEST = 30
 """Fewer statements than this are not worth a function."""
 MOST_ARGUMENTS = 30
@@ -32,10 +37,16 @@ def outlined(function: ast.FunctionDef, lines: Mapping[int, int]) -> list[ast.Fu
     lines : mapping
         The user's line for each statement's ``lineno``; kernels are named after the lines they hold.
     """
-    if size(function.body) <= LIMIT:
+    raises = sum(isinstance(s, ast.Raise) for s in statements_in(function.body))
+    if size(function.body) <= LIMIT and raises * len(function.args.args) <= CROWDED:
         return [function]
-    work = _Outline(function, lines)
-    function.body = work.block(function.body, NOTHING, frozenset(a.arg for a in function.args.args))
+    lengths = _lengths(function)
+    first = [node for _, node in lengths.values()]
+    rest = [s for s in function.body if s not in first]
+    work = _Outline(function, lines, lengths)
+    rest = work.block(rest, NOTHING, frozenset(a.arg for a in function.args.args) | frozenset(lengths))
+    read = set().union(*map(loaded, rest))
+    function.body = [node for name, (_, node) in lengths.items() if name in read] + rest
     return [*work.kernels, function]
 
 
@@ -48,6 +59,7 @@ def size(block: Sequence[ast.stmt]) -> int:
 class _Outline:
     function: ast.FunctionDef
     lines: Mapping[int, int]
+    lengths: Mapping[str, tuple[str, ast.stmt]]
     kernels: list[ast.FunctionDef] = field(default_factory=list)
 
     def block(self, body: list[ast.stmt], after: Names, bound: Names) -> list[ast.stmt]:
@@ -58,21 +70,44 @@ class _Outline:
         body = lists_beside_their_use(body)
         live = live_after_each(body, after)
         out: list[ast.stmt] = []
-        run: list[ast.stmt] = []
-        for k, node in enumerate(body):
-            if size([node]) > LIMIT:
-                out += self.kernel(run, live[k - 1] if k else NOTHING, bound)
-                bound |= certainly_assigned(run)
-                run = []
-                out.append(self.inner(node, live[k], bound))
-                bound |= certainly_assigned([node])
-                continue
-            if run and size(run) + size([node]) > LIMIT and not isinstance(run[-1], ast.Assign):
-                out += self.kernel(run, live[k - 1], bound)
-                bound |= certainly_assigned(run)
-                run = []
-            run.append(node)
-        return out + self.kernel(run, live[-1] if live else NOTHING, bound)
+        start = 0
+        while start < len(body):
+            stop = self.stop(body, start, live, bound)
+            if stop == start:
+                out.append(self.inner(body[start], live[start], bound))
+                stop += 1
+            else:
+                out += self.kernel(body[start:stop], live[stop - 1], bound)
+            bound |= certainly_assigned(body[start:stop])
+            start = stop
+        return out
+
+    def stop(self, body: Sequence[ast.stmt], start: int, live: Sequence[Names], bound: Names) -> int:
+        """Where a run ends: before a large statement, or where it would be too large, or pass too much."""
+        total = stop = 0
+        for k in range(start, len(body)):
+            length = size([body[k]])
+            total += length
+            if length > LIMIT:
+                return k
+            if stop and (total > LIMIT or not self.fits(body[start : k + 1], live[k], bound)):
+                return stop
+            if not stop or not _prepares(body[k]):
+                stop = k + 1
+        return len(body)
+
+    def fits(self, run: Sequence[ast.stmt], after: Names, bound: Names) -> bool:
+        inputs, _, outputs = self.passed(run, after, bound)
+        return max(len(inputs), len(outputs)) <= MOST_ARGUMENTS
+
+    def passed(self, run: Sequence[ast.stmt], after: Names, bound: Names) -> tuple[list[str], list[str], list[str]]:
+        """The arguments of a run as a function, the lengths that it reads from these, and what it returns."""
+        own = assigned_names(run)
+        read = live_before(run, NOTHING, NOTHING, NOTHING) & (bound | own)
+        outputs = sorted(own & after, key=natural)
+        read |= own & after - certainly_assigned(run)
+        lengths = [n for n in sorted(read, key=natural) if n in self.lengths and self.lengths[n][0] in read]
+        return sorted(read.difference(lengths), key=natural), lengths, outputs
 
     def inner(self, node: ast.stmt, after: Names, bound: Names) -> ast.stmt:
         """A statement too large for one kernel: its own blocks are divided."""
@@ -82,7 +117,7 @@ class _Outline:
                 node.orelse = self.block(node.orelse, after, bound)
             case ast.For() | ast.While():
                 again = live_before([node], after, NOTHING, NOTHING)
-                node.body = self.block(node.body, after | again, bound | assigned_names(_target(node)))
+                node.body = self.block(node.body, after | again, bound | assigned_names(target_of(node)))
         return node
 
     def kernel(self, run: list[ast.stmt], after: Names, bound: Names) -> list[ast.stmt]:
@@ -92,31 +127,25 @@ class _Outline:
         after = after | frozenset(n for t in tail for n in loaded(t))
         if size(inside) < SMALLEST or leaves(inside) or _grows_outer_list(inside):
             return run
-        own = assigned_names(inside)
-        inputs = sorted(live_before(inside, NOTHING, NOTHING, NOTHING) & (bound | own))
-        outputs = sorted(own & after)
-        sure = certainly_assigned(inside)
-        maybe = [n for n in outputs if n not in sure]
-        if any(n not in bound for n in (*inputs, *maybe)):
+        inputs, lengths, outputs = self.passed(inside, after, bound)
+        if not bound.issuperset(inputs) or max(len(inputs), len(outputs)) > MOST_ARGUMENTS:
             return run
-        inputs = sorted({*inputs, *maybe})
-        if len(inputs) > MOST_ARGUMENTS or len(outputs) > MOST_ARGUMENTS:
-            return run
-        return [*self.called(inside, inputs, outputs), *tail]
-
-    def called(self, inside: list[ast.stmt], inputs: list[str], outputs: list[str]) -> list[ast.stmt]:
-        name = self.name(inside)
         first = inside[0].lineno
+        inside = [copy.copy(self.lengths[n][1]) for n in lengths] + inside
+        return [*self.called(inside, first, inputs, outputs), *tail]
+
+    def called(self, inside: list[ast.stmt], first: int, inputs: list[str], outputs: list[str]) -> list[ast.stmt]:
+        name = self.name(inside)
         body = list(inside)
         if outputs:
-            body.append(ast.Return(_several(outputs, ast.Load()), lineno=inside[-1].lineno))
+            body.append(ast.Return(several(outputs, ast.Load()), lineno=inside[-1].lineno))
         args = ast.arguments([], [ast.arg(n) for n in inputs], None, [], [], None, [])
         made = ast.FunctionDef(name, args, body, list(self.function.decorator_list), None, lineno=0)
         self.kernels.append(made)
         call = ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in inputs], [])
         if not outputs:
             return [ast.Expr(call, lineno=first)]
-        return [ast.Assign([_several(outputs, ast.Store())], call, lineno=first)]
+        return [ast.Assign([several(outputs, ast.Store())], call, lineno=first)]
 
     def name(self, inside: Sequence[ast.stmt]) -> str:
         """``f_lines_12_18``: the user's lines; ``_again`` where they come a second time."""
@@ -130,10 +159,37 @@ class _Outline:
         return name
 
 
-def _several(names: Sequence[str], context: ast.expr_context) -> ast.expr:
+def natural(name: str) -> list[tuple[int, str]]:
+    """A key that sorts ``b2`` before ``b10``."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]
+
+
+def several(names: Sequence[str], context: ast.expr_context) -> ast.expr:
     if len(names) == 1:
         return ast.Name(names[0], context)
     return ast.Tuple([ast.Name(n, context) for n in names], context)
+
+
+def _prepares(node: ast.stmt) -> bool:
+    """Whether a statement makes what the next one fills: an array, a sum, a list."""
+    match node:
+        case ast.Assign(value=ast.Constant() | ast.List() | ast.Call(func=ast.Attribute(value=ast.Name(id="np")))):
+            return True
+    return False
+
+
+def _lengths(function: ast.FunctionDef) -> dict[str, tuple[str, ast.stmt]]:
+    """The names that are always one length of one argument, the argument, and the statement that says so."""
+    stores = Counter(n.id for n in names_in(*function.body) if isinstance(n.ctx, ast.Store))
+    fixed = {a.arg for a in function.args.args if a.arg not in stores}
+    found: dict[str, tuple[str, ast.stmt]] = {}
+    for node in function.body:
+        match node:
+            case ast.Assign(
+                [ast.Name(id=name)], ast.Subscript(ast.Attribute(ast.Name(id=array), "shape"), ast.Constant())
+            ) if stores[name] == 1 and array in fixed:
+                found[name] = (array, node)
+    return found
 
 
 # -- what statements read and assign ----------------------------------------------------------------
@@ -147,7 +203,7 @@ def assigned_names(block: Sequence[ast.AST]) -> Names:
     return frozenset(n.id for n in names_in(*block) if isinstance(n.ctx, ast.Store))
 
 
-def _target(node: ast.stmt) -> list[ast.AST]:
+def target_of(node: ast.stmt) -> list[ast.AST]:
     return [node.target] if isinstance(node, ast.For) else []
 
 
@@ -227,7 +283,7 @@ def _live_before_loop(node: ast.For | ast.While, after: Names) -> Names:
     test = loaded(node.test) if isinstance(node, ast.While) else set()
     header = after | test
     while True:
-        body = live_before(node.body, header, after, header) - assigned_names(_target(node))
+        body = live_before(node.body, header, after, header) - assigned_names(target_of(node))
         grown = header | body
         if grown == header:
             break
@@ -256,7 +312,7 @@ def lists_beside_their_use(block: list[ast.stmt]) -> list[ast.stmt]:
     waiting: dict[str, ast.stmt] = {}
     out: list[ast.stmt] = []
     for node in block:
-        name = _new_list(node)
+        name = new_list(node)
         if name:
             waiting[name] = node
             continue
@@ -266,7 +322,7 @@ def lists_beside_their_use(block: list[ast.stmt]) -> list[ast.stmt]:
     return [*out, *waiting.values()]
 
 
-def _new_list(node: ast.stmt) -> str:
+def new_list(node: ast.stmt) -> str:
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.List) and isinstance(node.targets[0], ast.Name):
         return node.targets[0].id
     return ""
@@ -274,11 +330,11 @@ def _new_list(node: ast.stmt) -> str:
 
 def _grows_outer_list(block: Sequence[ast.stmt]) -> bool:
     """Whether a block appends to a list made outside it, or makes one that it does not append to."""
-    made = {_new_list(n) for n in statements_in(block)} - {""}
-    return set(_appended(block)) != made
+    made = {new_list(n) for n in statements_in(block)} - {""}
+    return set(appended(block)) != made
 
 
-def _appended(block: Sequence[ast.stmt]) -> Iterator[str]:
+def appended(block: Sequence[ast.stmt]) -> Iterator[str]:
     for node in (n for s in block for n in ast.walk(s)):
         if isinstance(node, ast.Attribute) and node.attr == "append" and isinstance(node.value, ast.Name):
             yield node.value.id

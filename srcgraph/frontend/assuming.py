@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend.entities import Array, Const, Entity, Scalar, may_share
+from srcgraph.frontend.entities import Array, Const, Entity, Scalar, Tup, may_share
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import new_array, read, refuse
 from srcgraph.frontend.numpy_table import array_function
@@ -76,6 +76,23 @@ def annotate(low: Lowering) -> None:
             with low.at(parameter):
                 held = promised(low, low.lookup(parameter.id), names, f"the argument {parameter.id!r}")
                 low.assign(parameter.id, held)
+    _annotate_rest(low, spec.vararg)
+    if spec.kwarg is not None and _facts(low, getattr(spec.kwarg, "annotation", None)):
+        with low.at(spec.kwarg):
+            why = f"facts of **{spec.kwarg.id} are not supported"
+            raise refuse(why, low.loc, kind=InferenceError, hint="say them inside: sg.assume(...)")
+
+
+def _annotate_rest(low: Lowering, rest: Any) -> None:
+    """Promise what the annotation of ``*rest`` says of each of its items, as annotations mean it."""
+    names = _facts(low, getattr(rest, "annotation", None))
+    if not names:
+        return
+    with low.at(rest):
+        held = low.lookup(rest.id)
+        items = held.items if isinstance(held, Tup) else ()
+        made = [promised(low, x, names, f"the argument '{rest.id}[{k}]'") for k, x in enumerate(items)]
+        low.assign(rest.id, Tup(tuple(made)))
 
 
 def _facts(low: Lowering, node: Any) -> tuple[str, ...]:

@@ -445,7 +445,7 @@ def skeleton_of(value: Any, name: str, leaves: Leaves, static: frozenset[str] = 
     if callable(value):
         return StaticArg(value)
     reason = f": {why}" if why.startswith("its class") else ""
-    raise _refuse(name, f"a {type(value).__name__} is not supported{reason}")
+    raise _refuse(name, f"{a_or_an(type(value).__name__)} is not supported{reason}")
 
 
 def part_name(name: str, cls: type, key: Any) -> str:
@@ -490,7 +490,7 @@ def _array_arg(value: np.ndarray, name: str, leaves: Leaves) -> ArrayArg:
             if isinstance(value, np.ma.MaskedArray)
             else "pass np.asarray(...) of it"
         )
-        raise _refuse(name, f"a {type(value).__name__} is not supported", hint)
+        raise _refuse(name, f"{a_or_an(type(value).__name__)} is not supported", hint)
     if value.dtype not in NAME_OF:
         native = value.dtype.newbyteorder("=")
         hint = f"convert it: {name}.astype(np.{native.name})" if native in NAME_OF else "only arrays of numbers are"
@@ -498,6 +498,11 @@ def _array_arg(value: np.ndarray, name: str, leaves: Leaves) -> ArrayArg:
     if not value.flags.aligned:
         raise _refuse(name, "an array that is not aligned in memory is not supported", "pass a copy")
     return leaves.array(value)
+
+
+def a_or_an(name: str) -> str:
+    """The name of a class as a sentence has it."""
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def _refuse(name: str, why: str, hint: str = "") -> ArgumentError:

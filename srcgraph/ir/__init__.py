@@ -31,7 +31,7 @@ placing   what only one side of a conditional of variables needs goes into that 
 
 For other programs and languages (`docs/instructions.md`):
 document  graph to plain data, as JSON has it;  restore: plain data to graph;  plain: types and attributes
-inferred  the types that follow from what stands before
+inferred  the types that follow from what stands before;  attributes: what attributes of ops may be
 listing   numbered instructions;  scanner: these back to graphs
 interchange  JSON;  schema: its grammar
 structure one hash for equal graphs

@@ -37,10 +37,14 @@ def from_json(text: str | Mapping[str, Any]) -> Graph | Program:
         It breaks the schema, or is no graph; names the place.
     """
     try:
-        found = json.loads(text) if isinstance(text, str) else dict(text)
-    except json.JSONDecodeError as error:
+        found = json.loads(text) if isinstance(text, str) else dict(text) if isinstance(text, Mapping) else text
+        breach = find_breach(found)
+        if breach:
+            raise TextError(breach)
+        return restore(found)
+    except TextError:
+        raise
+    except RecursionError:
+        raise TextError("the document is nested too deeply to be read") from None
+    except ValueError as error:  # also integers with more digits than Python reads
         raise TextError(f"this is no JSON: {error}") from error
-    breach = find_breach(found)
-    if breach:
-        raise TextError(breach)
-    return restore(found)

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from srcgraph.errors import InternalError, Problem, UnsupportedError
+from srcgraph.errors import ArgumentError, InternalError, Problem, UnsupportedError
 from srcgraph.ir.exceptions import TOO_LARGE
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Program, Value, While
 from srcgraph.ir.op import Op, no_meaning
@@ -23,9 +23,32 @@ def interpret(graph: Graph | Program, args: Sequence[Any], effects: bool = True)
     ------
     InternalError
         An op's result is not of the type its rule promised.
+    ArgumentError
+        ``args`` are not what the parameters of the graph are.
     """
     program = graph if isinstance(graph, Program) else Program({graph.name: graph}, graph.name)
-    return Run(program.graphs, effects).graph(program.main, args)
+    return Run(program.graphs, effects).graph(program.main, conformed(args, program.main))
+
+
+def conformed(args: Sequence[Any], graph: Graph) -> list[Any]:
+    """The arguments of a call from outside, as the parameters of the graph want them.
+
+    Raises
+    ------
+    ArgumentError
+        One is of another type, or there are more or fewer; names it.
+    """
+    if len(args) != len(graph.params):
+        names = ", ".join(p.name or str(p.type) for p in graph.params)
+        raise ArgumentError(f"{graph.name!r} takes {len(graph.params)} values ({names}), not {len(args)}")
+    out = []
+    for k, (arg, param) in enumerate(zip(args, graph.params, strict=True)):
+        try:
+            out.append(conform(arg, param.type))
+        except InternalError:
+            called = repr(param.name) if param.name else f"number {k + 1}"
+            raise ArgumentError(f"argument {called} must be {param.type}, not {describe(arg)}") from None
+    return out
 
 
 class Run:

@@ -55,7 +55,7 @@ def _one(name: str) -> Callable[[Any], Value]:
 
 def _no_number(instead: str) -> Callable[[Any], Any]:
     def convert(self: Any) -> Any:
-        raise TypeError(f"{self!r} is no number yet: {instead}")
+        raise TypeError(f"{self!r} is no number yet{', ' if instead.startswith('so') else ': '}{instead}")
 
     return convert
 
@@ -122,6 +122,14 @@ class Operators:
     def __array__(self) -> Any:
         return OPERATORS["array"](self.variable)
 
-    __float__ = __complex__ = _no_number("use NumPy's functions in place of those of math, or x.astype(float)")
-    __int__ = _no_number("write x.astype(int)")
-    __index__ = _no_number("a length or an index of an array made by NumPy is known; np.zeros_like(x) takes x's shape")
+    def __len__(self) -> int:
+        hint = "its .shape[0] is a variable that stands for it" if np.ndim(self) else "it is a number, which has none"
+        raise TypeError(f"the length of {self!r} is not known until the function is called: {hint}")
+
+    __float__ = __complex__ = _no_number(
+        "call the function that is made of it, use NumPy's functions, or .astype(float)"
+    )
+    __int__ = _no_number("call the function that is made of it, or write .astype(int)")
+    __index__ = _no_number(
+        "so it cannot be an index or a length here; it can index variables, and np.zeros_like(x) has x's"
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,11 +16,14 @@ import numpy as np
 
 from srcgraph.errors import InternalError, Loc, TextError
 from srcgraph.ir.dims import Dim, as_dim, parse_dim
-from srcgraph.ir.types import DTYPE_OF, ArrayType, ListType, ScalarType, Type
+from srcgraph.ir.types import DTYPE_OF, INT, PYTHON_TYPE, ArrayType, ListType, ScalarType, Type
 from srcgraph.ir.view import View, parse_view
 
 DTYPES = {dtype.name: dtype for dtype in DTYPE_OF.values()}
 """NumPy's names of the dtypes: what other languages know them by."""
+MOST_AXES = 64
+"""What NumPy has."""
+MOST_TERMS = 10_000
 
 
 def type_document(type: Type) -> dict[str, Any]:
@@ -46,9 +49,41 @@ def type_of(record: Mapping[str, Any]) -> Type:
     if "dtype" not in record or not ("shape" in record or record.get("ndim") == 0):
         raise TextError("a type is missing here: dtype, and ndim=0 or shape")
     if "shape" in record:
-        return ArrayType(dtype_named(record["dtype"]), tuple(map(dim_of, record["shape"])))
+        return array_type(dtype_named(record["dtype"]), shape_of(record["shape"]))
     value = dim_of(record["value"]) if "value" in record else None
-    return ScalarType(dtype_named(record["dtype"]), record.get("weak", False), value)
+    return scalar_type(dtype_named(record["dtype"]), record.get("weak", False), value)
+
+
+def array_type(dtype: np.dtype, shape: tuple[Dim, ...]) -> ArrayType:
+    """The type of an array, which has no more axes than NumPy's."""
+    if len(shape) > MOST_AXES:
+        raise TextError(f"an array has no more than {MOST_AXES} axes, and this one has {len(shape)}")
+    return ArrayType(dtype, shape)
+
+
+def scalar_type(dtype: np.dtype, weak: bool, value: Dim | None) -> ScalarType:
+    """The type of a number; only Python's own are weak, and only integers are known to equal something."""
+    if weak and dtype not in PYTHON_TYPE:
+        own = ", ".join(d.name for d in PYTHON_TYPE)
+        raise TextError(f"{dtype.name} is no dtype of Python's own numbers, so it is not weak; these are: {own}")
+    if value is not None and dtype.kind not in "iu":
+        raise TextError(f"value={value}: only integers have a value, not {dtype.name}")
+    if value is not None and value.const is not None and not _fits(value.const, dtype):
+        raise TextError(f"value={value} does not fit into {dtype.name}")
+    return ScalarType(dtype, weak, value)
+
+
+def _fits(number: int, dtype: np.dtype) -> bool:
+    return dtype == INT or np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
+
+
+def shape_of(record: Sequence[int | str]) -> tuple[Dim, ...]:
+    """The sizes of the axes of an array."""
+    found = tuple(map(dim_of, record))
+    for size in found:
+        if size.const is not None and not 0 <= size.const < 2**63:
+            raise TextError(f"{size} is no size of an axis")
+    return found
 
 
 def dtype_named(name: str) -> np.dtype:
@@ -69,9 +104,26 @@ def dim_of(text: int | str) -> Dim:
 @lru_cache(10_000)
 def _dim_of(text: str) -> Dim:
     try:
-        return parse_dim(ast.parse(text, mode="eval").body)
-    except (SyntaxError, InternalError):
-        raise TextError(f"{text!r} is no size") from None
+        node = ast.parse(text.strip(), mode="eval").body
+        if _term_count(node) > MOST_TERMS:
+            raise TextError(f"{_shown(text)} is too long for a size")
+        return parse_dim(node)
+    except (SyntaxError, InternalError, ValueError, RecursionError, MemoryError) as error:
+        if isinstance(error, TextError):
+            raise
+        raise TextError(f"{_shown(text)} is no size") from None
+
+
+def _term_count(node: ast.AST) -> int:
+    """How many terms a sum may have once it is multiplied out, at most."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _term_count(node.left) * _term_count(node.right)
+    inner = [_term_count(child) for child in ast.iter_child_nodes(node)]
+    return max(1, max(inner, default=1) // MOST_TERMS) if isinstance(node, ast.Call) else max(1, sum(inner))
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
 
 
 def dims_in(record: Any) -> Iterator[int | str]:
@@ -117,22 +169,55 @@ def literal_of(record: Any) -> Any:
         case list():
             return tuple(map(literal_of, record))
         case {"dtype": str(name), "number": number}:
-            return dtype_named(name).type(literal_of(number))
+            return _numpy_number(dtype_named(name), literal_of(number))
         case {"dtype": str(name)}:
             return dtype_named(name)
         case {"int": text}:
-            return int(text)
+            return _number(int, text)
         case {"float": text}:
-            return float(text)
+            return _number(float, text)
         case {"complex": [real, imag]}:
-            return complex(literal_of(real), literal_of(imag))
+            return complex(_part(real), _part(imag))
         case {"view": str(text)}:
-            return parse_view(text)
+            return _view_of(text)
         case {"type": type}:
             return type_of(type)
         case None | bool() | str() | int() | float():
             return record
     raise TextError(f"{record!r} is no literal")
+
+
+def _number(kind: type, text: Any) -> Any:
+    try:
+        return kind(text)
+    except (ValueError, TypeError, OverflowError):
+        raise TextError(f"{_shown(str(text))} is no {'integer' if kind is int else 'float'}") from None
+
+
+def _part(record: Any) -> float:
+    """One of the two parts of a complex number."""
+    found = literal_of(record)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise TextError(f"the parts of a complex number are numbers, not {found!r}")
+    return _number(float, found)
+
+
+def _numpy_number(dtype: np.dtype, number: Any) -> Any:
+    """A number of NumPy's, which has to be one that fits the dtype."""
+    kinds = {"b": bool, "i": int, "u": int, "f": int | float, "c": int | float | complex}[dtype.kind]
+    if not isinstance(number, kinds) or (dtype.kind != "b" and isinstance(number, bool)):
+        raise TextError(f"{number!r} is no number of dtype {dtype.name}")
+    try:
+        return dtype.type(number)
+    except (OverflowError, ValueError):
+        raise TextError(f"{number!r} does not fit into {dtype.name}") from None
+
+
+def _view_of(text: str) -> View:
+    try:
+        return parse_view(text)
+    except ValueError:
+        raise TextError(f"{_shown(text)} is no view") from None
 
 
 def place_text(loc: Loc) -> str:

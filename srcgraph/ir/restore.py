@@ -12,15 +12,26 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import srcgraph.ir.ops  # noqa: F401  (fills the table of ops)
-from srcgraph.errors import Loc, Problem, TextError
+from srcgraph.errors import Loc, Problem, SrcgraphError, TextError
+from srcgraph.ir.attributes import find_wrong_attribute, find_wrong_count
 from srcgraph.ir.dims import UNKNOWN, symbol
 from srcgraph.ir.document import REGION_NAMES, REGIONS, USUAL_NAME, VERSION, Document
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Origin, Program, Rule, Value, While
 from srcgraph.ir.inferred import is_open, output_types, param_types, result_types
 from srcgraph.ir.op import OPS
-from srcgraph.ir.plain import dim_of, dims_in, dtype_named, literal_of, place_of, type_of
-from srcgraph.ir.types import INT, ArrayType, ScalarType, Type, same_kind, type_symbols
+from srcgraph.ir.plain import (
+    MOST_AXES,
+    array_type,
+    dim_of,
+    dims_in,
+    dtype_named,
+    literal_of,
+    place_of,
+    scalar_type,
+    shape_of,
+    type_of,
+)
+from srcgraph.ir.types import INT, ArrayType, ListType, ScalarType, Type, same_kind, type_symbols
 from srcgraph.ir.verify import allows, find_fault
 
 SOURCE = "<instructions>"
@@ -45,6 +56,10 @@ def restore(document: Document, lines: Sequence[str] = ()) -> Graph | Program:
     if document.get("version") != VERSION:
         raise TextError(f"version {VERSION} is read here, not {document.get('version')!r}")
     if "graphs" in document:
+        names = [g["name"] for g in document["graphs"]]
+        again = next((n for k, n in enumerate(names) if n in names[:k]), None)
+        if again is not None:
+            raise TextError(f"two graphs are named {again!r}")
         graphs = {g["name"]: reader.named(g, g["name"]) for g in document["graphs"]}
         if document["entry"] not in graphs:
             raise TextError(f"there is no graph named {document['entry']!r}")
@@ -93,6 +108,8 @@ class _Reader:
             yield
         except Exception as error:  # type rules ask what they need of types that may be anything
             if isinstance(error, TextError) and error.problems[0].notes:  # it has its place
+                raise
+            if isinstance(error, RecursionError):  # the whole is nested too deeply, no part is wrong
                 raise
             raise self.wrong(error, record, " / ".join(self.path)) from error
         finally:
@@ -154,6 +171,9 @@ class _Reader:
         if id in self.values:
             raise TextError(f"{id} is defined twice")
         type = self.type(id, record.get("type", {}), follows)
+        number = type.item if isinstance(type, ListType) else type
+        if isinstance(number, ScalarType):
+            scalar_type(number.dtype, number.weak, number.value)
         if follows is not None and not fits(follows, type):
             raise TextError(f"{id} is written as {type}, but what stands before makes it {follows}")
         default = "" if id[:1] == "x" and id[1:].isdecimal() else id
@@ -176,16 +196,18 @@ class _Reader:
         ndim = len(written["shape"]) if "shape" in written else written.get("ndim", tensor and tensor.ndim)
         if dtype is None or ndim is None:
             raise TextError(f"the type of {id} does not follow from anything: write dtype, and ndim or shape")
+        if not 0 <= ndim <= MOST_AXES:
+            raise TextError(f"{id} has ndim={ndim}; an array has 0 to {MOST_AXES} axes")
         if written.get("ndim", ndim) != ndim:
             raise TextError(f"{id} has ndim={written['ndim']} and a shape of {ndim}")
         if "shape" in written or ndim or isinstance(tensor, ArrayType):
             known = tensor.shape if isinstance(tensor, ArrayType) and tensor.ndim == ndim else (UNKNOWN,) * ndim
-            shape = tuple(map(dim_of, written["shape"])) if "shape" in written else known
-            made = ArrayType(dtype, shape)
+            shape = shape_of(written["shape"]) if "shape" in written else known
+            made = array_type(dtype, shape)
             return made if "shape" in written else self.closed(made, id)
         weak = written.get("weak", "dtype" not in written and isinstance(tensor, ScalarType) and tensor.weak)
         value = dim_of(written["value"]) if "value" in written else getattr(tensor, "value", None)
-        return ScalarType(dtype, weak, value)
+        return scalar_type(dtype, weak, value)
 
     def closed(self, type: Type, id: str) -> Type:
         """A type with a symbol for each size, and each integer, that nothing is known of."""
@@ -222,7 +244,12 @@ class _Reader:
 
     def follows(self, node: Node, count: int) -> Sequence[Type | None]:
         """The types of the outputs that follow, None where nothing does."""
-        found = output_types(node, self.seen, self.known)
+        try:
+            found = output_types(node, self.seen, self.known)
+        except (SrcgraphError, RecursionError):
+            raise
+        except Exception as error:  # a type rule goes wrong in any way when it is given what makes no sense
+            raise TextError(f"this makes no sense to the type rule: {error}") from error
         if isinstance(node, Call) and node.callee not in self.known:
             return [None] * count
         if len(found) != count:
@@ -236,6 +263,9 @@ class _Reader:
         attrs = {k: literal_of(v) for k, v in record.get("attrs", {}).items()}
         if op.kind == "reduction" and "axes" not in attrs and inputs:
             attrs["axes"] = tuple(range(inputs[0].type.ndim))
+        wrong = find_wrong_count(op, len(inputs)) or find_wrong_attribute(op, attrs)
+        if wrong:
+            raise TextError(wrong)
         return Apply(op, inputs, (), attrs, origin)
 
     def if_(self, record: Document, origin: Origin) -> Node:

@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from srcgraph.errors import Loc, Problem, TextError
+from srcgraph.errors import ArgumentError, Loc, Problem, TextError
 from srcgraph.ir.document import REGIONS, VERSION, Document
 from srcgraph.ir.graph import Graph, Program
 from srcgraph.ir.plain import DTYPES
 from srcgraph.ir.restore import SOURCE, restore
+from srcgraph.ir.schema import KINDS, find_breach
 
 TOKEN = re.compile(
     r"""(?P<text>"(?:[^"\\]|\\.)*")|(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?P<word>[^\W\d]\w*)"""
@@ -37,16 +38,22 @@ def from_instructions(text: str) -> Graph | Program:
     ------
     TextError
         The text is no graph, or a type that is written is not what its value has; names the line.
+    ArgumentError
+        It is no text.
     """
+    if not isinstance(text, str):
+        raise ArgumentError(f"instructions are text, not {type(text).__name__}")
     lines = text.splitlines()
     block = _Block(lines)
     try:
         found = block.document()
+        return restore(found, lines)
     except TextError:
         raise
+    except RecursionError:
+        raise block.here.error("this is nested too deeply to be read") from None
     except (ValueError, LookupError) as error:  # a text with a wrong escape, a dtype without its number
-        raise block.lines[block.at - 1].error(f"this cannot be read: {error}") from error
-    return restore(found, lines)
+        raise block.here.error(f"this cannot be read: {error}") from error
 
 
 class _Line:
@@ -154,7 +161,7 @@ class _Line:
         if self.peek() == "(":
             return self.group(self.literal)
         if self.skip("-"):
-            return _negative(self.literal())
+            return self.negative(self.literal())
         kind, word = self.kind(), self.take()
         if kind == "text":
             return json.loads(word)
@@ -163,18 +170,34 @@ class _Line:
         if word in WORDS:
             return WORDS[word]
         if word in DTYPES:
-            return {"dtype": word, "number": self.group(self.literal)[0]} if self.peek() == "(" else {"dtype": word}
+            return {"dtype": word, "number": self.one(word)} if self.peek() == "(" else {"dtype": word}
         if self.peek() == "(" and word in ("complex", "view", "type"):
             return {word: self.type()} if word == "type" else self.group_of(word)
         raise self.error(f"{word} is no literal")
 
+    def negative(self, literal: Any) -> Any:
+        """The number with the other sign."""
+        match literal:
+            case int() if not isinstance(literal, bool):
+                return -literal
+            case {"float": str(text)}:
+                return {"float": text.removeprefix("-") if text.startswith("-") else f"-{text}"}
+        raise self.error("a number is expected behind -")
+
     def group_of(self, word: str) -> Document:
         """The text of a view, the parts of a complex number."""
-        items = self.group(self.literal)
-        return {word: items[0] if word == "view" else items}
+        return {word: self.one(word) if word == "view" else self.group(self.literal)}
 
-    def attributes(self, own: Sequence[str] | None) -> tuple[Document, Document]:
+    def one(self, word: str) -> Any:
+        """The literal in parentheses."""
+        items = self.group(self.literal)
+        if len(items) != 1:
+            raise self.error(f"{word} takes one literal, not {len(items)}")
+        return items[0]
+
+    def attributes(self, opcode: str) -> tuple[Document, Document]:
         """The groups and attributes of a node, those of the node itself and those of its op apart."""
+        own = OWN.get(opcode)
         outside, attrs = {}, {}
         while self.kind() == "word":
             name = self.take()
@@ -183,9 +206,23 @@ class _Line:
                 outside[name] = self.group(lambda: self.take(kind="word"))
             elif own is not None and name not in own:
                 raise self.error(f"{name} means nothing here")
+            elif own is None:
+                attrs[name] = self.literal()
             else:
-                (attrs if own is None else outside)[name] = self.literal()
+                outside[name] = self.own(opcode, name)
         return outside, attrs
+
+    def own(self, opcode: str, name: str) -> Any:
+        """What a node that is no op says of itself."""
+        found = self.literal()
+        if name == "rule":
+            if not isinstance(found, list) or len(found) != len(RULE):
+                raise self.error(f"rule must be ({', '.join(RULE)})")
+            found = dict(zip(RULE, found, strict=True))
+        breach = find_breach(found, KINDS[opcode]["properties"][name], name)
+        if breach:
+            raise self.error(breach)
+        return found
 
     def hints(self) -> Document:
         """What stands behind the marks ``@``, of which nothing has to be understood."""
@@ -212,10 +249,6 @@ class _Line:
         return None
 
 
-def _negative(literal: Any) -> Any:
-    return {"float": "-" + literal["float"]} if isinstance(literal, dict) else -literal
-
-
 class _Block:
     """The lines of a text, read from top to bottom."""
 
@@ -223,6 +256,11 @@ class _Block:
         found = [_Line(k, text) for k, text in enumerate(lines, 1)]
         self.lines = [line for line in found if line.words]
         self.at = 0
+
+    @property
+    def here(self) -> _Line:
+        """The line that is being read."""
+        return self.lines[max(self.at - 1, 0)]
 
     def document(self) -> Document:
         if not self.lines:
@@ -289,14 +327,15 @@ class _Block:
             out["outputs"] = line.values()
         if opcode not in ("define", "while"):
             out["inputs"] = line.ids()
-        outside, attrs = line.attributes(OWN.get(opcode))
+        outside, attrs = line.attributes(opcode)
         out |= outside
+        for name in OWN[opcode][:1] if opcode in ("call", "define") else ():
+            if name not in out:
+                raise line.error(f"{opcode} needs {name}=")
         if opcode in REGIONS:
             out = {**{key: [] for key in (GROUPS if opcode != "if" else GROUPS[1:])}, **out}
         if attrs:
             out["attrs"] = attrs
-        if "rule" in out:
-            out["rule"] = dict(zip(RULE, out["rule"], strict=True))
         out["hints"] = _distributed(line.hints(), out.get("outputs", []))
         for region in REGIONS.get(opcode, ()):
             header = self.header(region)

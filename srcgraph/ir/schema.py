@@ -110,12 +110,14 @@ def find_breach(value: Any, schema: Schema = SCHEMA, path: str = "document") -> 
     if "$ref" in schema:
         name = schema["$ref"].removeprefix("#/$defs/")
         if name == "node" and isinstance(value, dict):  # of the nodes, the one it says it is
+            if not isinstance(value.get("op", ""), str):
+                return f"{path}.op is {value['op']!r}, not string"
             name = value["op"] if value.get("op") in KINDS else "op"
         return find_breach(value, DEFINITIONS[name], path)
     if "anyOf" in schema:
         breaches = [find_breach(value, s, path) for s in schema["anyOf"]]
         return "" if "" in breaches else max(breaches, key=len)
-    if "const" in schema and value != schema["const"]:
+    if "const" in schema and (value != schema["const"] or type(value) is not type(schema["const"])):
         return f"{path} is {value!r}, not {schema['const']!r}"
     if "enum" in schema and value not in schema["enum"]:
         return f"{path} is {value!r}, none of {', '.join(map(repr, schema['enum']))}"

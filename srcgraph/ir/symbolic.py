@@ -244,9 +244,18 @@ def graph_of(
 
 def _as_typed(rebuild: Rebuild, value: Value, other: Value) -> Value:
     made = rebuild.value(other)
+    same = isinstance(value.type, ScalarType) == isinstance(made.type, ScalarType) and value.type.ndim == made.type.ndim
+    if same and np.can_cast(made.type.dtype, value.type.dtype, "safe"):
+        made = rebuild.builder.cast(made, value.type.dtype, getattr(value.type, "weak", False))
     if not same_kind(value.type, made.type):
-        raise ArgumentError(f"givens: {value} cannot be {other}: the types differ")
+        wanted, got = (_in_words(v.type) for v in (value, other))
+        raise ArgumentError(f"givens: {value.name or 'a value'!r} is {wanted}; {got} cannot stand in its place")
     return made
+
+
+def _in_words(type: Type) -> str:
+    kind = Kind(type.dtype, type.ndim if isinstance(type, ArrayType) else None, getattr(type, "weak", False))  # type: ignore[union-attr]
+    return f"a number of type {kind}" if isinstance(type, ScalarType) else f"an array ({kind})"
 
 
 def _emit(rebuild: Rebuild, results: Sequence[Value], bound: set[Value], params: Sequence[Value]) -> None:

@@ -113,7 +113,9 @@ class _Verify:
             types = node.op.infer(*(v.type for v in node.inputs), **node.attrs)
         except SrcgraphError as error:
             raise Fault(f"its type rule refuses: {error}") from error
-        for want, out in zip(types if isinstance(types, tuple) else (types,), node.outputs, strict=True):
+        types = types if isinstance(types, tuple) else (types,)
+        expect(len(types) == len(node.outputs), f"its type rule gives {len(types)} results, not {len(node.outputs)}")
+        for want, out in zip(types, node.outputs, strict=True):
             if not allows(want, out.type):
                 raise Fault(f"its type rule gives {want}, recorded is {out.type}")
             self.new(out, node)
@@ -134,6 +136,7 @@ class _Verify:
     def while_(self, node: While) -> None:
         for graph in (node.cond, node.body):
             self.args(graph, node.carry + node.captures, loose=len(node.carry))
+        expect(len(node.cond.results) == 1, f"the condition has {len(node.cond.results)} results, not 1")
         (test,) = node.cond.results
         expect(test.type.ndim == 0 and test.type.dtype.kind == "b", f"the condition is {test.type}")
         self.carry(node, node.body, node.body.params[: len(node.carry)])
@@ -149,6 +152,7 @@ class _Verify:
     def carry(self, node: For | While, body: Graph, params: Sequence[Value]) -> None:
         results = list(body.results)
         if node.stops:
+            expect(bool(results), "the body returns no stop flag")
             stop = results.pop()
             expect(stop.type == PY_BOOL, f"the stop flag is {stop.type}")
         self.kinds(results, params, "what the body returns")
@@ -177,6 +181,8 @@ class _Verify:
             for name in rule_graphs(node):
                 expect(name in self.program.graphs, f"there is no graph named {name!r}")
         for i, k in node.changes:
+            there = 0 <= i < len(node.inputs) and 0 <= k < len(node.outputs)
+            expect(there, f"({i}, {k}) of its changes is no pair of an argument and a result")
             self.kinds([node.inputs[i]], [node.outputs[k]], "an array changed by the call")
 
     def kinds(self, given: Sequence[Value], wanted: Sequence[Value], what: str) -> None:

@@ -11,6 +11,7 @@ from srcgraph.ir.shared import Kind, SharedVariable
 from srcgraph.ir.symbolic import ancestors, variable_of, variables_of
 from srcgraph.ir.types import ArrayType, is_float
 from srcgraph.runtime.symbolic import gradients
+from srcgraph.runtime.wrt import Unsaid
 
 
 def is_built(x: Any) -> TypeGuard[Value | SharedVariable]:
@@ -54,7 +55,7 @@ def _variable(x: Any) -> Any:
 
 
 def _refuse_options(options: Mapping[str, Any]) -> None:
-    given = [name for name, value in options.items() if value not in (None, False, 0)]
+    given = [n for n, v in options.items() if v is not None and v is not False and not isinstance(v, Unsaid)]
     if given:
         why = f"{given[0]} is given with a number built of variables: it is for functions"
         hints = {"argnums": "use wrt=", "mode": "give it to sg.function(...)"}

@@ -19,13 +19,13 @@ from srcgraph.runtime.tangents import Tangent
 from srcgraph.runtime.transforms import Gradient
 from srcgraph.runtime.verification.verified import Verified
 from srcgraph.runtime.written import names_of, remembered, written
-from srcgraph.runtime.wrt import by_shared, inside
+from srcgraph.runtime.wrt import FIRST, by_shared, inside
 
 
 def grad(
     function: Callable | None = None,
     /,
-    argnums: int | Sequence[int] = 0,
+    argnums: int | Sequence[int] = FIRST,
     *,
     wrt: Any = None,
     has_aux: bool = False,
@@ -124,7 +124,7 @@ def grad(
 def value_and_grad(
     function: Callable | None = None,
     /,
-    argnums: int | Sequence[int] = 0,
+    argnums: int | Sequence[int] = FIRST,
     *,
     wrt: Any = None,
     has_aux: bool = False,
@@ -219,7 +219,7 @@ def jvp(
 
 
 def _gradient(
-    argnums: int | Sequence[int] = 0,
+    argnums: int | Sequence[int] = FIRST,
     *,
     wrt: Any = None,
     has_aux: bool = False,
@@ -236,7 +236,7 @@ def _gradient(
 
 
 def _value_and_gradient(
-    argnums: int | Sequence[int] = 0,
+    argnums: int | Sequence[int] = FIRST,
     *,
     wrt: Any = None,
     has_aux: bool = False,

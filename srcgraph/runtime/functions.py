@@ -182,7 +182,7 @@ def function(
     shape = _Shape.of(outputs, as_value)
     changes = [(b, as_value(v)) for b, v in _pairs(updates, "updates")]
     results = [*shape.values, *(_new_value(b, v) for b, v in changes)]
-    replaced = {_value(v): as_value(w) for v, w in _pairs(givens, "givens")}
+    replaced = {_replaced(v): as_value(w) for v, w in _pairs(givens, "givens")}
     variables = [p.variable for p in known]
     shared = [b for b in free_variables(results, variables, replaced) if variable_of(b) not in variables]
     graph = graph_of([*variables, *map(variable_of, shared)], results, name, replaced)
@@ -197,12 +197,22 @@ def _value(x: Any) -> Any:
 
 
 def _pairs(given: Any, what: str) -> list[tuple[Any, Any]]:
-    pairs = list(given.items()) if isinstance(given, Mapping) else [tuple(p) for p in given]
+    pairs = list(given.items()) if isinstance(given, Mapping) else [*given]
+    if not all(isinstance(p, tuple | list) and len(p) == 2 for p in pairs):
+        raise ArgumentError(f"{what} is a mapping, or a sequence of pairs (variable, value), not {given!r}")
     keys = [k for k, _ in pairs]
     if len(set(keys)) != len(keys):
         twice = next(k for k in keys if keys.count(k) > 1)
         raise ArgumentError(f"{what}: {getattr(twice, 'name', twice)!r} is given twice")
     return pairs
+
+
+def _replaced(x: Any) -> Value:
+    """What is given another value: a variable, a shared one, or what was built of such."""
+    found = _value(x)
+    if not isinstance(found, Value):
+        raise ArgumentError(f"givens: {x!r} is no variable, so nothing can be given in its place")
+    return found
 
 
 def _new_value(variable: Any, made: Value) -> Value:
@@ -223,8 +233,10 @@ def graph_value(x: Any, freeze: bool = False) -> Value:
         return formulas.written("{0}", [x])
     if isinstance(x, np.ndarray):
         x = SharedVariable("array", x, borrow=not freeze)
+    if isinstance(x, list | tuple):
+        return formulas.written("np.asarray({0})", [x])
     if not isinstance(x, Operators | bool | int | float | complex | np.number | np.bool_):
-        raise ArgumentError(f"a graph is made of variables, numbers and arrays, not of a {type(x).__name__}: {x!r}")
+        raise ArgumentError(f"{x!r} is no variable, number or array, so it cannot be part of a graph")
     return x.variable if isinstance(x, Operators) else constant(x)
 
 

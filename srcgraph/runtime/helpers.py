@@ -17,6 +17,7 @@ from numba.core.dispatcher import Dispatcher
 from srcgraph.runtime.cache.files import Entry
 from srcgraph.runtime.cache.native import Kept, attach
 from srcgraph.runtime.cache.objects import RECORD, shared_entry
+from srcgraph.runtime.internal import internal
 
 
 class _Shared(Kept):
@@ -58,7 +59,7 @@ def helper(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     def make(function: Callable[..., Any]) -> Any:
         made = njit(error_model="numpy", **options)(function)
         if isinstance(made, Dispatcher):  # it is not where numba is switched off
-            attach(made, _Shared(f"{function.__module__}.{function.__qualname__}"))
+            attach(internal(made), _Shared(f"{function.__module__}.{function.__qualname__}"))
         return made
 
     return make if function is None else make(function)

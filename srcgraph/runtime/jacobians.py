@@ -20,6 +20,7 @@ from srcgraph.runtime.tangents import Tangent
 from srcgraph.runtime.transforms import Gradient, from_the_front
 from srcgraph.runtime.untouched import untouched
 from srcgraph.runtime.written import around, by_position, remembered, takes_any_number
+from srcgraph.runtime.wrt import FIRST, by_shared, inside
 
 
 def vjp(
@@ -93,8 +94,9 @@ _SECOND = "by_columns(lambda w_: by_rows({at}, w_, grad, vjp), {x}, jvp)"
 def jacfwd(
     function: Callable,
     /,
-    argnums: int | Sequence[int] = 0,
+    argnums: int | Sequence[int] = FIRST,
     *,
+    wrt: Any = None,
     has_aux: bool = False,
     error_model: str | None = None,
     mode: AnyMode = None,
@@ -107,6 +109,8 @@ def jacfwd(
         Of floats and arrays of floats, alone or in tuples, dicts and objects; it returns such.
     argnums : int or sequence of int
         Which arguments to differentiate with respect to; a sequence gives a tuple of Jacobians.
+    wrt : SharedVariable, or list or tuple of them, optional
+        Shared variables to differentiate with respect to, in place of arguments; the result is structured alike.
     has_aux : bool
         The function returns (what is differentiated, auxiliary data), and this one (Jacobian, data).
     error_model, mode : optional
@@ -125,14 +129,17 @@ def jacfwd(
     array([[4., 0.],
            [3., 2.]])
     """
+    if wrt is not None:
+        return _by_shared(function, wrt, jacfwd, argnums, has_aux, error_model, mode)
     return _jacobian(function, _FORWARD, argnums, has_aux, options_of(function, error_model=error_model, mode=mode))
 
 
 def jacrev(
     function: Callable,
     /,
-    argnums: int | Sequence[int] = 0,
+    argnums: int | Sequence[int] = FIRST,
     *,
+    wrt: Any = None,
     has_aux: bool = False,
     error_model: str | None = None,
     mode: AnyMode = None,
@@ -147,14 +154,17 @@ def jacrev(
     array([[4., 0.],
            [3., 2.]])
     """
+    if wrt is not None:
+        return _by_shared(function, wrt, jacrev, argnums, has_aux, error_model, mode)
     return _jacobian(function, _REVERSE, argnums, has_aux, options_of(function, error_model=error_model, mode=mode))
 
 
 def jacobian(
     function: Callable,
     /,
-    argnums: int | Sequence[int] = 0,
+    argnums: int | Sequence[int] = FIRST,
     *,
+    wrt: Any = None,
     has_aux: bool = False,
     error_model: str | None = None,
     mode: AnyMode = None,
@@ -166,14 +176,17 @@ def jacobian(
     >>> jacobian(lambda x: np.sum(x**2))(np.array([2.0, 3.0]))
     array([4., 6.])
     """
+    if wrt is not None:
+        return _by_shared(function, wrt, jacobian, argnums, has_aux, error_model, mode)
     return _jacobian(function, _SHORTER, argnums, has_aux, options_of(function, error_model=error_model, mode=mode))
 
 
 def hessian(
     function: Callable,
     /,
-    argnums: int | Sequence[int] = 0,
+    argnums: int | Sequence[int] = FIRST,
     *,
+    wrt: Any = None,
     has_aux: bool = False,
     error_model: str | None = None,
     mode: AnyMode = None,
@@ -186,6 +199,8 @@ def hessian(
         As for `grad`.
     argnums : int or sequence of int
         Which arguments; a sequence gives a tuple of tuples, ``H[i][j]`` by arguments i and then j.
+    wrt : SharedVariable, or list or tuple of them, optional
+        Shared variables, in place of arguments.
     has_aux : bool
         The function returns (float, auxiliary data), and this one (Hessian, data).
     error_model, mode : optional
@@ -202,6 +217,8 @@ def hessian(
     array([[6., 4.],
            [4., 0.]])
     """
+    if wrt is not None:
+        return _by_shared(function, wrt, hessian, argnums, has_aux, error_model, mode)
     return _jacobian(function, _SECOND, argnums, has_aux, options_of(function, error_model=error_model, mode=mode))
 
 
@@ -270,6 +287,13 @@ def hvp(
 Argnums: TypeAlias = int | tuple[int, ...]
 
 
+def _by_shared(
+    function: Any, wrt: Any, derivative: Callable, argnums: Any, has_aux: bool, error_model: str | None, mode: AnyMode
+) -> Compiled:
+    options = {"argnums": argnums, "has_aux": has_aux, "error_model": error_model, "mode": mode, "verify": False}
+    return by_shared(function, wrt, derivative, options)
+
+
 def _jacobian(function: Any, template: str, argnums: Any, has_aux: bool, options: Options) -> Compiled:
     parameters = by_position(function)
     chosen = argument_numbers(argnums)
@@ -280,10 +304,18 @@ def _jacobian(function: Any, template: str, argnums: Any, has_aux: bool, options
     return remembered(function, (template, chosen, has_aux, options), lambda: around(function, made, required, options))
 
 
-def _inside(template: str) -> Callable[..., Written]:
+def _inside(template: str, derivative: Callable | None = None) -> Callable[..., Written]:
     """What it is inside compiled functions, by the text of one."""
 
-    def make(argnums: int | Sequence[int] = 0, *, has_aux: bool = False, error_model: str | None = None) -> Written:
+    def make(
+        argnums: int | Sequence[int] = FIRST,
+        *,
+        wrt: Any = None,
+        has_aux: bool = False,
+        error_model: str | None = None,
+    ) -> Written:
+        if wrt is not None and derivative is not None:
+            return inside(wrt, derivative, {"argnums": argnums, "has_aux": has_aux})
         return Written(partial(_body, template, argument_numbers(argnums), has_aux), tuple(_SPACE.items()))
 
     return make
@@ -313,7 +345,7 @@ def _from_the_front(call: Given, argnums: Argnums) -> list[int]:
 
 
 for _made, _template in ((jacfwd, _FORWARD), (jacrev, _REVERSE), (jacobian, _SHORTER), (hessian, _SECOND)):
-    _made.derives = _inside(_template)  # type: ignore[attr-defined]
+    _made.derives = _inside(_template, _made)  # type: ignore[attr-defined]
 vjp.mode = Mode("vjp", lambda count, has_aux: (Pullback(tuple(range(count)), has_aux),))  # type: ignore[attr-defined]
 hvp.mode = Mode(  # type: ignore[attr-defined]
     "hvp", lambda count, moving, has_aux: (Gradient(moving, has_aux=has_aux), Tangent(count, has_aux))

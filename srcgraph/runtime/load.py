@@ -11,6 +11,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from numba.core.dispatcher import Dispatcher
+
+from srcgraph.runtime.internal import internal
+
 _lock = threading.RLock()
 
 
@@ -37,4 +41,20 @@ def load(text: str, name: str) -> tuple[Callable[..., Any], str]:
             module = types.ModuleType(f"srcgraph_generated_{digest}")
             sys.modules[module.__name__] = module  # where numba looks for functions that call themselves
             exec(compile(text, file, "exec"), module.__dict__)
+            _keep_apart(module, name)
     return getattr(module, name), file
+
+
+def _keep_apart(module: types.ModuleType, entry: str) -> None:
+    """Functions before the entry are called by it alone, unless functions call what comes later: these recurse."""
+    made = {
+        key: value
+        for key, value in vars(module).items()
+        if isinstance(value, Dispatcher) and value.py_func.__module__ == module.__name__
+    }
+    order = list(made)
+    if any(not set(order[k:]).isdisjoint(made[key].py_func.__code__.co_names) for k, key in enumerate(order)):
+        return
+    for key in order:
+        if key != entry:
+            internal(made[key])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgraph.errors import ArgumentError
+from srcgraph.errors import ArgumentError, Problem
 from srcgraph.ir.graph import Value
 from srcgraph.ir.shared import Container, SharedVariable
 from srcgraph.ir.types import PYTHON_TYPE, ScalarType
@@ -41,7 +41,7 @@ class Param:
     strict : bool
         Whether only a value of the very dtype is taken; else it is cast where nothing is lost.
     allow_downcast : bool
-        Whether a value is cast even where digits are lost.
+        Whether a value is cast even where digits are lost; imaginary parts never are.
     implicit : bool
         Whether it is left out of the signature, and always its default.
     """
@@ -60,6 +60,9 @@ def names_of(params: Sequence[Param]) -> list[str]:
     names: list[str] = []
     for k, p in enumerate(params):
         name = p.name or p.variable.name
+        if name in names and (p.name or params[names.index(name)].name):
+            why = f"two parameters are named {name!r}"
+            raise ArgumentError(Problem(why, hint="give each another one: Param(variable, name=...)"))
         names.append(name if name.isidentifier() and name not in names else f"arg{k}")
     return names
 
@@ -98,12 +101,12 @@ def cast_to(param: Param, name: str, value: Any) -> Any:
     type = param.variable.type
     if isinstance(type, ScalarType) and value.__class__ is (PYTHON_TYPE[type.dtype] if type.weak else type.dtype.type):
         return value
-    array = np.asarray(value)
+    array = _array_of(name, value)
     if array.ndim != type.ndim:
-        raise TypeError(f"{name!r} has {type.ndim} axes, not {array.ndim}")
+        raise TypeError(f"{name!r} is {_in_words(type.ndim)}, not {_in_words(array.ndim)}")
     if array.dtype != type.dtype and not _fits(param, value, array):
-        hint = "" if param.strict else "; allow_downcast=True allows it"
-        raise TypeError(f"{name!r} is {type.dtype}, not {array.dtype}{hint}")
+        hint = "" if param.strict or _loses_parts(array, type.dtype) else "; allow_downcast=True allows it"
+        raise TypeError(f"{name!r} is of dtype {type.dtype}, not {array.dtype}{hint}")
     if isinstance(type, ScalarType):
         return (PYTHON_TYPE[type.dtype] if type.weak else type.dtype.type)(array[()])
     for axis, (size, wanted) in enumerate(zip(array.shape, type.shape, strict=True)):
@@ -112,9 +115,30 @@ def cast_to(param: Param, name: str, value: Any) -> Any:
     return np.asarray(array, type.dtype)
 
 
+def _array_of(name: str, value: Any) -> np.ndarray:
+    """A number, or an array of numbers."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:  # lists of lists of several lengths
+        raise TypeError(f"{name!r} must be a number or an array of numbers: {error}") from None
+    if array.dtype.kind not in "biufc":
+        what = f"{value!r}" if array.ndim == 0 else f"an array of dtype {array.dtype}"
+        raise TypeError(f"{name!r} must be a number or an array of numbers, not {what}")
+    return array
+
+
+def _in_words(ndim: int) -> str:
+    return {0: "a number", 1: "an array of 1 axis"}.get(ndim, f"an array of {ndim} axes")
+
+
+def _loses_parts(array: np.ndarray, wanted: np.dtype) -> bool:
+    """Whether a cast would drop imaginary parts, which no precision makes up for."""
+    return array.dtype.kind == "c" and wanted.kind != "c"
+
+
 def _fits(param: Param, value: Any, array: np.ndarray) -> bool:
     wanted = param.variable.type.dtype
-    if param.strict:
+    if param.strict or _loses_parts(array, wanted):
         return False
     if param.allow_downcast or np.can_cast(array.dtype, wanted, "safe"):
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from srcgraph.runtime.cpu import matmul
-from srcgraph.runtime.decompositions import columns, rows_of, solve_triangular
+from srcgraph.runtime.decompositions import columns, lu_factor, lu_slogdet, rows_of, solve_triangular
 from srcgraph.runtime.helpers import helper
 from srcgraph.runtime.kernels import lapack
 
@@ -32,7 +32,17 @@ def orthogonal_solve(a, b, transposed):
 
 @helper
 def structured_slogdet(factor, positive, lower):
-    """Sign and logarithm of the determinant of a triangular matrix, or of one with this Cholesky factor."""
+    """Sign and logarithm of the determinant of a triangular matrix, or of one with this Cholesky factor.
+
+    A NaN or an infinity anywhere makes of it what it makes of any matrix, so that the method is then NumPy's.
+    """
+    finite = True
+    for i in range(len(factor)):
+        for j in range(len(factor)):
+            finite &= np.isfinite(factor[i, j])
+    if not positive and not finite:
+        lu, pivots, _ = lu_factor(factor)
+        return lu_slogdet(lu, pivots)
     sign, size = 1.0, 0.0
     for i in range(len(factor)):
         sign *= np.sign(factor[i, i])

@@ -23,6 +23,20 @@ from srcgraph.runtime.texts import function_of
 from srcgraph.runtime.written import around, by_position
 
 
+class Unsaid(int):
+    """What ``argnums`` is where it is not given: the first argument, unless ``wrt`` says something else."""
+
+
+FIRST = Unsaid(0)
+
+
+def refuse_both(argnums: Any) -> None:
+    """``argnums`` has no meaning beside ``wrt``, whatever it is."""
+    if not isinstance(argnums, Unsaid):
+        why = "both argnums and wrt are given: the gradient is with respect to one of them"
+        raise ArgumentError(Problem(why, hint="leave one of them out; for both, take two gradients"))
+
+
 def checked(wrt: Any) -> tuple[SharedVariable, ...]:
     """The variables of ``wrt=``: one, or those of a list or a tuple.
 
@@ -53,6 +67,7 @@ def checked(wrt: Any) -> tuple[SharedVariable, ...]:
 
 def inside(wrt: Any, derivative: Callable, options: Mapping[str, Any]) -> Written:
     """What ``grad(f, wrt=...)`` is inside compiled functions."""
+    refuse_both(options.get("argnums", FIRST))
     given = tuple((key, value) for key, value in options.items() if value)
     made = _function(checked(wrt), type(wrt) if isinstance(wrt, list | tuple) else None, derivative, given)
     return Written(_body, (("gradient_", made),))
@@ -84,8 +99,7 @@ def _function(
 
 def by_shared(function: Any, wrt: Any, derivative: Callable, options: dict[str, Any]) -> Any:
     """``derivative(function, wrt=...)``: called as the function is."""
-    if options["argnums"] != 0:
-        raise ArgumentError("both argnums and wrt are given: the gradient is with respect to one of them")
+    refuse_both(options["argnums"])
     if function is None:
         return lambda f: by_shared(f, wrt, derivative, options)
     if (method := method_of(function)) is not None:

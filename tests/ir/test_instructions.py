@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import random
 import re
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from harness import (
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mutations import mutated_json, mutated_text, taken_or_refused
 from random_graphs import Drawn, graphs, smooth_graphs
 from round_trip import SEED, assert_equal, check_round_trip, stripped
 
@@ -122,18 +124,20 @@ def test_gradients_of_the_corpus(program: Any) -> None:
         return
 
 
+DEFINES = """\
+new x1(ndim=1, dtype=float64, shape=(n,))
+define name="double" changes=((0, 0),) @by="vjp"
+  new x2(ndim=1, dtype=float64, shape=(m,))
+  add x3 x2 x2
+  return x3
+call x4(ndim=1, dtype=float64, shape=(n,)) x1 callee="double" changes=((0, 0),) rule=("f", "double", "", (0,), ())
+return x4 @name="main"
+"""
+
+
 def test_definitions() -> None:
     """A function among the nodes of a graph, as while recursion is differentiated, and a call that changes an array."""
-    text = """
-    new x1(ndim=1, dtype=float64, shape=(n,))
-    define name="double" changes=((0, 0),) @by="vjp"
-      new x2(ndim=1, dtype=float64, shape=(m,))
-      add x3 x2 x2
-      return x3
-    call x4(ndim=1, dtype=float64, shape=(n,)) x1 callee="double" changes=((0, 0),) rule=("f", "double", "", (0,), ())
-    return x4 @name="main"
-    """
-    graph = ir.from_instructions(text)
+    graph = ir.from_instructions(DEFINES)
     assert isinstance(graph, Graph) and isinstance(graph.nodes[0], Define) and graph.nodes[0].changes == ((0, 0),)
     assert isinstance(graph.nodes[1], Call) and graph.nodes[1].rule is not None
     assert (graph.nodes[1].rule.forward, graph.nodes[1].rule.moving) == ("double", (0,))
@@ -192,9 +196,7 @@ def test_listings_run(text: str) -> None:
     ] * 4
 
 
-def test_types_of_inputs_are_enough() -> None:
-    """Sizes, integers and kinds follow through branches, loops and calls."""
-    text = """
+CALLS = """
     program "main"
     graph "square"
       new x1(ndim=1, dtype=float64)
@@ -225,7 +227,11 @@ def test_types_of_inputs_are_enough() -> None:
           return q
       return r
     """
-    program = ir.from_instructions(text)
+
+
+def test_types_of_inputs_are_enough() -> None:
+    """Sizes, integers and kinds follow through branches, loops and calls."""
+    program = ir.from_instructions(CALLS)
     assert isinstance(program, Program)
     check_round_trip(program)
     x = np.array([0.3, 0.4])
@@ -300,6 +306,90 @@ def test_any_text_is_read_or_refused(data: st.DataObject) -> None:
         check_round_trip(graph)
 
 
+WHILE = """\
+new x(ndim=1, dtype=float64, shape=(n,))
+const zero value=0
+const two value=complex(2.0, -inf)
+cast small two dtype=complex64 weak=false
+while k, z carry=(zero, x) captures=(zero)
+  cond
+    new i
+    new a
+    new m
+    less c i m
+    cast d c dtype=bool weak=true
+    return d
+  body
+    new i
+    new a
+    new m
+    const one value=1
+    add j i one
+    ipow b a n=2
+    sum s b axes=(0,)
+    return j b
+list_new xs item=type(ndim=1, dtype=float64, shape=(n,))
+list_push ys xs z
+show shown k text="{}" @at="model.py:1:0:1:5"
+return ys small
+"""
+
+
+@pytest.mark.parametrize("text", [SEED, LOOP, DEFINES, CALLS, WHILE])
+def test_mutations_are_read_or_refused(text: str) -> None:
+    """Wrong words and values of any kind at any place are `TextError`; what is taken is written and read again."""
+    document = json.loads(ir.to_json(ir.from_instructions(text)))
+    taken = 0
+    for seed in range(150):
+        drawn = random.Random(seed)
+        taken += taken_or_refused(ir.from_instructions, mutated_text(text, drawn))
+        taken += taken_or_refused(ir.from_json, mutated_json(document, drawn))
+    assert 0 < taken < 150
+
+
+LINE = "new x(ndim=0, dtype=float64)\n{}\nreturn x"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("new x(ndim=0, dtype=int8, weak)\nreturn x", "int8 is no dtype of Python's own numbers, so it is not weak"),
+        ("new x(ndim=0, dtype=float64, value=3)\nreturn x", "value=3: only integers have a value, not float64"),
+        ("new x(ndim=0, dtype=int8, value=300)\nreturn x", "value=300 does not fit into int8"),
+        ("new x(ndim=99999, dtype=float64)\nreturn x", "x has ndim=99999; an array has 0 to 64 axes"),
+        ("new x(dtype=float64, shape=(-3,))\nreturn x", "-3 is no size of an axis"),
+        (f"new x(dtype=float64, shape=({' * '.join(['(n + m)'] * 99)},))\nreturn x", "is too long for a size"),
+        (f"new x(dtype=float64, shape=({'(' * 999}n{')' * 999},))\nreturn x", "is no size"),
+        (LINE.format("const y value=" + "(" * 99999), "this is nested too deeply to be read"),
+        (LINE.format('const y value=-"p17"'), "a number is expected behind -"),
+        (LINE.format("const y value=int8(300)"), "300 does not fit into int8"),
+        (LINE.format("const y value=float32()"), "float32 takes one literal, not 0"),
+        (LINE.format('getitem y x view=view("i, q")'), "must be a view, not 'i, q'"),
+        (LINE.format('getitem y x x view=view("i, i")'), "this makes no sense to the type rule"),
+        (LINE.format('ipow y x n="a"'), "the attribute n of ipow must be an integer, not 'a'"),
+        (LINE.format("ipow y x"), "ipow needs the attribute n"),
+        (LINE.format("ipow y x x n=2"), "ipow takes 1 operand, not 2"),
+        (LINE.format("add y x x axis=0"), "add has no attribute axis: it has none"),
+        (LINE.format("cast y x dtype=int8 weak=true"), "int8 is no dtype of Python's own numbers"),
+        (LINE.format("call y x"), "call needs callee="),
+        (LINE.format("call y x callee=3"), "callee is 3, not string"),
+        (LINE.format('call y(ndim=0, dtype=int8) x callee="f" changes=((0, 7),)'), r"(0, 7) of its changes is no pair"),
+        ('program "f"\ngraph "f"\nreturn\ngraph "f"\nreturn', "two graphs are named 'f'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be(text: str, message: str) -> None:
+    with pytest.raises(TextError, match=re.escape(message)):
+        ir.from_instructions(text)
+
+
+@pytest.mark.parametrize("given_", [3, None, b"new x", ["new x"]])
+def test_only_texts_are_read(given_: Any) -> None:
+    with pytest.raises(sg.errors.ArgumentError, match="instructions are text, not"):
+        ir.from_instructions(given_)
+    with pytest.raises(TextError):
+        ir.from_json(given_)
+
+
 def test_what_is_read_is_verified() -> None:
     """A loop whose body returns another kind than it carries."""
     text = (
@@ -317,6 +407,7 @@ def test_what_is_read_is_verified() -> None:
         (lambda d: d["graph"]["nodes"][1].update(axis=0), r"document.graph.nodes\[1\] has 'axis', which means nothing"),
         (lambda d: d["graph"]["nodes"][0].update(inputs=3), r"nodes\[0\].inputs is 3, not array"),
         (lambda d: d["graph"]["nodes"][0].update(op="tanhh"), r"(?s)no op named 'tanhh'.*note: in node 0 \(tanhh\)"),
+        (lambda d: d["graph"]["nodes"][0].update(op={}), r"document.graph.nodes\[0\].op is {}, not string"),
         (lambda d: d["graph"]["params"][0]["type"].update(dtype="f8"), r"params\[0\].type.dtype is 'f8', none of"),
     ],
 )

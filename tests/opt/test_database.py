@@ -22,8 +22,8 @@ from srcgraph.opt import (
     PatternSub,
     Query,
     RewriteError,
-    RewriteWarning,
     Rewriter,
+    RewriteWarning,
     SequenceDB,
     db,
     op,
@@ -333,3 +333,22 @@ def test_a_rewriter_of_ones_own() -> None:
         Mine().rewrite(fgraph)
     assert calls == ["requires", "apply"] * 2 and len(fgraph.features) == 1
     assert op("exp")(3.0).pattern.op == "exp"
+
+
+def test_wrong_names() -> None:
+    """Tags are texts; a local rewrite has no place before or after others, there or not."""
+    for use in (sg.opt.FAST_RUN.excluding, sg.opt.FAST_RUN.including, sg.opt.FAST_RUN.requiring):
+        with pytest.raises(ArgumentError, match="is said by its name, such as 'inplace', not by 3"):
+            use(3)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="include is a collection of tags, not a text"):
+        sg.opt.Query(include="fast_run")  # type: ignore[arg-type]
+
+    @sg.opt.rewrite(ops=["add"])
+    def rule(fgraph: FunctionGraph, node: Any) -> Any:
+        return None
+
+    with pytest.raises(sg.opt.RewriteError, match="there is no stage or rewrite 'nope'"):
+        sg.opt.db.register("quiet", rule, "fast_run", before="nope")
+    with pytest.raises(sg.opt.RewriteError, match="'quiet' is a local rewrite"):
+        sg.opt.db.register("quiet", rule, "fast_run", before="inplace")
+    assert "quiet" not in sg.opt.db

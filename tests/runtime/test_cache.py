@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import pickle
+import re
 import signal
 import stat
 import subprocess
@@ -674,6 +675,13 @@ def test_what_was_not_used_goes_first(place: Path, monkeypatch: pytest.MonkeyPat
     for text, size in (("2 MB", 2 * 10**6), ("1.5GiB", 3 << 29), ("100", 100), ("", 1 << 30)):
         monkeypatch.setenv("SRCGRAPH_CACHE_SIZE", text)
         assert sizes.cap() == size
+    for text in ("abc", "-1", "1e400", "many MB"):
+        monkeypatch.setenv("SRCGRAPH_CACHE_SIZE", text)
+        forget()
+        with pytest.warns(sg.cache.CacheWarning, match="keeps up to 1 GiB of compiled code on disk: SRCGRAPH_CACHE_SI"):
+            assert sizes.cap() == 1 << 30
+    monkeypatch.setenv("SRCGRAPH_CACHE_SIZE", "9" * 400)
+    assert sizes.cap() == int("9" * 400)
 
 
 def test_what_a_killed_process_left_goes(place: Path) -> None:
@@ -706,7 +714,82 @@ def test_commands(place: Path, capsys: pytest.CaptureFixture) -> None:
         main(["cache", "burn"])
     assert left.value.code == 2
     place.chmod(0o755)
-    assert main(["cache", "info"]) == 1 and "mode is 755" in capsys.readouterr().err
+    assert sg.cache.info().entries == 0 and "not trusted" in sg.cache.info().problem
+    code, text = run("info")
+    assert code == 1 and "problem  the folder is not trusted, so it is not used: others may use" in text
+    assert run("path") == (0, f"{place}\n")
+    for action in ("verify", "clear", "list", "stats", "purge"):
+        assert main(["cache", action]) == 1 and "mode is 755" in capsys.readouterr().err
+
+
+def test_what_is_kept_is_listed_and_purged(
+    place: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entries of another installation can never be found again; those of this one stay."""
+    sg.compile(square)(2.0)
+    with monkeypatch.context() as other:
+        changed = "0" * 64
+        for user in ("files", "lookup", "objects", "commands"):
+            other.setattr(f"srcgraph.runtime.cache.{user}.environment", lambda: changed)
+        forget()
+        sg.compile(cubed)(2.0)
+    was(lambda: sg.compile(square)(3.0))
+    (place / "v0").mkdir()
+    assert {e.function: (e.hits, e.reachable) for e in sg.cache.entries()} == {"square": (1, True), "cubed": (0, False)}
+    assert main(["cache", "list"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"square +\d+ +1 +\d+ s +\d+ s\n", text) and re.search(r"cubed .* see purge\n", text)
+    assert main(["cache", "stats"]) == 0 and "of use here  1, " in capsys.readouterr().out
+    assert main(["cache", "purge"]) == 0 and capsys.readouterr().out.startswith("1 entries")
+    assert [e.function for e in sg.cache.entries()] == ["square"] and not (place / "v0").exists()
+    assert sg.cache.purge() == 0 and was(lambda: sg.compile(square)(2.0))[0] == "hit"
+
+
+COMPILES_SLOWLY = """
+import time, srcgraph as sg, cache_programs as p
+import srcgraph.runtime.cache.lookup as lookup
+make = lookup.Call.keep
+def keep(self, made):
+    print("compiling", flush=True)
+    time.sleep(2.0)
+    make(self, made)
+lookup.Call.keep = keep
+print(sg.compile(p.heat)(p.np.ones(5), 0.1, 2))
+"""
+
+
+def test_cleared_while_another_process_compiles(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for, and what it writes goes too; if that takes too long the command says so."""
+    root = str(Path(sg.__file__).parent.parent)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([root, str(HERE)])}
+    sg.compile(square)(2.0)
+    other = subprocess.Popen([sys.executable, "-c", COMPILES_SLOWLY], stdout=subprocess.PIPE, text=True, env=env)
+    assert other.stdout is not None and other.stdout.readline() == "compiling\n"
+    monkeypatch.setattr(folder.LOCKING, "patience", 0.1)
+    assert main(["cache", "clear"]) == 1 and sg.cache.info().entries == 0
+    monkeypatch.setattr(folder.LOCKING, "patience", 60.0)
+    sg.cache.clear()
+    assert sg.cache.info().entries == 0
+    assert other.communicate(timeout=60)[0] and other.returncode == 0
+    assert sg.cache.verify() == []
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe"])
+def test_what_stands_where_a_file_should_be(place: Path, kind: str) -> None:
+    """Whatever is found under the name of any file is a miss, and does no harm."""
+    solve = lambda a, b: np.linalg.solve(a, b)  # noqa: E731
+    run = lambda: sg.compile(solve)(np.eye(2) * 2.0, np.ones(2)).tolist()  # noqa: E731
+    assert run() == [0.5, 0.5]
+    for file in [f for f in place.glob("v*/*/*") if f.suffix != ".lock"]:
+        file.unlink(missing_ok=True)
+        if kind == "folder":
+            (file / "inner").mkdir(parents=True)
+        else:
+            os.mkfifo(file, 0o600)
+        assert was(run)[1] == [0.5, 0.5]
+    sg.cache.verify()
+    sg.cache.clear()
+    assert not list(place.glob("v*/*/*"))
 
 
 def test_cleared_while_it_is_used(place: Path) -> None:

@@ -458,3 +458,23 @@ def test_registers_hold_values_of_their_type() -> None:
     assert register.value is True and register.computed
     with pytest.raises(sg.errors.InternalError, match=r"expected bool, got 2\.0"):
         register.store(2.0)
+
+
+@pytest.mark.parametrize("name", ["numba", "vm", "eager", "interp"])
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["a"], r"argument 'x' must be f64\[n\], not 'a' \(str\)"),
+        ([np.ones((2, 2))], r"argument 'x' must be f64\[n\], not an array of float64 with shape \(2, 2\)"),
+        ([np.ones(2, int)], "not an array of int64"),
+        ([3.0], r"not 3.0 \(float\)"),
+        ([], r"'graph' takes 1 values \(x\), not 0"),
+    ],
+)
+def test_arguments_of_other_types(name: str, args: list[Any], message: str) -> None:
+    """Whoever runs a graph is told which argument is wrong."""
+    graph = ir.from_instructions("new x(ndim=1, dtype=float64, shape=(n,))\nadd y x x\nreturn y")
+    assert isinstance(graph, Graph)
+    run = engines.get(name).compile(Program({"graph": graph}, "graph"))
+    with pytest.raises(TypeError, match=message):
+        run(args)

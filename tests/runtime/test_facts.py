@@ -506,3 +506,64 @@ def test_stacks_of_as_many_matrices() -> None:
 
 def solved(a, b):
     return np.linalg.solve(a, b)
+
+
+@pytest.mark.parametrize("fact", [name for name, fact in FACTS.items() if fact.square])
+def test_debug_checks_stacks_and_integers(fact: str) -> None:
+    """Each matrix of a stack, of more axes too, and matrices of integers, which agree exactly."""
+    checked, eye, bad = sg.compile(promise(fact), mode="DEBUG"), np.eye(3), np.ones((3, 3)) + np.arange(3.0)
+    for good, broken in (
+        (np.stack([eye, eye]), np.stack([eye, bad])),
+        (eye.astype(np.int8), bad.astype(np.int8)),
+        (np.stack([[eye, eye]]).astype(int), np.stack([[bad, eye]]).astype(int)),
+    ):
+        np.testing.assert_array_equal(checked(good), good[0])
+        assert not FACTS[fact].holds(broken.astype(float))
+        with pytest.raises(ValueError, match="it is not"):
+            checked(broken)
+
+
+def solved_in_turn(b, *matrices: Spd):
+    for m in matrices:
+        b = np.linalg.solve(m, b)
+    return b
+
+
+def of_keywords(**numbers: Annotated[float, sg.Facts(positive=True)]):
+    return numbers["a"]
+
+
+def test_facts_of_the_rest_of_the_arguments() -> None:
+    """Annotations of ``*rest`` are of each item."""
+    m = np.array([[2.0, 1.0], [1.0, 3.0]])
+    made = sg.compile(solved_in_turn)
+    np.testing.assert_allclose(made(np.ones(2), m, 2 * m), solved_in_turn(np.ones(2), m, 2 * m), atol=1e-12)
+    assert "positive_solve" in sg.inspect(made, np.ones(2), m, 2 * m).cpu
+    with pytest.raises(ValueError, match=r"the argument 'matrices\[1\]': it is not symmetric and positive definite"):
+        sg.compile(solved_in_turn, mode="DEBUG")(np.ones(2), m, -m)
+    with pytest.raises(sg.errors.SrcgraphError, match=r"(?s)facts of \*\*numbers are not supported.*sg.assume"):
+        sg.compile(of_keywords)(a=1.0)
+
+
+NAN, INF = np.nan, np.inf
+
+
+@pytest.mark.parametrize(
+    "a",
+    [[[NAN]], [[-1.0, 0.0], [0.0, NAN]], [[1.0, 0.0], [NAN, -1.0]], [[NAN, 0.0], [0.0, 0.0]], [[INF, 0.0], [0.0, 0.0]],
+     [[-1.0, 0.0, 0.0], [NAN, -1.0, 0.0], [0.0, NAN, -1.0]], [[INF, 0.0], [1.0, -1.0]], [[0.0, 0.0], [NAN, 1.0]]],
+)  # fmt: skip
+def test_slogdet_of_triangles_that_are_not_finite(a: Any) -> None:
+    """Sign and logarithm are NumPy's."""
+    lower, upper = np.array(a), np.array(a).T.copy()
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(sg.compile(of_a_lower_one)(lower), np.linalg.slogdet(lower))
+        np.testing.assert_array_equal(sg.compile(of_an_upper_one)(upper), np.linalg.slogdet(upper))
+
+
+def of_a_lower_one(a):
+    return np.linalg.slogdet(sg.assume(a, lower_triangular=True))
+
+
+def of_an_upper_one(a):
+    return np.linalg.slogdet(np.triu(a))

@@ -15,6 +15,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from numba import njit
 
 import srcgraph as sg
 from srcgraph import engines
@@ -189,6 +190,18 @@ def test_symm_and_trsm(dtype: str, left: bool, lower: bool) -> None:
                             assert close(op @ v, start, dtype)
 
 
+@njit
+def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """As generated code calls it."""
+    return cpu.matmul(x, y)
+
+
+def test_python_runs_helpers_as_they_are_written() -> None:
+    a = np.arange(4.0).reshape(2, 2)
+    assert np.array_equal(cpu.matmul(a, a), product(a, a))
+    assert np.array_equal(cpu.matmul(a, a), a @ a)
+
+
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_special_values() -> None:
     """NaN and infinity go where NumPy's do, whether BLAS computes or not."""
@@ -197,9 +210,9 @@ def test_special_values() -> None:
         a[1, 2], b[0, 1] = np.nan, np.inf
         a[2, 0] = 0.0
         for x, y in ((a, b), (a.T, b), (a, b.T), (a[::-1], b[:, ::-1]), (a, a.T)):
-            np.testing.assert_array_equal(np.isnan(cpu.matmul(x, y)), np.isnan(x @ y))
-            np.testing.assert_array_equal(np.isinf(cpu.matmul(x, y)), np.isinf(x @ y))
-            np.testing.assert_array_equal(np.isnan(cpu.matmul(x, y[:, 1])), np.isnan(x @ y[:, 1]))
+            np.testing.assert_array_equal(np.isnan(product(x, y)), np.isnan(x @ y))
+            np.testing.assert_array_equal(np.isinf(product(x, y)), np.isinf(x @ y))
+            np.testing.assert_array_equal(np.isnan(product(x, y[:, 1])), np.isnan(x @ y[:, 1]))
 
 
 # -- LAPACK ------------------------------------------------------------------------------------------------
@@ -398,8 +411,19 @@ def test_products_of_any_layouts(dtype: str, ndims: tuple[int, int]) -> None:
         for x in views(x0):
             for y in views(y0):
                 expected = x @ y
-                assert close(cpu.matmul(x, y), expected, dtype)
+                assert close(product(x, y), expected, dtype)
                 assert close(cpu.matmul.py_func(x, y), expected, dtype)
+
+
+def called(helper: Any, *args: Any) -> Any:
+    """What it gives compiled code; numbers that are given are literals there."""
+    arrays = [a for a in args if isinstance(a, np.ndarray)]
+    rest = [None if isinstance(a, np.ndarray) else a for a in args]
+    names = iter([f"a{k}" for k in range(len(arrays))])
+    text = ", ".join(next(names) if r is None else repr(r) for r in rest)
+    return njit(eval(f"lambda {', '.join(f'a{k}' for k in range(len(arrays)))}: helper({text})", {"helper": helper}))(
+        *arrays
+    )
 
 
 def test_compiled_helpers_and_plain_ones() -> None:
@@ -414,7 +438,7 @@ def test_compiled_helpers_and_plain_ones() -> None:
         (fourier, "rfft", (a, 7, 1.0, 1)), (fourier, "irfft", (a + 1j, 9, 1.0, 0)),
     )  # fmt: skip
     for module, name, args in calls:
-        compiled, written = getattr(module, name)(*args), plain(module.__name__)[name](*args)
+        compiled, written = called(getattr(module, name), *args), plain(module.__name__)[name](*args)
         for x, y in zip(*(v if isinstance(v, tuple) else (v,) for v in (compiled, written)), strict=True):
             np.testing.assert_array_equal(x, y, err_msg=name)
 
@@ -548,13 +572,14 @@ def test_fork() -> None:
 
 
 _PROGRAM = """
+import numba
 import numpy as np
 from srcgraph.runtime import cpu
 from srcgraph.runtime.kernels import machine
 made = machine._Linker.compiled
 machine._Linker.compiled = lambda *a: print("made") or made(*a)
 a = np.arange(16.0).reshape(4, 4)
-assert np.array_equal(cpu.matmul(a, a), a @ a)
+assert np.array_equal(numba.njit(lambda x: cpu.matmul(x, x))(a), a @ a)
 print("compiled", sum(cpu.matmul.stats.cache_misses.values()))
 """
 

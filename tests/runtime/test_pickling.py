@@ -66,7 +66,7 @@ def test_a_worker_runs_it(worker: ProcessPoolExecutor, engine: str) -> None:
         np.testing.assert_allclose(found[key], wanted, rtol=1e-14)
     with pytest.raises(ValueError, match="not positive"):
         worker.submit(f, *given, a=-1.0).result(100)
-    with pytest.raises(TypeError, match="'x' has 1 axes, not 2"):
+    with pytest.raises(TypeError, match="'x' is an array of 1 axis, not an array of 2 axes"):
         worker.submit(f, given[0], given[0]).result(100)
 
 

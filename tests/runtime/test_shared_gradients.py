@@ -205,3 +205,35 @@ def test_rules_of_your_own() -> None:
     assert np.isclose(sg.grad(cost, wrt=b)(X), np.sum(w.value * X))
     with pytest.raises(DerivativeError, match="for which dot has no rule"):
         sg.grad(cost, wrt=w)(X)
+
+
+def test_jacobians_by_shared_variables() -> None:
+    """Of each of them: by a variable as by an argument, in the structure of ``wrt``; inside compiled functions too."""
+    w = sg.shared(np.array([1.0, 2.0]), name="w")
+    x = np.array([3.0, 4.0])
+
+    def cubes(x: Any) -> Any:
+        return x * w.value**3
+
+    def cost(x: Any) -> Any:
+        return np.sum(x * w.value**3)
+
+    want, second = np.diag(3 * x * w.value**2), np.diag(6 * x * w.value)
+    for derivative in (sg.jacfwd, sg.jacrev, sg.jacobian):
+        np.testing.assert_allclose(derivative(cubes, wrt=w)(x), want)
+        np.testing.assert_allclose(derivative(cubes, wrt=[w])(x)[0], want)
+    np.testing.assert_allclose(sg.hessian(cost, wrt=w)(x), second)
+    np.testing.assert_allclose(sg.compile(lambda x: sg.jacobian(cubes, wrt=w)(x))(x), want)
+    assert w.value.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["grad", "value_and_grad", "jacfwd", "jacrev", "jacobian", "hessian"])
+@pytest.mark.parametrize("argnums", [0, 1, (0,)])
+def test_argnums_beside_wrt(name: str, argnums: Any) -> None:
+    """The first argument, said aloud, is refused as others are."""
+    w = sg.shared(2.0, name="w")
+    f = lambda x: x * w.value  # noqa: E731
+    with pytest.raises(TypeError, match="both argnums and wrt are given"):
+        getattr(sg, name)(f, argnums, wrt=w)
+    with pytest.raises(TypeError, match="both argnums and wrt are given"):
+        sg.compile(lambda x: sg.grad(f, argnums=0, wrt=w)(x))(1.0)

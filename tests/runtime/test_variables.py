@@ -179,17 +179,17 @@ def test_what_a_parameter_takes() -> None:
     double = sg.function([a], a * 2.0)
     assert double(3) == 6.0 and type(double(np.float32(1.5))) is np.float64
     strict = sg.function([sg.Param(a, strict=True)], a * 2.0)
-    with pytest.raises(TypeError, match="'a' is float64, not int64"):
+    with pytest.raises(TypeError, match="'a' is of dtype float64, not int64"):
         strict(3)
     half = sg.function([f], f / np.float32(2.0))
     assert half(1.0).dtype == np.float32
-    with pytest.raises(TypeError, match="'f' is float32, not float64; allow_downcast=True allows it"):
+    with pytest.raises(TypeError, match="'f' is of dtype float32, not float64; allow_downcast=True allows it"):
         half(np.float64(1.0))
     assert sg.function([sg.Param(f, allow_downcast=True)], f)(np.float64(0.5)) == np.float32(0.5)
     whole = scalar("n", "int64")
-    with pytest.raises(TypeError, match="'n' is int64, not float64"):
+    with pytest.raises(TypeError, match="'n' is of dtype int64, not float64"):
         sg.function([whole], whole)(1.5)
-    with pytest.raises(TypeError, match="'v' has 1 axes, not 2"):
+    with pytest.raises(TypeError, match="'v' is an array of 1 axis, not an array of 2 axes"):
         sg.function([v], v)(np.ones((2, 2)))
     fixed = tensor("t", "float64", (2, 3))
     with pytest.raises(ValueError, match="axis 1 of 't' has length 4, not 3"):
@@ -251,7 +251,7 @@ def test_cells(engine: str) -> None:
     plan()
     called = f(3, np.array([1, 2]), 0.5)
     assert plan.outputs[0].value == called["sum"] and np.array_equal(plan.outputs[1].value, called["product"])
-    with pytest.raises(TypeError, match="'v' has 1 axes, not 0"):
+    with pytest.raises(TypeError, match="'v' is an array of 1 axis, not a number"):
         many.value = 1.0
     with pytest.raises(ArgumentError, match="'a' is not given"):
         f.plan()()
@@ -283,7 +283,7 @@ def test_what_is_refused() -> None:
         sg.function([a], a, updates={a: a})
     with pytest.raises(ArgumentError, match="its new value"):
         sg.function([v], v, updates={state: v})
-    with pytest.raises(ArgumentError, match=r"givens: .* the types differ"):
+    with pytest.raises(ArgumentError, match=r"givens: .* cannot stand in its place"):
         sg.function([a, v], a, givens={a: v})
     with pytest.raises(ArgumentError, match="mode must be one of"):
         sg.function([a], a, mode="FASTER")
@@ -501,3 +501,69 @@ def test_digits_are_not_lost(dtype: str, value: float) -> None:
     x = scalar("x", dtype)
     with pytest.raises(TypeError, match="allow_downcast"):
         sg.function([x], x)(value)
+
+
+# -- what users read ------------------------------------------------------------------------------------
+
+
+def test_arrays_methods_of_variables() -> None:
+    """What NumPy's arrays have, variables have."""
+    x, m = vector("x"), matrix("m")
+    u, a = np.array([-2.0, 0.5, 3.0]), np.arange(6.0).reshape(2, 3)
+    inside = np.where((x > 0) & ~(x > 2) | (x < -1) ^ (x > 9), abs(x), 7.0 // x)
+    np.testing.assert_array_equal(sg.function([x], inside)(u), [2.0, 0.5, 2.0])
+    assert (x.ndim, m.ndim, scalar("s").ndim, x.dtype, scalar("s").shape) == (1, 2, 0, np.float64, ())
+    halves = sg.function([x], x[: x.shape[0] // 2] + x.size)
+    assert halves(np.ones(4)).tolist() == [5.0, 5.0]
+    turned = sg.function([m], [m.reshape((m.shape[1], m.shape[0])), m.mean(), m.T.dot(m), m.prod(), m.min()])
+    want = [a.reshape(3, 2), a.mean(), a.T @ a, a.prod(), a.min()]
+    for got, right in zip(turned(a), want, strict=True):
+        np.testing.assert_allclose(got, right)
+    assert sg.function([], abs(sg.shared(np.array([-1.0]))))().tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (len, "the length of .* is not known until the function is called: its .shape.0. is a variable"),
+        (lambda x: float(x[0]), "is no number yet: call the function"),
+        (lambda x: [1, 2][x[0]], "is no number yet, so it cannot be an index"),
+        (lambda x: len(x[0]), "it is a number, which has none"),
+    ],
+)
+def test_what_variables_cannot_be(use: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        use(vector("x"))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("a", "'s' must be a number or an array of numbers, not 'a'"),
+        (None, "'s' must be a number or an array of numbers, not None"),
+        (1j, "'s' is of dtype float64, not complex128$"),
+        ([1.0], "'s' is a number, not an array of 1 axis"),
+        ([[1.0], [1.0, 2.0]], "'s' must be a number or an array of numbers"),
+    ],
+)
+@pytest.mark.parametrize("down", [False, True])
+def test_arguments_that_are_no_such_numbers(value: Any, message: str, down: bool) -> None:
+    s = scalar("s")
+    with pytest.raises(TypeError, match=message):
+        sg.function([sg.Param(s, allow_downcast=down)], s * 2.0)(value)
+
+
+def test_givens_and_names_that_do_not_fit() -> None:
+    x, y, s = vector("x"), vector("y"), scalar("s")
+    for givens, message in (
+        ({y: 4}, r"givens: 'y' is an array \(float64 array, 1 axis\); a number of type int cannot stand in its place"),
+        ({y: "a"}, "'a' is no variable, number or array"),
+        ({3: y}, "givens: 3 is no variable"),
+        ([3], "givens is a mapping, or a sequence of pairs"),
+        ({s: 1j}, "a number of type complex cannot stand"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            sg.function([x], x * y * s, givens=givens)  # type: ignore[arg-type]
+    assert sg.function([], s * y.sum(), givens={s: 4, y: np.arange(3)})() == 12.0
+    with pytest.raises(ArgumentError, match="two parameters are named 'a'"):
+        sg.function([sg.Param(x, name="a"), sg.Param(s, name="a")], x * s)

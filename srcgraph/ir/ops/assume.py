@@ -22,6 +22,7 @@ from srcgraph.ir.assumptions import FACTS, OF_ELEMENTS, Known, closed, facts_of,
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, Op, current_builder, define, sample
 from srcgraph.ir.ops import factors
+from srcgraph.ir.ops._loops import counted, item
 from srcgraph.ir.ops._rules import linear, total
 from srcgraph.ir.ops.compare import greater, greater_equal, less_equal, where
 from srcgraph.ir.ops.diagonals import tril, triu
@@ -104,24 +105,41 @@ def check_facts(x: Value, names: Sequence[str], what: str) -> None:
     """Raise ValueError where a fact does not hold, up to half of the digits."""
     b = current_builder()
     for name in names:
-        if name in OF_ELEMENTS:
-            right = _ELEMENTS[name](x)
-        elif x.type.ndim == 2 and x.type.dtype.kind == "f":
-            right = _MATRICES[name](x)
-        else:
-            raise InferenceError(f"{what}: {name!r} can only be checked of one matrix of floats")
-        axes = tuple(range(right.type.ndim))
-        every = OPS["all"](right, axes=axes) if axes else right
-        holds = b.cast(every, np.dtype(bool), True)
+        holds = _every(_ELEMENTS[name](x)) if name in OF_ELEMENTS else _of_matrices(x, name)
         b.call_named("check_that", holds, error="ValueError", message=f"{what}: it is not {FACTS[name].text}")
 
 
+def _every(right: Value) -> Value:
+    """Whether something is so everywhere."""
+    axes = tuple(range(right.type.ndim))
+    every = OPS["all"](right, axes=axes) if axes else right
+    return current_builder().cast(every, np.dtype(bool), True)
+
+
+def _of_matrices(x: Value, name: str) -> Value:
+    """Whether a matrix, or each one of a stack, has a fact."""
+    b = current_builder()
+    if x.type.ndim == 2:
+        floats = x.type.dtype.kind in "fc" or name not in _BY_FACTORS
+        return _every(_MATRICES[name](x if floats else b.cast(x, np.dtype(float), False)))
+
+    def next_one(i: Value, so_far: Value) -> list[Value]:
+        both = OPS["logical_and"](so_far, _of_matrices(item(x, 0, i), name))
+        return [b.cast(both, np.dtype(bool), True)]
+
+    (found,) = counted(b.dim_value(x.type.shape[0]), [b.const(True)], next_one, names=["holds"])
+    return found
+
+
 def _near(x: Value, y: Value) -> Value:
-    """Which elements agree up to half of the digits of the largest."""
+    """Which elements agree up to half of the digits of the largest; integers agree exactly."""
+    if x.type.dtype.kind in "iu":
+        return OPS["equal"](x, y)
     axes = tuple(range(x.type.ndim))
-    zero = x.type.dtype.type(0)
-    largest = OPS["max"](where(greater_equal(absolute(x), zero), absolute(x), zero), axes=axes)
-    return less_equal(absolute(sub(x, y)), mul(largest, x.type.dtype.type(tolerance(x.type.dtype))))
+    sizes = absolute(x)
+    number = sizes.type.dtype.type
+    largest = OPS["max"](where(greater_equal(sizes, number(0)), sizes, number(0)), axes=axes)
+    return less_equal(absolute(sub(x, y)), mul(largest, number(tolerance(x.type.dtype))))
 
 
 def _is_zero(x: Value) -> Value:
@@ -147,6 +165,8 @@ _MATRICES = {
     "diagonal": lambda x: OPS["logical_and"](_is_zero(triu(x, 1)), _is_zero(tril(x, -1))),
     "orthogonal": lambda x: _near(matmul(transpose(x), x), factors.identity_like(x)),
 }
+_BY_FACTORS = ("positive_definite", "invertible", "orthogonal")
+"""Those that are computed in floats."""
 
 
 # -- solutions of structured equations ------------------------------------------------------------------

@@ -13,10 +13,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from srcgraph.errors import Problem
+from srcgraph.errors import ArgumentError, Problem
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rewriting.local import LocalRewrite, RewriteError
 from srcgraph.opt.rewriting.walkers import Equilibrium, GraphPass, Rewriter
+
+
+def _names(tags: Iterable[Any]) -> set[str]:
+    """Tags, which are names."""
+    wrong = next((t for t in tags if not isinstance(t, str)), None)
+    if wrong is not None:
+        raise ArgumentError(f"a rewrite, or a tag, is said by its name, such as 'inplace', not by {wrong!r}")
+    return set(tags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +46,24 @@ class Query:
 
     def __post_init__(self) -> None:
         for name in ("include", "require", "exclude"):
-            object.__setattr__(self, name, frozenset(getattr(self, name)))
+            given = getattr(self, name)
+            if isinstance(given, str):
+                raise ArgumentError(
+                    Problem(f"{name} is a collection of tags, not a text", hint=f"write {name}=[{given!r}]")
+                )
+            object.__setattr__(self, name, frozenset(_names(given)))
 
     def including(self, *tags: str) -> Query:
         """Also those with one of these tags, excluded before or not."""
-        return replace(self, include=self.include | set(tags), exclude=self.exclude - set(tags))
+        return replace(self, include=self.include | _names(tags), exclude=self.exclude - set(tags))
 
     def excluding(self, *tags: str) -> Query:
         """None with any of these tags."""
-        return replace(self, exclude=self.exclude | set(tags))
+        return replace(self, exclude=self.exclude | _names(tags))
 
     def requiring(self, *tags: str) -> Query:
         """Only those with all of these tags."""
-        return replace(self, require=self.require | set(tags))
+        return replace(self, require=self.require | _names(tags))
 
     def selects(self, tags: frozenset[str]) -> bool:
         return bool(self.include & tags) and self.require <= tags and not self.exclude & tags
@@ -300,6 +313,10 @@ class SequenceDB(Database):
             There is no such stage or name; or something tagged ``inplace`` would stand before the stage for it.
         """
         if isinstance(item, LocalRewrite):
+            self._place(at, before, after)
+            if before or after:
+                why = f"{name!r} is a local rewrite: it is applied together with the others of its stage, in no order"
+                raise RewriteError(Problem(why, hint="say at=, the stage, only"))
             stage, rules = self._local(at)
             return rules.register(name, item, *tags, stage)
         place = self._place(at, before, after)

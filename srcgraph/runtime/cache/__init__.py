@@ -13,10 +13,24 @@ native       machine code: numba's pickles, read only where their hash is the on
 objects      what several entries use: kernels, and helpers of `srcgraph.runtime`
 folder       the folder: where it is, whether it can be trusted, reading and writing;  files: those of an entry
 sizes        how large it may grow, and what goes first;  statistics: what happened in this process
-commands     what users call: info, clear, path, verify, set_lock, set_lock
+commands     what users call: info, entries, path, verify, clear, purge, set_lock
 """
 
-from srcgraph.runtime.cache.commands import Info, NotTrustedError, clear, info, path, set_lock, verify
+from srcgraph.runtime.cache.commands import (
+    Info,
+    Listed,
+    NotTrustedError,
+    clear,
+    entries,
+    info,
+    path,
+    purge,
+    set_lock,
+    verify,
+)
 from srcgraph.runtime.cache.folder import CacheWarning
 
-__all__ = ["CacheWarning", "Info", "NotTrustedError", "clear", "info", "path", "set_lock", "verify"]
+__all__ = [
+    "CacheWarning", "Info", "Listed", "NotTrustedError", "clear", "entries", "info", "path", "purge", "set_lock",
+    "verify",
+]  # fmt: skip

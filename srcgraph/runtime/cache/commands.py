@@ -1,15 +1,18 @@
-"""What users ask of the cache: what is in it, where it is, whether it is whole, to be emptied."""
+"""What users ask of the cache: what is in it, where it is, whether it is whole, to be emptied in part or whole."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from srcgraph.errors import ArgumentError
-from srcgraph.runtime.cache.files import Entry, opened
+from srcgraph.runtime.cache.environment import environment
+from srcgraph.runtime.cache.files import ENVIRONMENT, Entry, opened
 from srcgraph.runtime.cache.folder import LOCKING, CacheWarning, Folder, NotTrustedError, place
 from srcgraph.runtime.cache.objects import RECORD
-from srcgraph.runtime.cache.sizes import Group, cap, groups, remove_all
+from srcgraph.runtime.cache.sizes import Group, cap, groups, remove_all, remove_stale
 from srcgraph.runtime.cache.statistics import STATISTICS, Statistics
 
 ENDING = ".entry.json"
@@ -28,6 +31,8 @@ class Info:
         The bytes that may be kept.
     process : Statistics
         What happened in this process.
+    problem : str
+        Why the folder is not used; '' if it is.
     """
 
     path: Path
@@ -36,6 +41,7 @@ class Info:
     hits: int
     most: int
     process: Statistics
+    problem: str = ""
 
 
 def path() -> Path:
@@ -55,21 +61,57 @@ def _folder() -> Folder | None:
 
 
 def info() -> Info:
-    """How many versions are kept, how large they are, how often they were of use.
-
-    Raises
-    ------
-    NotTrustedError
-        The folder is not the user's alone.
-    """
-    folder = _folder()
+    """How many versions are kept, how large they are, how often they were of use; why nothing is, if that is so."""
+    try:
+        folder = _folder()
+    except (OSError, NotTrustedError) as error:
+        return Info(place(), 0, 0, 0, cap(), STATISTICS, f"the folder is not trusted, so it is not used: {error}")
     known = [] if folder is None else list(groups(folder.root))
     entries = sum(g.is_entry for g in known)
     return Info(place(), entries, sum(g.size for g in known), sum(g.hits for g in known), cap(), STATISTICS)
 
 
 def clear() -> int:
-    """Remove all that is kept; how many versions there were.
+    """Remove all that is kept; how many versions there were. What is being compiled is waited for.
+
+    Raises
+    ------
+    NotTrustedError
+        The folder is not the user's alone.
+    TimeoutError
+        Another process compiles for longer than processes wait for each other (`set_lock`); all else was removed.
+    """
+    folder = _folder()
+    return 0 if folder is None else remove_all(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One compiled version that is kept.
+
+    Attributes
+    ----------
+    function, name : str
+        Of what, and what its files are called.
+    bytes, hits : int
+    made, used : float
+        When it was written, and last of use, in seconds as of `time.time`.
+    reachable : bool
+        Whether it can be of use here: it is not of other versions of srcgraph, Python or a library, nor of another
+        processor.
+    """
+
+    function: str
+    name: str
+    bytes: int
+    hits: int
+    made: float
+    used: float
+    reachable: bool
+
+
+def entries() -> list[Listed]:
+    """What is kept, the last used first.
 
     Raises
     ------
@@ -77,7 +119,42 @@ def clear() -> int:
         The folder is not the user's alone.
     """
     folder = _folder()
-    return 0 if folder is None else remove_all(folder.root)
+    found = [] if folder is None else [_listed(folder, g) for g in groups(folder.root) if g.is_entry]
+    return sorted(found, key=lambda e: -e.used)
+
+
+def _listed(folder: Folder, group: Group) -> Listed:
+    note = _note(folder, group)
+    made = min((f.lstat().st_mtime for f in group.files if f.name.endswith(ENDING) and f.exists()), default=group.used)
+    function = note.get("function", "(its record is not whole)")
+    return Listed(function, group.name, group.size, group.hits, made, group.used, _is_reachable(note))
+
+
+def _note(folder: Folder, group: Group) -> dict[str, Any]:
+    """The record of an entry, or of what entries share; empty if it is not whole."""
+    entry = Entry(folder, group.files[0].parent.name, group.name)
+    return entry.read("entry.json" if group.is_entry else RECORD) or {}
+
+
+def _is_reachable(note: Mapping[str, Any]) -> bool:
+    return note.get(ENVIRONMENT) == environment()
+
+
+def purge() -> int:
+    """Remove what can never be of use again; how many versions, kernels and helpers that were.
+
+    That is what was compiled by another version of srcgraph, Python or a library, or for another processor, and what is
+    not whole. Other installations that share the folder compile theirs again.
+
+    Raises
+    ------
+    NotTrustedError
+        The folder is not the user's alone.
+    """
+    folder = _folder()
+    if folder is None:
+        return 0
+    return remove_stale(folder, lambda g: (g.is_entry or g.is_shared) and not _is_reachable(_note(folder, g)))
 
 
 def set_lock(on: bool = True, timeout: float | None = None) -> None:
@@ -154,4 +231,7 @@ def _problem_of_code(entry: Entry, name: str) -> list[str]:
     return []
 
 
-__all__ = ["CacheWarning", "Info", "NotTrustedError", "clear", "info", "path", "set_lock", "verify"]
+__all__ = [
+    "CacheWarning", "Info", "Listed", "NotTrustedError", "clear", "entries", "info", "path", "purge", "set_lock",
+    "verify",
+]  # fmt: skip

@@ -7,8 +7,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from srcgraph.runtime.cache.environment import environment
 from srcgraph.runtime.cache.folder import Folder
 
+ENVIRONMENT = "environment"
+"""Under which records have what they were compiled in: with another one they are never looked for."""
 _HEAD = b'{"sha256": "'
 _MIDDLE = b'", "entry": '
 
@@ -58,7 +61,8 @@ class Entry:
         return found if isinstance(found, dict) and found.get("is") == self.file(end) else None
 
     def write(self, end: str, content: dict[str, Any]) -> bool:
-        return self.folder.write(self.key, self.file(end), sealed({"is": self.file(end), **content}))
+        note = {"is": self.file(end), ENVIRONMENT: environment(), **content}
+        return self.folder.write(self.key, self.file(end), sealed(note))
 
     def read_bytes(self, end: str, hash_: str) -> bytes | None:
         """A file with that hash."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import stat
 import tempfile
 import threading
@@ -44,9 +45,18 @@ class CacheWarning(UserWarning):
     """Compiled code is not kept, and why."""
 
 
+def _wish() -> str:
+    return os.environ.get("SRCGRAPH_CACHE", "1").strip().lower()
+
+
 def is_on() -> bool:
-    """Whether the environment lets compiled code be kept."""
-    return os.environ.get("SRCGRAPH_CACHE", "1").strip().lower() not in ("0", "off", "no", "false")
+    """Whether the environment lets compiled functions be kept."""
+    return _wish() not in ("0", "off", "no", "false", "kernels")
+
+
+def keeps_kernels() -> bool:
+    """Whether it lets be kept what compiled functions call: kernels and helpers, which are srcgraph's own."""
+    return is_on() or _wish() == "kernels"
 
 
 def place() -> Path:
@@ -59,13 +69,16 @@ _WARNED: set[str] = set()
 _LOCK = threading.Lock()
 
 
-def warn_once(why: str) -> None:
-    """Say why nothing is kept, once per process."""
+KEEPS_NOTHING = "srcgraph keeps no compiled code on disk"
+
+
+def warn_once(why: str, what: str = KEEPS_NOTHING) -> None:
+    """Say what is so and why, each thing once per process."""
     with _LOCK:
-        if _WARNED:
+        if what in _WARNED:
             return
-        _WARNED.add(why)
-    warnings.warn(f"srcgraph keeps no compiled code on disk: {why}", CacheWarning, stacklevel=2)
+        _WARNED.add(what)
+    warnings.warn(f"{what}: {why}", CacheWarning, stacklevel=2)
 
 
 # -- trust -------------------------------------------------------------------------------------------------
@@ -118,6 +131,13 @@ def _made(path: Path) -> None:
             path.mkdir(mode=0o700)
 
 
+def _is_own_file(found: os.stat_result) -> bool:
+    """Whether it is a file, and only the user could have written it."""
+    if not stat.S_ISREG(found.st_mode):
+        return False
+    return not _OWNED or (found.st_uid == os.geteuid() and not found.st_mode & _STICKY_OR_OWN)
+
+
 class Folder:
     """A folder that is trusted.
 
@@ -156,20 +176,20 @@ class Folder:
 
     def read(self, key: str, name: str) -> bytes | None:
         """A file; None if there is none that can be trusted."""
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe has no writer
         try:
-            file = os.open(self.inner(key) / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            file = os.open(self.inner(key) / name, flags)
         except (OSError, NotTrustedError):
             return None
-        with open(file, "rb") as f:
-            found = os.fstat(file)
-            if not stat.S_ISREG(found.st_mode):
+        try:
+            if not _is_own_file(os.fstat(file)):
                 return None
-            if _OWNED and (found.st_uid != os.geteuid() or found.st_mode & _STICKY_OR_OWN):
-                return None
-            try:
+            with open(file, "rb", closefd=False) as f:
                 return f.read()
-            except OSError:
-                return None
+        except OSError:
+            return None
+        finally:
+            os.close(file)
 
     def write(self, key: str, name: str, data: bytes) -> bool:
         """Write a file aside, and rename it; whether that was possible."""
@@ -179,6 +199,8 @@ class Folder:
             file, aside = tempfile.mkstemp(prefix=".aside-", dir=inner)
             with open(file, "wb") as f:
                 f.write(data)
+            if (inner / name).is_dir() and not (inner / name).is_symlink():
+                shutil.rmtree(inner / name, ignore_errors=True)  # nothing of ours: a file could not take its place
             os.replace(aside, inner / name)
         except (OSError, NotTrustedError) as error:
             if aside is not None:

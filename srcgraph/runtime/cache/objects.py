@@ -7,7 +7,7 @@ from typing import Any
 
 from srcgraph.runtime.cache.environment import EditedError, digest, environment
 from srcgraph.runtime.cache.files import Entry, sha256
-from srcgraph.runtime.cache.folder import folder, is_on
+from srcgraph.runtime.cache.folder import folder, keeps_kernels
 
 RECORD = "shared.json"
 """The last of its files to be written; it says that the others are whole."""
@@ -15,7 +15,7 @@ RECORD = "shared.json"
 
 def shared_entry(kind: str, name: str) -> Entry | None:
     """Where something that several entries use is kept; None if nothing is."""
-    found = folder() if is_on() else None
+    found = folder() if keeps_kernels() else None
     if found is None:
         return None
     try:

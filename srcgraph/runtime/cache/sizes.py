@@ -6,11 +6,15 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 
-from srcgraph.runtime.cache.folder import Folder, warn_once
+from filelock import FileLock, Timeout
+
+from srcgraph.runtime.cache.folder import LOCKING, Folder, warn_once
 from srcgraph.runtime.cache.objects import RECORD
 
 DEFAULT = 1 << 30
@@ -26,9 +30,10 @@ def cap() -> int:
     text = re.fullmatch(r"\s*(\d+\.?\d*)\s*([kmgt]i?)?b?\s*", given, re.IGNORECASE)
     if text is None:
         if given.strip():
-            warn_once(f"SRCGRAPH_CACHE_SIZE={given!r} is no amount of memory; it is taken to be 1 GiB")
+            why = f"SRCGRAPH_CACHE_SIZE={given!r} is no amount of memory such as '500 MB' or '2 GiB'"
+            warn_once(why, "srcgraph keeps up to 1 GiB of compiled code on disk")
         return DEFAULT
-    return int(float(text[1]) * _UNITS[(text[2] or "").lower()])
+    return int(Fraction(text[1]) * _UNITS[(text[2] or "").lower()])
 
 
 @dataclass(slots=True)
@@ -68,7 +73,10 @@ class Group:
         """Remove it, its record first; the bytes that are free then."""
         for file in sorted(self.files, key=lambda f: not f.name.endswith((".entry.json", RECORD))):
             with contextlib.suppress(OSError):
-                file.unlink()
+                if file.is_dir() and not file.is_symlink():
+                    shutil.rmtree(file)
+                else:
+                    file.unlink()
         return self.size
 
 
@@ -119,12 +127,69 @@ def trim(root: Path, most: int) -> None:
         total -= g.remove()
 
 
-def remove_all(root: Path) -> int:
-    """Remove every entry; how many there were. Who compiles meanwhile finds, or makes, what it needs."""
-    known = [g for g in groups(root) if not g.name.startswith(".aside-")]  # others may be writing these
-    for g in known:
-        g.remove()
-    for other in root.parent.glob("v[0-9]*"):
-        if other != root and not other.is_symlink():
+def remove_all(folder: Folder) -> int:
+    """Remove every entry; how many there were. What is being compiled is waited for, and removed then.
+
+    Raises
+    ------
+    TimeoutError
+        It took longer than processes wait for each other; all else was removed.
+    """
+    known = list(groups(folder.root))
+    names = {g.name for g in known if not g.name.startswith(".aside-")}  # others may be writing these
+    removed, left = 0, 0
+    with contextlib.ExitStack() as held:
+        locks = {file.name.removesuffix(".lock"): file for g in known for file in g.files if file.suffix == ".lock"}
+        busy = [name for name, file in locks.items() if not _taken(held, file)]
+        for group in groups(folder.root):  # as it is now, with what was written meanwhile
+            if any(_is_part_of(group.name, lock) for lock in busy):
+                left += 1
+            elif group.name in names or any(_is_part_of(group.name, lock) for lock in locks):
+                removed += group.is_entry
+                group.remove()
+    _remove_other_formats(folder)
+    if left:
+        raise TimeoutError(f"{removed} entries were removed; what another process is compiling was left")
+    return removed
+
+
+def remove_stale(folder: Folder, is_stale: Callable[[Group], bool]) -> int:
+    """Remove the entries of which that is so, what a killed process left, and other formats; how many entries."""
+    known = list(groups(folder.root))
+    before = time.time() - _OLD
+    stale = [g for g in known if is_stale(g)]
+    kept = [g.name for g in known if (g.is_entry or g.is_shared) and g not in stale]
+    for group in stale:
+        group.remove()
+    for group in known:
+        whole = group.is_entry or group.is_shared
+        if not whole and group.used < before and not any(name.startswith(group.name) for name in kept):
+            group.remove()
+    _remove_other_formats(folder)
+    return len(stale)
+
+
+def _remove_other_formats(folder: Folder) -> None:
+    for other in folder.root.parent.glob("v[0-9]*"):
+        if other != folder.root and not other.is_symlink():
             shutil.rmtree(other, ignore_errors=True)
-    return sum(g.is_entry for g in known)
+
+
+def _taken(held: contextlib.ExitStack, file: Path) -> bool:
+    """Whether no other process has a lock now, or soon; where there are no locks, none has."""
+    if not LOCKING.on:
+        return True
+    lock = FileLock(file, timeout=LOCKING.patience, mode=0o600)
+    try:
+        lock.acquire()
+    except Timeout:
+        return False
+    except (OSError, NotImplementedError):
+        return True
+    held.callback(lock.release)
+    return True
+
+
+def _is_part_of(name: str, lock: str) -> bool:
+    """Whether an entry is written by who has a lock: on all entries for a call, or on one piece of machine code."""
+    return name == lock.split(".")[0] or name.startswith(f"{lock}_")

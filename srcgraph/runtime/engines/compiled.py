@@ -9,9 +9,8 @@ import numpy as np
 
 from srcgraph.codegen.cpu import generate
 from srcgraph.codegen.storage import Interface
-from srcgraph.errors import InternalError
 from srcgraph.ir.graph import Graph, Program, Value
-from srcgraph.ir.interp import conform
+from srcgraph.ir.interp import conformed
 from srcgraph.ir.types import PYTHON_TYPE, ListType, ScalarType, Type
 from srcgraph.ir.walk import calls
 from srcgraph.opt.inline import inline
@@ -58,10 +57,7 @@ class _Compiled:
         self.run_compiled, self.graph = run, graph
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
-        params, results = self.graph.params, self.graph.results
-        if len(args) != len(params):
-            raise InternalError(f"{self.graph.name} takes {len(params)} values, got {len(args)}")
-        given = [conform(a, p.type) for a, p in zip(args, params, strict=True)]
+        results, given = self.graph.results, conformed(args, self.graph)
         try:
             outs = self.run_compiled(*given)
         except Exception as error:

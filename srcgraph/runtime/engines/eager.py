@@ -12,6 +12,7 @@ from srcgraph.errors import excerpt
 from srcgraph.ir.document import REGIONS, Document, document
 from srcgraph.ir.graph import Apply, Define, Graph, Node, Program, Value, node_graphs
 from srcgraph.ir.interp import Run as Interpreter
+from srcgraph.ir.interp import conformed
 from srcgraph.ir.listing import document_lines, graph_lines, numbered
 from srcgraph.runtime.engines.kernels import applied, by_kernels
 from srcgraph.runtime.engines.registry import Run
@@ -35,7 +36,7 @@ class Eager:
         listing = Listing() if self.show is None else listed(program)
 
         def run(args: Sequence[Any]) -> list[Any]:
-            return _Traced(program.graphs, self.show, listing).graph(program.main, args)
+            return _Traced(program.graphs, self.show, listing).graph(program.main, conformed(args, program.main))
 
         return run
 

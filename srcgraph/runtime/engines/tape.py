@@ -17,7 +17,7 @@ import numpy as np
 from srcgraph.errors import DerivativeError, InternalError, Problem
 from srcgraph.ir.dims import as_dim
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Program, Value, While
-from srcgraph.ir.interp import applied, conform, interpret
+from srcgraph.ir.interp import applied, conform, conformed, interpret
 from srcgraph.ir.types import INT, ArrayType, ListType, ScalarType, Type, is_inexact
 from srcgraph.opt.ad.vjp import pullback
 
@@ -48,9 +48,7 @@ def gradient_by_tape(program: Program, args: Sequence[Any], inputs: Sequence[int
         It depends on them by what has no derivative, through a list, or through random numbers.
     """
     recorder = _Recorder(program.graphs)
-    given = [
-        Var(conform(a, p.type), k in inputs) for k, (a, p) in enumerate(zip(args, program.main.params, strict=True))
-    ]
+    given = [Var(a, k in inputs) for k, a in enumerate(conformed(args, program.main))]
     result = recorder.graph(program.main, given)[output]
     cotangents: dict[Var, Any] = {result: type(result.value)(1)} if result.moving else {}
     steps: dict[Any, Graph] = {}

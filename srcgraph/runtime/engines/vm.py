@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from srcgraph.errors import InternalError
 from srcgraph.ir.graph import Apply, Program
+from srcgraph.ir.interp import conformed
 from srcgraph.runtime.engines.regions import Machine
 from srcgraph.runtime.engines.registry import Run
 from srcgraph.runtime.engines.thunks import Register, force
@@ -35,10 +35,8 @@ class Vm:
         main = program.main
 
         def run(args: Sequence[Any]) -> list[Any]:
-            if len(args) != len(main.params):
-                raise InternalError(f"{main.name} takes {len(main.params)} values, got {len(args)}")
             given = [Register(p.type) for p in main.params]
-            for register, arg in zip(given, args, strict=True):
+            for register, arg in zip(given, conformed(args, main), strict=True):
                 register.store(arg)
             ordered, results = machine.enter(main, given, 0)
             force([*ordered, *results])
