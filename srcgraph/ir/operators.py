@@ -123,7 +123,11 @@ class Operators:
         return OPERATORS["array"](self.variable)
 
     def __len__(self) -> int:
-        hint = "its .shape[0] is a variable that stands for it" if np.ndim(self) else "it is a number, which has none"
+        hint = (
+            "its .shape[0] is a variable that stands for it"
+            if self.variable.type.ndim
+            else "it is a number, which has none"
+        )
         raise TypeError(f"the length of {self!r} is not known until the function is called: {hint}")
 
     __float__ = __complex__ = _no_number(
