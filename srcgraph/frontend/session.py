@@ -162,6 +162,34 @@ class Guard:
         return type(now) is type(self.seen) and isinstance(now, str | int | float) and now == self.seen
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class FunctionGuard:
+    """A function that was compiled in: the code is valid while its code and its defaults are the same objects."""
+
+    container: types.FunctionType
+    code: types.CodeType
+    defaults: tuple[Any, ...] | None
+    keywords: tuple[tuple[str, Any], ...]
+
+    @classmethod
+    def of(cls, function: types.FunctionType) -> FunctionGuard:
+        keywords = tuple((function.__kwdefaults__ or {}).items())
+        return cls(function, function.__code__, function.__defaults__, keywords)
+
+    @property
+    def name(self) -> str:
+        return self.container.__name__
+
+    def holds(self) -> bool:
+        function: Any = self.container
+        if function.__code__ is not self.code or function.__defaults__ is not self.defaults:
+            return False
+        now = function.__kwdefaults__
+        if not now:
+            return not self.keywords
+        return len(now) == len(self.keywords) and all(k in now and now[k] is v for k, v in self.keywords)
+
+
 class Defaults(dict[str, Any]):
     """The defaults of a function by name, as a place that is read from outside."""
 
@@ -218,7 +246,7 @@ class Session:
     comprehensions: dict[Any, Any] = field(default_factory=dict)
     """By comprehension: the function that it is."""
     defaults: dict[Any, Defaults] = field(default_factory=dict)
-    guards: dict[Any, Guard] = field(default_factory=dict)
+    guards: dict[Any, Guard | FunctionGuard] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     initial: dict[Cell, Value] = field(default_factory=dict)
     assumed: dict[Any, Assumption] = field(default_factory=dict)
@@ -267,9 +295,11 @@ class Session:
         return self.codes[function]
 
     def defaults_of(self, function: types.FunctionType) -> Defaults:
-        """A function's defaults by name, as a place that is read from outside."""
+        """A function's defaults by name, as a place that is read from outside; that they are these is guarded."""
         if function not in self.defaults:
             self.defaults[function] = defaults_of(function)
+            if not str(function.__globals__.get("__name__")).startswith("srcgraph."):
+                self.guards[id(function)] = FunctionGuard.of(function)
         return self.defaults[function]
 
     def nested_code(self, closure: Closure) -> FunctionCode:

@@ -34,7 +34,7 @@ from srcgraph.frontend.recursion import (
     with_passed,
 )
 from srcgraph.frontend.returns import Description, Entry
-from srcgraph.frontend.session import FunctionCode, Guard, Session, Shapes
+from srcgraph.frontend.session import FunctionCode, FunctionGuard, Guard, Session, Shapes
 from srcgraph.frontend.source import node_loc
 from srcgraph.frontend.template import Never, Out, TupleOf
 from srcgraph.infer.signature import BoxArg, Skeleton, sizes_of
@@ -49,7 +49,7 @@ class Lowered:
 
     program: Program
     summary: Summary
-    guards: tuple[Guard, ...]
+    guards: tuple[Guard | FunctionGuard, ...]
     spread: str = ""
     """The name of its ``*`` parameter."""
     callees: dict[str, Summary] = field(default_factory=dict)

@@ -11,19 +11,19 @@ converts between the two forms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from srcgraph.errors import Loc
+from srcgraph.ir.operators import OPERATORS, Operators
 
 if TYPE_CHECKING:
     from srcgraph.ir.op import Op
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Value:
+class Value(Operators):
     """One SSA result.
 
     Attributes
@@ -32,9 +32,9 @@ class Value:
         A hint, the user's where there is one; it need not be unique.
     type : ScalarType, ArrayType or ListType
         Which of them follows from the op that made it, so it is not checked again at every use.
-    owner : Step, SharedVariable or None
-        What made it, where it was built of variables without a builder, or what it stands for; see
-        `srcgraph.ir.symbolic`.
+    owner : Step, SharedVariable, FREE or None
+        What made it, where it was built of variables without a builder, or what it stands for, or that it is a
+        variable; see `srcgraph.ir.symbolic`.
     """
 
     name: str
@@ -42,157 +42,14 @@ class Value:
     owner: Any = None
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {self.type}>"
+        return f"<{self.name}: {self.type}>" if self.name else f"<{self.type}>"
 
-    def __add__(self, other: Value | float) -> Value:
-        return _binary("add", self, other)
-
-    def __radd__(self, other: float) -> Value:
-        return _binary("add", other, self)
-
-    def __sub__(self, other: Value | float) -> Value:
-        return _binary("sub", self, other)
-
-    def __rsub__(self, other: float) -> Value:
-        return _binary("sub", other, self)
-
-    def __mul__(self, other: Value | float) -> Value:
-        return _binary("mul", self, other)
-
-    def __rmul__(self, other: float) -> Value:
-        return _binary("mul", other, self)
-
-    def __truediv__(self, other: Value | float) -> Value:
-        return _binary("div", self, other)
-
-    def __rtruediv__(self, other: float) -> Value:
-        return _binary("div", other, self)
-
-    def __neg__(self) -> Value:
-        return _operators["neg"](self)
+    @property
+    def variable(self) -> Value:
+        return self
 
     def __bool__(self) -> bool:
-        return _operators["truth"](self) if self.owner is not None else True
-
-    # what is built of variables, see `srcgraph.ir.symbolic`; inside builders ops are called by their names
-
-    def __getitem__(self, index: Any) -> Value:
-        return _operators["getitem"](self, index)
-
-    __iter__ = None
-
-    def __len__(self) -> int:
-        hint = "its .shape[0] is a variable that stands for it" if self.type.ndim else "it is a number, which has none"
-        raise TypeError(f"the length of {self} is not known until the function is called: {hint}")
-
-    def __index__(self) -> int:
-        raise TypeError(f"{self} is no number yet, so it cannot be an index or a length here; it can index variables")
-
-    def __float__(self) -> float:
-        raise TypeError(f"{self} is no number yet: call the function that is made of it, or write .astype(float)")
-
-    def __abs__(self) -> Value:
-        return _operators["abs"](self)
-
-    def __invert__(self) -> Value:
-        return _operators["invert"](self)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-        return _operators["numpy"](ufunc, args, kwargs) if method == "__call__" else NotImplemented
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return _operators["numpy"](function, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _ATTRIBUTES and name in _operators:
-            return _operators[name](self)
-        if name in _METHODS and name in _operators:
-            return partial(_operators[name], self)
-        raise AttributeError(f"a value has no attribute {name!r}")
-
-    def __matmul__(self, other: Any) -> Value:
-        return _binary("matmul", self, other)
-
-    def __rmatmul__(self, other: Any) -> Value:
-        return _binary("matmul", other, self)
-
-    def __floordiv__(self, other: Any) -> Value:
-        return _binary("floordiv", self, other)
-
-    def __mod__(self, other: Any) -> Value:
-        return _binary("mod", self, other)
-
-    def __pow__(self, other: Any) -> Value:
-        return _binary("pow", self, other)
-
-    def __rpow__(self, other: Any) -> Value:
-        return _binary("pow", other, self)
-
-    def __rfloordiv__(self, other: Any) -> Value:
-        return _binary("floordiv", other, self)
-
-    def __rmod__(self, other: Any) -> Value:
-        return _binary("mod", other, self)
-
-    def __and__(self, other: Any) -> Value:
-        return _binary("and", self, other)
-
-    def __rand__(self, other: Any) -> Value:
-        return _binary("and", other, self)
-
-    def __or__(self, other: Any) -> Value:
-        return _binary("or", self, other)
-
-    def __ror__(self, other: Any) -> Value:
-        return _binary("or", other, self)
-
-    def __xor__(self, other: Any) -> Value:
-        return _binary("xor", self, other)
-
-    def __rxor__(self, other: Any) -> Value:
-        return _binary("xor", other, self)
-
-    def __lt__(self, other: Any) -> Value:
-        return _binary("lt", self, other)
-
-    def __le__(self, other: Any) -> Value:
-        return _binary("le", self, other)
-
-    def __gt__(self, other: Any) -> Value:
-        return _binary("gt", self, other)
-
-    def __ge__(self, other: Any) -> Value:
-        return _binary("ge", self, other)
-
-
-def _binary(name: str, x: Any, y: Any) -> Any:
-    """An operator; of arrays that are no values, NumPy asks `Value.__array_ufunc__`."""
-    x, y = (getattr(v, "variable", v) for v in (x, y))
-    if any(hasattr(v, "__array_function__") and not isinstance(v, Value) for v in (x, y)):
-        return NotImplemented
-    return _operators[name](x, y)
-
-
-_ATTRIBUTES = frozenset({"T", "shape", "ndim", "size", "dtype"})
-_METHODS = frozenset(
-    {
-        "sum",
-        "prod",
-        "mean",
-        "std",
-        "var",
-        "max",
-        "min",
-        "argmax",
-        "argmin",
-        "reshape",
-        "cumsum",
-        "dot",
-        "astype",
-        "any",
-        "all",
-    }
-)
+        return OPERATORS["truth"](self)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -205,14 +62,6 @@ class Step:
     nodes: tuple[Node, ...]
     order: int
     lazy: bool = False
-
-
-_operators: dict[str, Callable[..., Any]] = {}
-
-
-def set_operator(name: str, function: Callable[..., Any]) -> None:
-    """Say which op a Python operator on values builds, or how a graph is printed (``str``)."""
-    _operators[name] = function
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -248,7 +97,7 @@ class Graph:
 
     def __str__(self) -> str:
         """The graph as text, which `srcgraph.ir.parser` reads back."""
-        return _operators["str"](self)
+        return OPERATORS["str"](self)
 
     def __repr__(self) -> str:
         return f"<graph {self.name}: {len(self.params)} parameters, {len(self.nodes)} nodes>"

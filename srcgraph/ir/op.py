@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from srcgraph.errors import InternalError
-from srcgraph.ir.graph import set_operator
+from srcgraph.ir.operators import set_operator
 
 if TYPE_CHECKING:
     from srcgraph.ir.builder import Builder

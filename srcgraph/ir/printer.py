@@ -26,8 +26,8 @@ from srcgraph.ir.graph import (
     Value,
     While,
     node_graphs,
-    set_operator,
 )
+from srcgraph.ir.operators import set_operator
 from srcgraph.ir.types import NAME_OF
 from srcgraph.ir.view import View
 

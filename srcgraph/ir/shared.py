@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from srcgraph.ir.operators import Operators
 from srcgraph.ir.types import NAME_OF, PYTHON_TYPE, WEAK_NAME
 
 _KIND_OF_NUMBER = {python: dtype for dtype, python in PYTHON_TYPE.items()}
@@ -159,7 +160,7 @@ def held(containers: Iterable[Container]) -> Iterator[None]:
         yield
 
 
-class SharedVariable:
+class SharedVariable(Operators):
     """A named container for a number or an array, read and assigned as ``variable.value``.
 
     Compiled functions that read it from outside see what it holds when they are called. What they assign to it is put
@@ -193,6 +194,7 @@ class SharedVariable:
     """
 
     __slots__ = ("__weakref__", "container", "frozen", "name", "strict", "taken")
+    HOLDS = ", or x.value == y of what it holds now"
 
     def __init__(
         self,

@@ -38,6 +38,9 @@ from srcgraph.ir.view import View, whole
 class StraightBuilder(Facts):
     """Appends nodes to the innermost of its regions, and knows what is known of sizes there."""
 
+    of_rewrites = False
+    """Whether it builds what users' functions make of values, which have no truth value then."""
+
     def __init__(self, name: str = "graph"):
         self.name = name
         super().__init__()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,13 +19,16 @@ from srcgraph.errors import ArgumentError, Problem
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.closure import close, free_values
 from srcgraph.ir.dims import Dim, as_dim, symbol
-from srcgraph.ir.graph import Apply, Graph, Node, Step, Value, node_graphs, node_inputs, set_operator
+from srcgraph.ir.graph import Apply, Graph, Node, Step, Value, node_graphs, node_inputs
 from srcgraph.ir.op import building, current_builder, is_building, set_step
+from srcgraph.ir.operators import set_operator
 from srcgraph.ir.placing import placed
 from srcgraph.ir.rebuild import Rebuild, substitute_type
 from srcgraph.ir.shared import Container, Kind, SharedVariable, describe
 from srcgraph.ir.types import NAME_OF, ArrayType, ScalarType, Type, same_kind, type_symbols
 
+FREE = object()
+"""The owner of a variable that nothing is known of."""
 Givens: TypeAlias = Mapping[Value, Value]
 NO_GIVENS: Givens = {}
 _orders = itertools.count()
@@ -64,7 +68,7 @@ def tensor(name: str = "", dtype: Any = "float64", shape: Sequence[int | None] =
     builder._symbols = _names
     dims = tuple(builder.new_symbol("n") if n is None else as_dim(n) for n in shape)
     _lengths.update(d.symbol for d in dims if d.symbol)
-    return Value(name or "x", ArrayType(_supported(dtype), dims))
+    return Value(name or "x", ArrayType(_supported(dtype), dims), FREE)
 
 
 def _supported(dtype: Any) -> np.dtype:
@@ -77,7 +81,7 @@ def _supported(dtype: Any) -> np.dtype:
 def _variable(name: str, type: Type) -> Value:
     builder = Builder()
     builder._symbols = _names
-    return builder.fresh(name, type)
+    return replace(builder.fresh(name, type), owner=FREE)
 
 
 class StepBuilder(Builder):
@@ -156,10 +160,14 @@ set_step(step)
 
 
 def _truth(value: Value) -> bool:
-    """What was made of variables has no truth value; inside builders, graph code asks whether there is a value."""
-    if isinstance(value.owner, Step) and not is_building():
-        raise TypeError(f"{value} is no number yet: write sg.ifelse(c, x, y), np.logical_and(x, y), np.maximum(x, y)")
-    return True
+    """Variables have no truth value, nor what a rewrite makes; elsewhere graph code asks whether there is a value."""
+    if is_building() and not current_builder().of_rewrites:
+        return True
+    if value.owner is None and not is_building():
+        return True
+    held = ", or x.value of a shared variable" if isinstance(value.owner, SharedVariable) else ""
+    why = "is no number yet: write sg.ifelse(c, x, y), np.logical_and(x, y), np.maximum(x, y)"
+    raise TypeError(f"{value} {why}{held}")
 
 
 set_operator("truth", _truth)

@@ -25,13 +25,13 @@ from srcgraph.opt.pipeline import db
 from srcgraph.opt.rewriting.database import Database, EquilibriumDB, Query, SequenceDB
 from srcgraph.opt.rewriting.features import Feature, History, InPlace, NodeFinder, Profiler, Validation
 from srcgraph.opt.rewriting.fgraph import Client, FunctionGraph, InconsistencyError
-from srcgraph.opt.rewriting.local import LocalRewrite, OpRemove, OpSub, RewriteError, rewrite
+from srcgraph.opt.rewriting.local import LocalRewrite, OpRemove, OpSub, RewriteError, RewriteWarning, rewrite
 from srcgraph.opt.rewriting.patterns import PatternSub, op
 from srcgraph.opt.rewriting.walkers import Equilibrium, GraphPass, Rewriter, Walk
 
 __all__ = [
     "DEBUG", "FAST_COMPILE", "FAST_RUN", "Client", "Database", "Equilibrium", "EquilibriumDB", "Feature",
     "FunctionGraph", "GraphPass", "History", "InPlace", "InconsistencyError", "LocalRewrite", "Mode", "NodeFinder",
-    "OpRemove", "OpSub", "PatternSub", "Profiler", "Query", "RewriteError", "Rewriter", "SequenceDB", "Validation",
-    "Walk", "db", "op", "rewrite",
+    "OpRemove", "OpSub", "PatternSub", "Profiler", "Query", "RewriteError", "RewriteWarning", "Rewriter",
+    "SequenceDB", "Validation", "Walk", "db", "op", "rewrite",
 ]  # fmt: skip

@@ -23,8 +23,11 @@ from srcgraph.opt.rewriting.debugging import Reevaluation
 from srcgraph.opt.rewriting.features import Profiler, Validation
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rewriting.walkers import GraphPass, Rewriter
+from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE
 
 Pass = GraphPass
+STABLE = frozenset(r.name for r in (*CANONICALIZE, *STABILIZE, *SPECIALIZE) if "stability" in r.tags)
+"""The rules that may make a number of an infinity: that is what they are for."""
 
 
 @dataclass(slots=True)
@@ -66,7 +69,7 @@ def run_passes(graph: Graph, passes: Iterable[Rewriter], *, check: bool = False,
     mode = current_mode()
     if mode.check:
         fgraph.attach(Validation())
-        fgraph.attach(Reevaluation(current_args()))
+        fgraph.attach(Reevaluation(current_args(), STABLE))
     for item in passes:
         _run(item, fgraph, check or mode.check, report)
     return fgraph.graph()

@@ -12,7 +12,8 @@ floats          what derivatives are of: the floats of arguments and results, in
 written         functions written around a user's;  tangents: forward mode as a transform
 transforms      what can be made of a function before it is compiled: its gradient
 shared          shared variables: constructors by type of value;  state: their values read, and committed, by a call
-functions       functions of variables;  params: their parameters;  symbolic: operators of variables;  choosing: ifelse
+functions       functions of variables;  params, structure: their parameters, and the structure of what they return;
+                symbolic: functions called on variables;  formulas: operators and NumPy of variables;  choosing: ifelse
 wrt             gradients with respect to shared variables;  built: those of numbers built of variables
 results         what a call returns, made from the generated function's outputs
 engines         what else runs graphs: the interpreter, a machine of thunks;  eager: one instruction at a time

@@ -11,7 +11,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from srcgraph.errors import ArgumentError, Problem
-from srcgraph.frontend.session import FunctionCode, prepare
+from srcgraph.frontend.session import FunctionCode, FunctionGuard, prepare
 from srcgraph.infer.objects import why_opaque
 from srcgraph.infer.signature import Leaves
 from srcgraph.ir.graph import Graph
@@ -75,6 +75,7 @@ class Compiled:
         if not self.cached.is_known():
             self.prepared = prepare(function, self.source)
         self.signature = signature(function, follow_wrapped=False)
+        self.guard = FunctionGuard.of(function)
         self.names = list(self.signature.parameters)
         self.positional = all(p.kind in _POSITIONAL for p in self.signature.parameters.values())
         self.versions: dict[Any, list[Specialization]] = {}
@@ -117,6 +118,8 @@ class Compiled:
         TypeError
             They do not fit the function's parameters.
         """
+        if not self.guard.holds():
+            self.signature, self.guard = signature(self.py_func, follow_wrapped=False), FunctionGuard.of(self.py_func)
         given = self.signature.bind(*args, **kwargs)
         given.apply_defaults()
         return tuple(given.arguments.values())

@@ -8,6 +8,7 @@ Theano's ``function`` and ``pfunc`` proposal, whose words are kept: params, outp
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from srcgraph.errors import ArgumentError, InternalError, Problem
 from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.listing import instructions
+from srcgraph.ir.operators import Operators
 from srcgraph.ir.printer import format_graph
 from srcgraph.ir.scanner import from_instructions
 from srcgraph.ir.shared import Container, SharedVariable, held
@@ -25,12 +27,13 @@ from srcgraph.ir.types import ArrayType
 from srcgraph.opt.modes import compiling
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import PRIMAL
-from srcgraph.runtime import engines, symbolic  # noqa: F401  (gives variables their operators)
+from srcgraph.runtime import engines, formulas
 from srcgraph.runtime.cells import Cell, Plan
 from srcgraph.runtime.engines.registry import Engine
 from srcgraph.runtime.options import AnyMode, options_of
 from srcgraph.runtime.params import NOTHING, Param, cast_to, names_of, signature_of, taken
 from srcgraph.runtime.state import COMMITTING
+from srcgraph.runtime.structure import leaves, mapped, paths
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -103,11 +106,10 @@ class Function:
         for (p, _), cell in zip(known, inputs, strict=True):
             if p.default is not NOTHING and not isinstance(p.default, SharedVariable | Container):
                 cell.value = p.default
-        names = list(map(str, self.outputs.keys or range(len(self.outputs.values))))
-        return Plan(inputs, [Cell(n, lambda value: value) for n in names], self.results)
+        return Plan(inputs, [Cell(n, lambda value: value) for n in paths(self.outputs.tree)], self.results)
 
     def __reduce__(self) -> Any:
-        shape = (self.outputs.kind, self.outputs.keys, self.outputs.borrowed)
+        shape = (self.outputs.tree, self.outputs.borrowed)
         params = [(p.variable.name, replace(p, variable=None)) for p in self.params]  # type: ignore[arg-type]
         changed = [b for b, _ in self.updates]
         return _restored, (params, shape, changed, self.shared, _text(self), self.engine.name, self.__name__)
@@ -136,7 +138,7 @@ def function(
     ----------
     params : sequence of Value or Param
         Variables of `srcgraph.ir.symbolic`; or values made of others, which are then given, and not computed.
-    outputs : Value, Out, or list, tuple or dict of these; or a function
+    outputs : Value, Out or None, or list, tuple or dict of these, one in another; or a function
         What is returned. A function of as many variables is called on them.
     updates : mapping or sequence of pairs
         Shared variables and their new values. All are computed from the old values, and put in place together once the
@@ -227,14 +229,15 @@ def _new_value(variable: Any, made: Value) -> Value:
 
 def graph_value(x: Any, freeze: bool = False) -> Value:
     """A variable, what a shared one stands for, a literal; an array as a shared variable that holds it, or a copy."""
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return formulas.written("{0}", [x])
     if isinstance(x, np.ndarray):
         x = SharedVariable("array", x, borrow=not freeze)
-    found = _value(x)
-    if isinstance(found, Value):
-        return found
-    if not isinstance(found, bool | int | float | complex | np.generic | tuple | list) or isinstance(found, str):
-        raise ArgumentError(f"{found!r} is no variable, number or array, so it cannot be part of a graph")
-    return constant(found)
+    if isinstance(x, list | tuple):
+        return formulas.written("np.asarray({0})", [x])
+    if not isinstance(x, Operators | bool | int | float | complex | np.number | np.bool_):
+        raise ArgumentError(f"{x!r} is no variable, number or array, so it cannot be part of a graph")
+    return x.variable if isinstance(x, Operators) else constant(x)
 
 
 def _text(made: Function) -> str:
@@ -247,7 +250,7 @@ def _text(made: Function) -> str:
 
 
 def _restored(
-    params: Sequence[tuple[str, Param]], shape: tuple[type | None, list[Any], list[bool]],
+    params: Sequence[tuple[str, Param]], shape: tuple[Any, list[bool]],
     changed: Sequence[SharedVariable], shared: Sequence[SharedVariable], text: str, engine: str, name: str,
 ) -> Function:  # fmt: skip
     """What was pickled."""
@@ -255,7 +258,7 @@ def _restored(
     assert isinstance(graph, Graph)
     own = unrelated(graph.params)
     known = [replace(p, variable=replace(v, name=n)) for (n, p), v in zip(params, own, strict=False)]
-    count = len(shape[2])
+    count = len(shape[1])
     updates = list(zip(changed, graph.results[count:], strict=True))
     outputs = _Shape(*shape, list(graph.results[:count]))
     return Function(known, outputs, updates, shared, graph, engines.get(engine), name)
@@ -263,20 +266,28 @@ def _restored(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Shape:
-    """What is returned: one value, or a list, tuple or dict of them."""
+    """What is returned.
 
-    kind: type | None
-    keys: list[Any]
+    Attributes
+    ----------
+    tree : int, None, or list, tuple or dict of these, one in another
+        The structure: numbers of values.
+    borrowed : list of bool
+        Which of the values may be arrays that others have.
+    values : list of Value
+    """
+
+    tree: Any
     borrowed: list[bool]
     values: list[Value]
 
     @classmethod
     def of(cls, outputs: Any, as_value: Callable[[Any], Value]) -> _Shape:
-        kind = type(outputs) if isinstance(outputs, list | tuple | dict) else None
-        items = list(outputs.values()) if isinstance(outputs, dict) else outputs if kind else [outputs]
-        keys = list(outputs) if isinstance(outputs, dict) else []
-        borrowed = [isinstance(o, Out) and o.borrow for o in items]
-        return cls(kind, keys, borrowed, [as_value(o.variable if isinstance(o, Out) else o) for o in items])
+        found = leaves(outputs)
+        places = itertools.count()
+        tree = mapped(lambda leaf: next(places), outputs)
+        borrowed = [isinstance(o, Out) and o.borrow for o in found]
+        return cls(tree, borrowed, [as_value(o.variable if isinstance(o, Out) else o) for o in found])
 
     def apart(self, results: Sequence[Any], known: Sequence[Any]) -> list[Any]:
         """The results; copies of arrays that are known already, unless they may be borrowed."""
@@ -291,11 +302,7 @@ class _Shape:
 
     def structured(self, results: list[Any]) -> Any:
         """The results as they were asked for."""
-        if self.kind is None:
-            return results[0]
-        if self.kind is dict:
-            return dict(zip(self.keys, results, strict=True))
-        return results if self.kind is list else tuple(results)
+        return results[0] if self.tree == 0 else mapped(results.__getitem__, self.tree)
 
 
 def _held_value(variable: SharedVariable, value: Any, leaves: Sequence[Any]) -> Any:

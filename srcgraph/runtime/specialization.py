@@ -15,7 +15,7 @@ from srcgraph.codegen.storage import Interface
 from srcgraph.errors import ArgumentError, InternalError, Loc, OverlapError, Problem, excerpt
 from srcgraph.frontend.callees import Summary
 from srcgraph.frontend.lower import NeedStatic
-from srcgraph.frontend.session import FunctionCode, Guard, Hidden
+from srcgraph.frontend.session import FunctionCode, FunctionGuard, Guard, Hidden
 from srcgraph.frontend.specialize import Lowered, lower_entry
 from srcgraph.infer.signature import Column, Leaves, Skeleton, TupleArg, passed_twice, skeleton_of
 from srcgraph.ir.bitgen import address
@@ -73,7 +73,7 @@ class Specialization:
         Positions of arrays the function changes but this version only changes copies of.
     hidden : tuple of Hidden
         Globals and closure cells read at each call, after the arguments' leaves.
-    guards : tuple of Guard
+    guards : tuple of Guard and FunctionGuard
         What was compiled in; the version is valid while all hold.
     static : frozenset
         Names of arguments whose numbers are part of the signature.
@@ -101,7 +101,7 @@ class Specialization:
     """What `quick_key` says of the globals."""
     places: tuple[Place, ...] = ()
     """The shared variables that it reads, and where among the leaves."""
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[Guard | FunctionGuard, ...] = ()
     static: frozenset[str] = frozenset()
     shared: bool = False
     lists: tuple[tuple[int, Make, bool], ...] = ()
@@ -163,9 +163,9 @@ class Specialization:
     def _called(self, given: Leaves) -> Any:
         leaves, objects = list(given.values), list(given.objects)
         read_outside(self.hidden, self.hidden_types, leaves, objects)
-        stored = copied(self.places, self.changed, leaves)
         if self.changed or self.private or self.contiguous:
-            self.check_memory(leaves)
+            self.check_memory(leaves, len(given.values))
+        stored = copied(self.places, self.changed, leaves)
         if self.updates:
             self.check_objects(objects, len(given.objects))
         arrays = [v.array() if type(v) is Column else v for v in leaves]
@@ -222,35 +222,40 @@ class Specialization:
                 why = f"{self.name} changes an argument, a {type(x).__name__}, that it also reads from outside"
                 raise OverlapError(Problem(why, hint="pass it as an argument only"))
 
-    def check_memory(self, leaves: Sequence[Any]) -> None:
+    def check_memory(self, leaves: Sequence[Any], count: int) -> None:
         """Arrays that are changed must be writable, and must not share memory with others in part.
 
-        Those of shared variables are copied before they are changed.
+        The first ``count`` are of arguments, of which two may be one array: the version is for that. Those read from
+        outside may be no other's. Shared variables' are checked before they are copied to be changed.
         """
         own = {at for _, at in self.places}
-        names = [repr(name) for name in self.params]
         for position in self.contiguous:
             if not leaves[position].flags.c_contiguous:
-                why = f"{self.name} needs argument {names[position]} to be C-contiguous"
-                raise ArgumentError(Problem(why, hint=f"pass np.ascontiguousarray({self.params[position]})"))
-        for position in self.changed:
+                name = self.params[position]
+                why = f"{self.name} needs argument {name!r} to be C-contiguous"
+                raise ArgumentError(Problem(why, hint=f"pass np.ascontiguousarray({name})"))
+        for position in sorted({*self.changed} - own):
             if not leaves[position].flags.writeable:
                 error = ValueError("assignment destination is read-only")
-                error.add_note(f"{self.name} stores into argument {names[position]}")
+                error.add_note(f"{self.name} stores into argument {self.params[position]!r}")
                 raise error
-        for position in {*self.changed, *self.private} - own:
+        for position in sorted({*self.changed, *self.private}):
             array = leaves[position]
             for k, other in enumerate(leaves):
                 if k == position or not isinstance(other, np.ndarray) or not np.may_share_memory(array, other):
                     continue
-                allowed = position in self.changed and same_place(array, other)
-                if not allowed and np.shares_memory(array, other):
-                    raise OverlapError(
-                        Problem(
-                            f"{self.name} changes argument {names[position]}, which shares memory with {names[k]}",
-                            hint="pass a copy of one of them",
-                        )
-                    )
+                known = position in self.changed and max(k, position) < count and same_place(array, other)
+                if not known and np.shares_memory(array, other):
+                    whose, others = self.named(position, count), self.named(k, count)
+                    why = f"{self.name} changes {whose}, which shares memory with {others}"
+                    raise OverlapError(Problem(why, hint="pass a copy of one of them"))
+
+    def named(self, position: int, count: int) -> str:
+        """What users call one of the arrays."""
+        name = self.params[position]
+        if any(at == position for _, at in self.places):
+            return f"the shared variable {name.removesuffix('_value')!r}"
+        return f"argument {name!r}" if position < count else f"{name!r}, read from outside"
 
     def explained(self, error: Exception) -> Exception:
         """An error raised by generated code with its message filled in, and the user's line as a note."""

@@ -1,19 +1,15 @@
-"""Python and NumPy of variables: what operators, indexing and functions of them make, where there is no other source.
+"""Functions called on variables, which are lowered as any other for the types of the variables; and gradients.
 
-`srcgraph.ir.symbolic` has the variables. A call is written as a small function, which is lowered as any other for the
-types of the variables; its nodes are a step. So whatever is compiled can be built.
+`srcgraph.ir.symbolic` has the variables. The nodes of a call are a step, or go where a builder is, as in a rewrite. So
+whatever is compiled can be built.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
-from scipy import special
 
 from srcgraph.errors import ArgumentError, Problem, UnsupportedError
 from srcgraph.frontend.lower import NeedStatic
@@ -26,22 +22,22 @@ from srcgraph.frontend.template import (
     Never,
     NewArray,
     Out,
+    RecordOf,
     ReshapeOf,
     Template,
     TupleOf,
 )
 from srcgraph.infer.signature import ArrayArg, ScalarArg, Skeleton
 from srcgraph.ir.dims import Dim
-from srcgraph.ir.graph import Graph, Value, set_operator
-from srcgraph.ir.op import OPS, building, current_builder
+from srcgraph.ir.graph import Graph, Value
+from srcgraph.ir.op import OPS, building, current_builder, is_building
+from srcgraph.ir.operators import Operators
 from srcgraph.ir.rebuild import Rebuild
-from srcgraph.ir.shared import SharedVariable
-from srcgraph.ir.symbolic import graph_of, step, variable_of, variables_of
+from srcgraph.ir.symbolic import graph_of, step, variables_of
 from srcgraph.ir.types import ArrayType, ScalarType, is_float
 from srcgraph.ir.view import View
 from srcgraph.opt.ad.vjp import gradient
 from srcgraph.opt.inline import inline
-from srcgraph.runtime.texts import function_of
 
 
 def call(function: Callable[..., Any], *args: Any, lazy: bool = False) -> Any:
@@ -61,25 +57,63 @@ def call(function: Callable[..., Any], *args: Any, lazy: bool = False) -> Any:
     >>> call(lambda x: x[1:] - x[:-1], vector("x"))
     <sub: f64[n - 1]>
     """
-    return step(functools.partial(_called, function), args, {}, lazy)
+    return placed(functools.partial(_called, functools.partial(_lowered, function)), _values(args), lazy)
 
 
-def _called(function: Callable[..., Any], *args: Any) -> Any:
+def call_cached(function: types.FunctionType, args: Sequence[Value], lazy: bool = False) -> Any:
+    """What a function that reads nothing but NumPy gives of variables, none of which it may store into.
+
+    What is known, as ``x.ndim`` and lengths that are, is Python's integer or bool.
+    """
+    lower = functools.partial(_lowered_once, function)
+    return placed(lambda *given: _known(_called(lower, *given)), args, lazy)
+
+
+def _known(found: Any) -> Any:
+    if type(found) is tuple:
+        return tuple(map(_known, found))
+    node = current_builder().definition(found) if isinstance(found, Value) else None
+    if node is None or node.op.name != "const" or type(node.attrs["value"]) not in (bool, int):
+        return found
+    return node.attrs["value"]
+
+
+def _values(args: Sequence[Any]) -> list[Any]:
+    return [a.variable if isinstance(a, Operators) else a for a in args]
+
+
+def placed(called: Callable[..., Any], args: Sequence[Any], lazy: bool) -> Any:
+    """What is built where a builder is, or as a step."""
+    return called(*args) if is_building() else step(called, args, {}, lazy)
+
+
+def _called(lower: Callable[..., Lowered], *args: Any) -> Any:
     builder = current_builder()
     values = [builder.value(a) for a in args]
-    code = prepare(function, None)
     sizes: dict[Dim, str] = {}
+    found = lower(*(_skeleton(v, k, sizes) for k, v in enumerate(values)))
+    results = _Put(builder).put(_alone(found), values)
+    after = {k: results[out] for k, out in found.summary.changed}  # arrays that it stores into
+    return _results(found.summary.template, results, [after.get(k, v) for k, v in enumerate(values)])
+
+
+def _lowered(function: types.FunctionType, *skeletons: Skeleton) -> Lowered:
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    skeletons = {n: _skeleton(v, k, sizes) for k, (n, v) in enumerate(zip(names, values, strict=True))}
     try:
-        found = lower_entry(code, skeletons, private=True)
+        return lower_entry(prepare(function, None), dict(zip(names, skeletons, strict=True)), private=True)
     except NeedStatic as need:  # of a variable, which has no value yet
         problem = need.refusal.problem
         raise (problem.kind or UnsupportedError)(problem) from None
-    graph = _alone(found)
-    results = _Put(builder).put(graph, values)
-    after = {k: results[out] for k, out in found.summary.changed}  # arrays that it stores into
-    return _results(found.summary.template, results, [after.get(k, v) for k, v in enumerate(values)])
+
+
+@functools.lru_cache(maxsize=4096)
+def _lowered_once(function: types.FunctionType, *skeletons: Skeleton) -> Lowered:
+    found = _lowered(function, *skeletons)
+    if found.summary.changed:
+        raise ArgumentError(
+            Problem("it stores into a variable, which never changes", hint="use a function that makes an array")
+        )
+    return found
 
 
 class _Put(Rebuild):
@@ -133,9 +167,13 @@ def _results(template: Template, results: Sequence[Value], given: Sequence[Value
         case EitherOf(test=test, then=then, orelse=orelse):
             return either(results[test], [functools.partial(_results, t, results, given) for t in (then, orelse)])
         case Fixed(value=value):
-            return current_builder().value(value)
-        case TupleOf(items=items):
-            return tuple(_results(t, results, given) for t in items)
+            return value
+        case TupleOf(items=items, cls=cls):
+            made = [_results(t, results, given) for t in items]
+            return cls(*made) if hasattr(cls, "_fields") else cls(made)
+        case RecordOf(cls=cls, names=names, items=items) if hasattr(cls, "_fields") or cls is dict:
+            made = [_results(t, results, given) for t in items]
+            return cls(*made) if cls is not dict else dict(zip(names, made, strict=True))
         case Never():
             raise ArgumentError("a function of variables raises whatever they are")
     raise ArgumentError("a function of variables returns numbers, arrays and tuples of them")
@@ -152,7 +190,7 @@ def either(test: Value, sides: Sequence[Callable[[], Any]]) -> Value:
     return builder.if_(test, (regions[0], values[0]), (regions[1], values[1]))[0]
 
 
-def gradients(cost: Value, wrt: Sequence[Value]) -> list[Value]:
+def gradients(cost: Operators, wrt: Sequence[Operators]) -> list[Value]:
     """How a number moves with some of the values that it is made of: the reverse sweep, as values.
 
     Parameters
@@ -160,184 +198,17 @@ def gradients(cost: Value, wrt: Sequence[Value]) -> list[Value]:
     cost : Value
         One float.
     wrt : sequence of Value
-        Variables, or what was made of them; floats and arrays of floats.
+        Variables, shared ones too, or what was made of them; floats and arrays of floats.
 
     Raises
     ------
     ArgumentError
         The cost is no float.
     """
-    if cost.type.ndim or not is_float(cost.type):
-        raise ArgumentError(f"gradients are of one float, not of {cost.type}")
-    others = [v for v in variables_of([cost], wrt) if v not in wrt]
-    graph = graph_of([*wrt, *others], [cost], "cost")
-    derived = gradient(graph, 0, tuple(range(len(wrt)))).graph
-    return list(step(lambda *given: _Put(current_builder()).put(derived, given), [*wrt, *others], {}))
-
-
-# -- operators, indexing and NumPy's functions ------------------------------------------------------
-
-
-def written(text: str, args: Sequence[Any], lazy: bool = False) -> Any:
-    """What an expression of ``a0``, ``a1``, ... gives of variables; other arguments are written into it."""
-    places = {f"a{k}": a for k, a in enumerate(args)}
-    names = ", ".join(n for n, a in places.items() if isinstance(a, Value))
-    fixed = {n: a for n, a in places.items() if not isinstance(a, Value)}
-    return call(
-        _made(names, text.format(*(n if n not in fixed else _text(fixed[n]) for n in places))),
-        *(a for a in args if isinstance(a, Value)),
-        lazy=lazy,
-    )
-
-
-@functools.lru_cache(maxsize=4096)
-def _made(names: str, text: str) -> types.FunctionType:
-    return function_of(f"def step({names}):\n    return {text}\n", "step", "step of variables", _SPACE)
-
-
-_SPACE = {"np": np, "special": special}
-
-
-def _text(x: Any) -> str:
-    """A literal as source text."""
-    match x:
-        case tuple():
-            return f"({', '.join(map(_text, x))}{',' if len(x) == 1 else ''})"
-        case list():
-            return f"[{', '.join(map(_text, x))}]"
-        case slice():
-            return f"slice({_text(x.start)}, {_text(x.stop)}, {_text(x.step)})"
-        case np.dtype():
-            return f"np.{x.name}"
-        case type() if issubclass(x, np.generic):
-            return f"np.{x.__name__}"
-        case np.generic():
-            return f"np.{x.dtype.name}({_text(x.item())})"
-        case np.ndarray():
-            return f"np.array({_text(x.tolist())}, dtype=np.{x.dtype.name})"
-        case complex() if not np.isfinite(x):
-            return f"complex({_text(x.real)}, {_text(x.imag)})"
-        case _ if x is Ellipsis:
-            return "..."
-    text = repr(x)
-    return {
-        "inf": "np.inf",
-        "-inf": "-np.inf",
-        "nan": "np.nan",
-        "<class 'float'>": "float",
-        "<class 'int'>": "int",
-    }.get(text, text)
-
-
-def _subscript(x: Value, index: Any) -> Any:
-    """``x[index]``: an index is made of integers, slices, None, an ellipsis and variables."""
-    args: list[Any] = [x]
-
-    def place(part: Any) -> str:
-        if isinstance(part, slice):
-            ends = ["" if e is None else place(e) for e in (part.start, part.stop, part.step)]
-            return ":".join(ends)
-        args.append(part)
-        return "{" + str(len(args) - 1) + "}"
-
-    parts = index if isinstance(index, tuple) else (index,)
-    text = ", ".join(map(place, parts)) + ("," if isinstance(index, tuple) and len(parts) == 1 else "")
-    return written("{0}[" + text + "]", args)
-
-
-def _function(name: str) -> Callable[..., Any]:
-    """A function by its name in the text, called on variables and literals."""
-
-    def called(*args: Any, **kwargs: Any) -> Any:
-        every: list[Any] = []
-        given = [_placed(a, every) for a in args] + [f"{k}={_placed(a, every)}" for k, a in kwargs.items()]
-        return written(f"{name}({', '.join(given)})", every)
-
-    return called
-
-
-def _placed(x: Any, every: list[Any]) -> str:
-    """The text of an argument; what goes into it is appended. Tuples and lists may have variables inside."""
-    if isinstance(x, tuple | list) and _has_variables(x):
-        inner = "".join(f"{_placed(v, every)}, " for v in x)
-        return f"[{inner}]" if isinstance(x, list) else f"({inner})"
-    every.append(x)
-    return f"{{{len(every) - 1}}}"
-
-
-def _has_variables(x: Any) -> bool:
-    return isinstance(x, Value) or (isinstance(x, tuple | list) and any(map(_has_variables, x)))
-
-
-def _method(name: str) -> Callable[..., Any]:
-    def called(x: Value, *args: Any, **kwargs: Any) -> Any:
-        return _function(f"np.{name}")(x, *args, **kwargs)
-
-    return called
-
-
-def _shape(x: Value) -> tuple[Any, ...]:
-    """The lengths of the axes: integers where they are known, else variables that stand for them."""
-    if isinstance(x.type, ScalarType):
-        return ()
-    return tuple(d.const if d.const is not None else OPS["dim"](x, axis=k) for k, d in enumerate(x.type.shape))
-
-
-def _numpy_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    home = "special" if getattr(special, function.__name__, None) is function else "np"
-    module = getattr(function, "__module__", "") or ""
-    inner = ".linalg" if module.startswith("numpy.linalg") else ".fft" if module.startswith("numpy.fft") else ""
-    return _function(f"{home}{inner}.{function.__name__}")(*args, **kwargs)
-
-
-def _of_shared(name: str) -> Callable[..., Any]:
-    """An operator on a shared variable: on the variable that stands for what it holds."""
-
-    def operator(self: SharedVariable, *others: Any) -> Any:
-        given = [variable_of(v) if isinstance(v, SharedVariable) else v for v in others]
-        return getattr(variable_of(self), name)(*given)
-
-    return operator
-
-
-setattr(SharedVariable, "variable", property(variable_of))  # noqa: B010
-for _name in (
-    *(f"__{side}{name}__" for name in ("add", "sub", "mul", "truediv", "matmul", "pow") for side in ("", "r")),
-    *(f"__{side}{name}__" for name in ("floordiv", "mod", "and", "or", "xor") for side in ("", "r")),
-    *("__neg__", "__abs__", "__invert__", "__getitem__", "__array_ufunc__", "__array_function__"),
-):
-    if hasattr(Value, _name):
-        setattr(SharedVariable, _name, _of_shared(_name))
-
-set_operator("getitem", _subscript)
-set_operator("numpy", _numpy_function)
-for _name in (
-    "sum",
-    "prod",
-    "mean",
-    "std",
-    "var",
-    "max",
-    "min",
-    "argmax",
-    "argmin",
-    "reshape",
-    "cumsum",
-    "dot",
-    "any",
-    "all",
-):
-    set_operator(_name, _method(_name))
-set_operator("T", lambda x: written("{0}.T", [x]))
-set_operator("shape", _shape)
-set_operator("ndim", lambda x: x.type.ndim)
-set_operator("dtype", lambda x: x.type.dtype)
-set_operator("size", lambda x: math.prod(_shape(x)))
-set_operator("abs", lambda x: written("abs({0})", [x]))
-set_operator("invert", lambda x: written("~{0}", [x]))
-set_operator("astype", lambda x, dtype: written("{0}.astype({1})", [x, np.dtype(dtype)]))
-for _name, _sign in {
-    "matmul": "@", "floordiv": "//", "mod": "%", "pow": "**", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-    "and": "&", "or": "|", "xor": "^",
-}.items():  # fmt: skip
-    set_operator(_name, lambda x, y, sign=_sign: written("{0} " + sign + " {1}", [x, y]))
+    number, given = cost.variable, [v.variable for v in wrt]
+    if number.type.ndim or not is_float(number.type):
+        raise ArgumentError(f"gradients are of one float, not of {number.type}")
+    others = [v for v in variables_of([number], given) if v not in given]
+    graph = graph_of([*given, *others], [number], "cost")
+    derived = gradient(graph, 0, tuple(range(len(given)))).graph
+    return list(step(lambda *values: _Put(current_builder()).put(derived, values), [*given, *others], {}))

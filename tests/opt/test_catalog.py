@@ -24,8 +24,8 @@ PASSES = {
     "simplify": "the graph is built anew: literals fold, equal nodes merge, proved checks and decided branches go",
     "states": "an array of which a loop needs two neighbouring elements at a time is carried as one number",
     "fuse": "loops over one range become one, where the second reads what the first stores at its own index",
-    "logs_of_gathered": "the logarithm of elements gathered of a softmax, `log(p[rows, labels])`, is taken in the loop "
-    "that gathers them, where `log_of_part` sees it",
+    "logs_of_gathered": "what is gathered of a softmax to take logarithms, `log(p[rows, labels])`, `log(p[mask])`, "
+    "`log(np.take_along_axis(p, i, 1))`, is gathered of its logarithm",
     "licm": "what is the same on every trip leaves its loop",
     "batch": "matrix products of all trips of a loop are made at once",
     "sink": "work that only one side of a branch needs is done there",

@@ -30,6 +30,7 @@ from srcgraph.opt import (
     Profiler,
     RewriteError,
     Rewriter,
+    RewriteWarning,
     Walk,
     op,
     rewrite,
@@ -161,9 +162,55 @@ def test_an_error_names_the_rewrite() -> None:
     assert caught.value.__notes__ == ["in rewrite 'broken'"]
     fgraph, profiler = FunctionGraph([x, y], [-x + -y]), Profiler()
     fgraph.attach(profiler)
-    Walk("walk", [rule, PatternSub(("neg", "x"), "x", name="unsigned")], strict=False).rewrite(fgraph)
+    with pytest.warns(RewriteWarning, match="'broken' is left out: ZeroDivisionError: integer division"):
+        Walk("walk", [rule, PatternSub(("neg", "x"), "x", name="unsigned")], strict=False).rewrite(fgraph)
     assert repr(fgraph) == "[add(x, y)]"
     assert profiler.usage["broken"].refused == 1 and "ZeroDivisionError" in repr(profiler.errors["broken"])
+
+
+NUMPY: list[tuple[Any, Any, str]] = [
+    (np.tanh, lambda v: (np.exp(2.0 * v) - 1.0) / (np.exp(2.0 * v) + 1.0), "exp"),
+    (np.tanh, lambda v: np.where(v > 0.0, np.tanh(abs(v)), np.sinh(v) / np.cosh(v)), "where"),
+    (np.tanh, lambda v: np.sinh(v) / np.sqrt(1.0 + np.sinh(v) ** 2), "sqrt"),
+    (np.sum, lambda v: np.dot(v, np.ones_like(v)), "matmul"),
+    (np.sum, lambda v: v.mean() * v.size, "size"),
+    (np.sum, lambda v: v.reshape((1, -1)).sum(axis=(0, 1)), "reshape"),
+]
+
+
+@pytest.mark.parametrize(("function", "build", "made"), NUMPY)
+def test_numpy_in_a_rewrite(function: Any, build: Any, made: str) -> None:
+    """Functions, operators and methods of a node's values build where the node stands, typed as in a function."""
+    v = vector("v")
+    rule = rewrite(ops=[function])(lambda fgraph, node: build(node.inputs[0]) if node.inputs[0] is v else None)
+    fgraph = FunctionGraph([v], [function(v) * 2.0])
+    before = interpret(fgraph.graph(), [np.array([0.3, -1.2, 2.5])])
+    Walk("walk", [rule]).rewrite(fgraph)
+    verify(fgraph.graph())
+    assert made in repr(fgraph) or made == "size"
+    np.testing.assert_allclose(interpret(fgraph.graph(), [np.array([0.3, -1.2, 2.5])])[0], before[0], rtol=1e-13)
+
+
+def test_what_a_rewrite_gives() -> None:
+    """Numbers and arrays become constants; what cannot be a value is an error that names the rewrite."""
+    v = vector("v", length=3)
+
+    def given(found: Any) -> str:
+        rule = LocalRewrite("mine", ("neg",), lambda fgraph, node: found)
+        return after([rule], np.exp(-v), v)
+
+    assert "neg" not in given(np.ones(3)) and "2.5" in given(2.5) and "2.5" in given(np.array(2.5))
+    assert given(None) == given(False) == "[exp(neg(v))]"
+    for wrong, said in (("abc", "'abc', of type str"), ({"a": v}, "of type dict"), (object(), "of type object")):
+        with pytest.raises(RewriteError, match=f"rewrite 'mine' gives .*{said}"):
+            given(wrong)
+    for wrong in ((), (v, v)):
+        with pytest.raises(RewriteError, match=f"rewrite 'mine' gives {len(wrong)} values for 1 outputs"):
+            given(wrong)
+    asks = LocalRewrite("asks", ("neg",), lambda fgraph, node: v if node.inputs[0] > 0.0 else None)
+    with pytest.raises(TypeError, match="is no number yet") as caught:
+        after([asks], np.exp(-v), v)
+    assert caught.value.__notes__ == ["in rewrite 'asks'"]
 
 
 def test_rewrites_are_tried_at_their_ops_only() -> None:
@@ -238,6 +285,33 @@ def test_patterns_as_functions() -> None:
         PatternSub(lambda x: x * 2, lambda y: y)
     with pytest.raises(RewriteError, match="is no use of an op"):
         PatternSub("x", "x")
+
+
+def test_numpy_functions_in_patterns_mean_what_numpy_means() -> None:
+    """A sum is over the axes that its call says; what stands in its place may be anything."""
+    v, m = vector("v"), matrix("m")
+    whole = PatternSub(lambda x: np.sum(2.0 * x), lambda x: 2.0 * x.sum())
+    assert whole.doc == "sum(2 * x) -> 2 * sum(x)"
+    assert after([whole], np.sum(v * 2.0), v) == "[mul(2.0, sum(v, axes=(0,)))]"
+    assert after([whole], np.sum(m * 2.0), m) == "[mul(2.0, sum(m, axes=(0, 1)))]"
+    assert after([whole], np.sum(m * 2.0, axis=0), m) == "[sum(mul(m, 2.0), axes=(0,))]"
+    last = PatternSub(lambda x: np.max(-x, axis=-1), lambda x: -np.min(x, axis=-1))
+    assert after([last], (-m).max(axis=1), m) == "[neg(min(m, axes=(1,)))]"
+    assert after([last], (-m).max(axis=0), m) == "[max(neg(m), axes=(0,))]"
+    dot = PatternSub(lambda x, y: np.sum(x * y), lambda x, y: np.dot(x, y), where=lambda g, x, y: x.type.ndim == 1)
+    assert after([dot], np.sum(v * v), v) == "[matmul(v, v)]"
+    cube = PatternSub(lambda x: x**3, lambda x: x * x * x)
+    assert after([cube], v**3, v) == "[mul(mul(v, v), v)]"
+    first = PatternSub(lambda x: np.sum(x), lambda x: x[0] if x.ndim == 1 else x.T[0, 0], name="first")
+    assert first.doc == "sum(x) -> function(x)"
+
+
+@pytest.mark.parametrize("before", [lambda x: np.mean(x), lambda x: x[0], lambda x: x.T, lambda x: x + np.ones(3),
+                                    lambda x: np.sum(x, keepdims=True), lambda x: 1.0 if x > 0 else x])  # fmt: skip
+def test_what_is_no_pattern(before: Any) -> None:
+    with pytest.raises(RewriteError) as caught:
+        PatternSub(before, lambda x: x)
+    assert "patterns are made of" in str(caught.value)
 
 
 def test_operands_match_in_either_order() -> None:

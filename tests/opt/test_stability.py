@@ -234,3 +234,97 @@ def test_masked_logarithm() -> None:
         return np.sum(np.where(x > 0.0, np.sqrt(np.where(x > 0.0, x, 1.0)), 0.0))
 
     np.testing.assert_allclose(sg.grad(masked)(np.array([0.0, 4.0, -1.0])), [0.0, 0.25, 0.0])
+
+
+# -- arrays whose lengths are only known to be one where they meet ----------------------------------
+
+V, U = np.array([700.0, -3.0, 0.5]), np.array([-690.0, 2.0, 0.25])
+A, B = np.arange(12.0).reshape(3, 4) / 5.0, np.arange(8.0).reshape(4, 2) - 3.0
+OF_SEVERAL: list[tuple[Callable[..., Any], tuple[Any, ...], Any, str]] = [
+    (lambda x, y: np.exp(x + 10.0) * np.exp(y), (V, U), np.exp(V + 10.0 + U), "exp_times_exp"),
+    (lambda x, y: np.log(np.exp(x + 10.0) + np.exp(y)), (V, U), np.logaddexp(V + 10.0, U), "logaddexp"),
+    (lambda v, a, b: v @ (a @ b), (V, A, B), V @ A @ B, "vector_times_product"),
+    (lambda a, b, v: (a @ b) @ v, (A, B, U[:2]), A @ (B @ U[:2]), "product_times_vector"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "args", "wanted", "name"), OF_SEVERAL)
+def test_rules_of_several_arrays(function: Any, args: tuple[Any, ...], wanted: Any, name: str) -> None:
+    """The check that lengths are one stands, and is no hindrance."""
+    f = sg.compile(function, mode="DEBUG")
+    np.testing.assert_allclose(f(*args), wanted, rtol=1e-12)
+    assert name in str(sg.inspect(f, *args).rewrites)
+    slope = sg.grad(lambda *given: function(*given).sum())(*args)
+    step = 1e-5 * np.arange(1.0, args[0].size + 1.0).reshape(args[0].shape)
+    if name not in ("exp_times_exp", "logaddexp"):
+        change = (function(args[0] + step, *args[1:]) - function(args[0] - step, *args[1:])).sum() / 2.0
+        assert (slope * step).sum() == pytest.approx(change, rel=1e-8)
+    else:
+        assert np.isfinite(slope).all()
+    with pytest.raises(ValueError, match=r"could not be broadcast|do not fit"):
+        f(*args[:-1], args[-1][:-1] if args[-1].ndim == 1 else args[-1][:-1, :])
+
+
+# -- logarithms of what is gathered of a softmax ----------------------------------------------------
+
+SCORES = np.array([[1.0, 2.0, 800.0], [0.0, -800.0, 3.0], [1.0, 1.0, 1.0]])
+LABELS, MASK = np.array([0, 1, 2]), np.array([True, False, True])
+
+
+def _softmax(x):
+    terms = np.exp(x - x.max(axis=1, keepdims=True))
+    return terms / terms.sum(axis=1, keepdims=True)
+
+
+GATHERED: list[tuple[Callable[..., Any], Any, Callable[..., Any]]] = [
+    (lambda x, k: np.log(_softmax(x)[np.arange(3), k]), LABELS, lambda p, k: p[np.arange(3), k]),
+    (lambda x, k: np.log(np.take_along_axis(_softmax(x), k[:, None], axis=1)[:, 0]), LABELS,
+     lambda p, k: p[np.arange(3), k]),
+    (lambda x, k: np.log(np.take_along_axis(_softmax(x), k[:, None], 1)), LABELS, lambda p, k: p[np.arange(3), k]),
+    (lambda x, m: np.log(_softmax(x)[m]), SCORES > 0.5, lambda p, m: p[m]),
+    (lambda x, m: np.log(_softmax(x)[m]), MASK, lambda p, m: p[m]),
+    (lambda x, m: np.log(_softmax(x)[0][m]), MASK, lambda p, m: p[0][m]),
+    (lambda x, m: np.log(_softmax(x)[m, 0]), MASK, lambda p, m: p[m, 0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(GATHERED)))
+def test_logarithms_of_gathered_elements(number: int) -> None:
+    """Without overflow, in the gradient, too."""
+    function, where, part = GATHERED[number]
+    logs = SCORES - special.logsumexp(SCORES, axis=1, keepdims=True)
+    wanted = part(logs, where)
+    np.testing.assert_allclose(np.reshape(sg.compile(function)(SCORES, where), wanted.shape), wanted, rtol=1e-13)
+    np.testing.assert_allclose(
+        np.reshape(sg.compile(function, mode="DEBUG")(SCORES / 100.0, where), wanted.shape),
+        part(np.log(special.softmax(SCORES / 100.0, axis=1)), where), rtol=1e-12,
+    )  # fmt: skip
+    slope = sg.grad(lambda x, k: function(x, k).sum())(SCORES, where)
+    ones = np.zeros_like(SCORES)
+    for i in np.ndindex(SCORES.shape):
+        at = np.zeros_like(SCORES)
+        at[i] = 1.0
+        ones[i] = part(at, where).sum()
+    softmax = special.softmax(SCORES, axis=1)
+    np.testing.assert_allclose(slope, ones - softmax * ones.sum(axis=1, keepdims=True), rtol=1e-12, atol=1e-15)
+
+
+def test_what_is_not_gathered_of_a_softmax_alone() -> None:
+    """An array that is read besides, or filled with something else."""
+
+    def read_besides(x, k):
+        picked = _softmax(x)[np.arange(3), k]
+        return np.log(picked).sum() + picked[0]
+
+    def filled_with_another(x, k):
+        out = np.empty(3)
+        for i in range(3):
+            if i == 1:
+                out[i] = 2.0
+            else:
+                out[i] = _softmax(x)[i, k[i]]
+        return np.log(out)
+
+    x = SCORES / 100.0
+    for function in (read_besides, filled_with_another):
+        np.testing.assert_allclose(sg.compile(function)(x, LABELS), function(x, LABELS), rtol=1e-12)

@@ -12,7 +12,7 @@ import pytest
 from shared_programs import PROGRAMS, Made
 
 import srcgraph as sg
-from srcgraph.errors import ArgumentError, InferenceError, SrcgraphError, UnsupportedError
+from srcgraph.errors import ArgumentError, InferenceError, OverlapError, SrcgraphError, UnsupportedError
 
 
 def same(x: Any, y: Any) -> bool:
@@ -299,6 +299,50 @@ def test_a_global_array_given_to_a_function_that_reads_it() -> None:
 
     with pytest.raises(UnsupportedError, match="memory with what it reads from outside"):
         sg.compile(lambda: helper(g))()
+
+
+def _store(x, w, v):
+    w.value[0] = 9.0
+    return x[0]
+
+
+def _add(x, w, v):
+    w.value += 1.0
+    return x.sum()
+
+
+def _store_into_the_argument(x, w, v):
+    before = w.value.sum()
+    x[1] = 9.0
+    return before + w.value.sum()
+
+
+def _store_and_read_another(x, w, v):
+    w.value[1] = 9.0
+    return v.value.sum()
+
+
+LENT: list[tuple[Any, slice, str]] = [
+    (_store, slice(None), "changes the shared variable 'w', which shares memory with argument 'x'"),
+    (_store, slice(1, None), "changes the shared variable 'w', which shares memory with argument 'x'"),
+    (_add, slice(None), "changes the shared variable 'w', which shares memory with argument 'x'"),
+    (_store_into_the_argument, slice(None), "changes argument 'x', which shares memory with the shared variable 'w'"),
+    (_store_and_read_another, slice(0, 0), "the shared variable 'w', which shares memory with the shared variable 'v'"),
+]
+
+
+@pytest.mark.parametrize(("function", "part", "message"), LENT)
+def test_an_array_that_is_lent_and_given_is_no_two_arrays(function: Any, part: slice, message: str) -> None:
+    """Where either is changed it is refused, at every call; nothing is stored."""
+    array = np.array([1.0, 2.0, 3.0])
+    w, v = sg.shared(array, "w", borrow=True), sg.shared(array[1:], "v", borrow=True)
+    f = sg.compile(lambda x: function(x, w, v))
+    for _ in range(2):
+        with pytest.raises(OverlapError, match=message):
+            f(array[part])
+    assert array.tolist() == w.value.tolist() == [1.0, 2.0, 3.0]
+    v.value = np.zeros(2)
+    assert f(np.array([1.0, 2.0, 3.0])) == function(np.array([1.0, 2.0, 3.0]), sg.shared(array), v)
 
 
 def test_numbers_of_objects_from_outside_that_are_compiled_in() -> None:

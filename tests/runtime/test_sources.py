@@ -124,6 +124,70 @@ def test_code_replaced_in_place() -> None:
     assert (f(3.0), g(3.0)) == (27.0, 28.0)
 
 
+def _scaled(x, a=2.0, *, b=1.0):
+    return a * x + b
+
+
+def _scaled_too(x, a=2.0, *, b=1.0):
+    return a * x + b + 100.0
+
+
+class _Scale:
+    def scaled(self, x, a=2.0):
+        return a * x
+
+
+_TABLE, _SCALE = {"scaled": _scaled}, _Scale()
+_PART = functools.partial(_scaled, b=5.0)
+CALLERS = [
+    lambda x: _scaled(x) + 0.0,
+    lambda x: _TABLE["scaled"](x),
+    lambda x: _PART(x),
+    lambda x: sum(f(x) for f in (_scaled,)),
+    lambda x: _SCALE.scaled(x),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CALLERS)))
+def test_defaults_and_code_of_callees(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a callee's defaults and code are now, however it is reached."""
+    function = CALLERS[number]
+    f, slope = sg.compile(function), sg.grad(function)
+
+    def check() -> None:
+        assert f(3.0) == function(3.0)
+        assert slope(3.0) == pytest.approx(function(4.0) - function(3.0))
+
+    check()
+    for changes in (
+        {"__defaults__": (7.0,)},
+        {"__kwdefaults__": {"b": 50.0}},
+        {"__defaults__": (7,)},
+        {"__code__": _scaled_too.__code__},
+    ):
+        for name, value in changes.items():
+            monkeypatch.setattr(_scaled, name, value)
+            if name == "__defaults__":
+                monkeypatch.setattr(_Scale.scaled, name, value)
+            check()
+    _scaled.__kwdefaults__["b"] = 60.0
+    check()
+    monkeypatch.setattr(_scaled, "__defaults__", None)
+    if number != 4:
+        with pytest.raises(TypeError, match="missing the argument 'a'"):
+            f(3.0)
+
+
+def test_defaults_of_a_compiled_function() -> None:
+    def scaled(x, a=2.0):
+        return a * x
+
+    f = sg.compile(scaled)
+    assert f(3.0) == 6.0
+    scaled.__defaults__ = (5.0,)
+    assert f(3.0) == 15.0
+
+
 def test_partial() -> None:
     def line(a, b, x):
         return a * b * x * x

@@ -21,7 +21,8 @@ from srcgraph.ir.symbolic import variable_of
 from srcgraph.ir.verify import verify
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import PRIMAL
-from srcgraph.runtime.symbolic import call, gradients, written
+from srcgraph.runtime.formulas import written
+from srcgraph.runtime.symbolic import call, gradients
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 

@@ -7,7 +7,8 @@ fgraph     `FunctionGraph`: who reads what; replace, validate, undo
 features   what is told of every change: validation, finding nodes, history, stores in place, profile
 place      a builder for code at a place of a function graph
 local      local rewrites: what becomes of one node
-patterns   local rewrites by patterns, as tuples or small functions
+writing    how patterns are written: as tuples, or as small functions
+patterns   local rewrites by patterns
 walkers    local rewrites over a whole graph: once, or until none applies
 database   names, tags, order; queries
 debugging  a graph evaluated again after each rewrite

@@ -529,10 +529,14 @@ class FunctionGraph:
 
 
 def passes_on(node: Apply) -> bool:
-    """Whether a node gives its first operand: a check of it, or what makes a number NumPy's or Python's own."""
+    """Whether a node gives its first operand.
+
+    That is a check of it, what makes a number NumPy's or Python's own, and what says that two lengths, which were
+    checked, are one: what is built of the operand finds that check.
+    """
     if node.op.kind == "check":
         return node.op.check is not None and node.op.check.passes == "x" and _alike(node)
-    return node.op.name == "cast" and _alike(node)
+    return node.op.name in ("cast", "with_shape") and _alike(node)
 
 
 def _alike(node: Apply) -> bool:

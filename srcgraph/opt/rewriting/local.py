@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from srcgraph.errors import InferenceError, ShapeError, SrcgraphError
+import numpy as np
+
+from srcgraph.errors import InferenceError, Problem, ShapeError, SrcgraphError
 from srcgraph.ir.graph import Apply, Node, Value, node_inputs
-from srcgraph.ir.op import OPS, Op, building
+from srcgraph.ir.op import COMPOSITES, OPS, Op, building
+from srcgraph.ir.operators import OPERATORS, Operators
 from srcgraph.ir.straight import merge_key
 from srcgraph.ir.types import ArrayType
 from srcgraph.ir.walk import has_order
@@ -25,6 +28,10 @@ Transform = Callable[[FunctionGraph, Any], Any]
 
 class RewriteError(SrcgraphError):
     """A rewrite is at fault: it gives what cannot stand for a node, does not end, or changes what a graph means."""
+
+
+class RewriteWarning(UserWarning):
+    """A rewrite failed, and is left out."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -73,8 +80,12 @@ def op_name(op: Any) -> str:
     if isinstance(op, Op):
         return op.name
     found = next((o.name for o in OPS.values() if any(op is f for f in o.python)), None)
+    made = next((c for c in COMPOSITES.values() if any(op is f for f in c.python)), None)
+    if found is None and made is not None:
+        found = next((n for n in (made.method, made.name) if n in OPS), None)
     if found is None:
-        raise RewriteError(f"no op stands for {op!r}")
+        hint = "give the ops that it is made of: print(sg.inspect(f, x).graph)" if made is not None else ""
+        raise RewriteError(Problem(f"no op stands for {op!r}", hint=hint))
     return found
 
 
@@ -162,8 +173,19 @@ def _pairs(fgraph: FunctionGraph, node: Node, rule: LocalRewrite, found: Any, pl
         if new is None and fgraph.uses(old):
             raise RewriteError(f"rewrite {rule.name!r} gives nothing for {old}, which is read")
         if new is not None and fgraph.uses(old):
-            pairs.append((old, place.fitted(place.value(new), old.type)))
+            pairs.append((old, place.fitted(_as_value(new, rule, place), old.type)))
     return [(old, new) for old, new in pairs if old is not new]
+
+
+def _as_value(new: Any, rule: LocalRewrite, place: Place) -> Value:
+    """What a rewrite gives for an output: a value, or a number or an array, which is then a constant."""
+    if isinstance(new, np.ndarray) and new.ndim:
+        return OPERATORS["literal"](new)
+    new = new[()] if isinstance(new, np.ndarray) else new
+    if not isinstance(new, Operators | bool | int | float | complex | np.number | np.bool_):
+        why = f"rewrite {rule.name!r} gives {new!r}, of type {type(new).__name__}"
+        raise RewriteError(Problem(why, hint="give a value, a number or an array, or None where it does not apply"))
+    return place.value(new.variable if isinstance(new, Operators) else new)
 
 
 def _outlives_a_store(
@@ -227,4 +249,14 @@ def OpRemove(op: Any, name: str = "") -> LocalRewrite:
     return LocalRewrite(name or f"remove_{gone}", (gone,), transform, f"{gone}(x) -> x")
 
 
-__all__ = ["InconsistencyError", "LocalRewrite", "OpRemove", "OpSub", "RewriteError", "apply_at", "kind_of", "rewrite"]
+__all__ = [
+    "InconsistencyError",
+    "LocalRewrite",
+    "OpRemove",
+    "OpSub",
+    "RewriteError",
+    "RewriteWarning",
+    "apply_at",
+    "kind_of",
+    "rewrite",
+]

@@ -1,134 +1,43 @@
-"""Patterns: what an expression looks like, and what it becomes.
+"""Local rewrites by patterns: what an expression looks like, and what it becomes.
 
-A pattern is written as a tuple, ``("div", ("mul", "x", "y"), "y")``, or as a function of its variables,
-``lambda x, y: x * y / y``. Strings are variables, numbers are literals. A variable that stands twice stands for one
-value. Operands of commutative ops match in either order. Checks, which pass on what they check, are not seen.
+How patterns are written is in `srcgraph.opt.rewriting.writing`. A variable that stands twice stands for one value.
+Operands of commutative ops match in either order. Checks, which pass on what they check, are not seen.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS, current_builder
+from srcgraph.ir.ops.reductions import normalized
 from srcgraph.opt.rewriting.fgraph import FunctionGraph, passes_on
-from srcgraph.opt.rewriting.local import LocalRewrite, RewriteError, op_name
+from srcgraph.opt.rewriting.local import LocalRewrite, RewriteError
+from srcgraph.opt.rewriting.writing import (
+    Axes,
+    Called,
+    Number,
+    Pattern,
+    Use,
+    Var,
+    Whole,
+    as_before,
+    as_pattern,
+    mapped,
+    op,
+    text,
+    variables,
+)
 
 Env: TypeAlias = dict[str, Any]
 """Variables to values, and ``op.attribute`` to attributes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Var:
-    """Any value; the same one wherever the variable stands."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A literal, or an array filled with it."""
-
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """A use of an op. Attributes that are not given may be any, and are those of the same op in what it becomes."""
-
-    op: str
-    args: tuple[Pattern, ...]
-    attrs: Mapping[str, Any] = field(default_factory=dict)
-
-
-Pattern: TypeAlias = Var | Number | Use
-
 Condition = Callable[..., bool]
-
-# -- writing them ---------------------------------------------------------------------------------
-
-
-def as_pattern(written: Any, names: tuple[str, ...] = ()) -> Pattern:
-    """A pattern from a tuple, a variable's name, a number, or a function of variables."""
-    match written:
-        case Var() | Number() | Use():
-            return written
-        case str():
-            return Var(written)
-        case tuple():
-            op, *args = written
-            attrs = args.pop() if args and isinstance(args[-1], dict) else {}
-            return Use(op_name(op), tuple(as_pattern(a) for a in args), attrs)
-        case _ if callable(written):
-            names = names or tuple(inspect.signature(written).parameters)
-            return _untraced(written(*(Traced(Var(n)) for n in names)))
-    return Number(written)
-
-
-def _untraced(x: Any) -> Pattern:
-    return x.pattern if isinstance(x, Traced) else Number(x)
-
-
-class Traced(np.lib.mixins.NDArrayOperatorsMixin):
-    """A variable of a pattern written as a function: operators and NumPy functions of it are uses of ops."""
-
-    def __init__(self, pattern: Pattern):
-        self.pattern = pattern
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Traced:
-        if method != "__call__" or kwargs:
-            return NotImplemented
-        if ufunc is np.power and args[1] == 2:
-            return Traced(Use("ipow", (_untraced(args[0]),), {"n": 2}))
-        return Traced(Use(_OPERATORS.get(ufunc) or op_name(ufunc), tuple(map(_untraced, args))))
-
-    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-        name = _FUNCTIONS.get(function) or op_name(function)
-        return Traced(Use(name, tuple(map(_untraced, args)), kwargs))
-
-    def __repr__(self) -> str:
-        return text(self.pattern)
-
-
-_OPERATORS = {np.true_divide: "div", np.negative: "neg", np.matmul: "matmul"}
-_FUNCTIONS = {np.sum: "sum", np.max: "max", np.min: "min", np.prod: "prod", np.where: "where"}
-
-
-def op(name: str, **attrs: Any) -> Callable[..., Traced]:
-    """An op by its name, to be called in patterns written as functions."""
-    return lambda *args: Traced(Use(op_name(name), tuple(map(_untraced, args)), attrs))
-
-
-# -- reading them ---------------------------------------------------------------------------------
-
-_INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2), "matmul": ("@", 2)}
-_COMPARED = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "=="}
-
-
-def text(pattern: Pattern, level: int = 0) -> str:
-    """A pattern as a formula."""
-    match pattern:
-        case Var(name=name):
-            return name
-        case Number(value=value):
-            return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-        case Use(op="neg", args=(x,)):
-            return f"-{text(x, 3)}"
-        case Use(op="ipow", args=(x,), attrs={"n": n}):
-            return f"{text(x, 4)}**{n}"
-        case Use(op=name, args=(x, y)) if name in _INFIX or name in _COMPARED:
-            sign, own = _INFIX.get(name) or (_COMPARED[name], 0)
-            inner = f"{text(x, own)} {sign} {text(y, own + 1)}"
-            return f"({inner})" if own < level else inner
-        case Use(op=name, args=args, attrs=attrs):
-            given = [*map(text, args), *(f"{k}={v!r}" for k, v in attrs.items())]
-            return f"{name}({', '.join(given)})"
-
 
 # -- matching them --------------------------------------------------------------------------------
 
@@ -171,8 +80,10 @@ def _each(fgraph: FunctionGraph, pattern: Pattern, value: Value, before: Iterato
 
 
 def _with_attrs(env: Env, pattern: Use, node: Apply) -> Env | None:
-    if any(node.attrs.get(k) != v for k, v in pattern.attrs.items()):
-        return None
+    for k, v in pattern.attrs.items():
+        own = node.attrs.get(k)
+        if not (v.fits(own, node.inputs[0].type.ndim) if isinstance(v, Axes) else own == v):
+            return None
     open_attrs = {f"{pattern.op}.{k}": v for k, v in node.attrs.items() if k not in pattern.attrs}
     if any(k in env and env[k] != v for k, v in open_attrs.items()):
         return None
@@ -219,10 +130,27 @@ def built(pattern: Pattern, env: Env) -> Any:
         case Var(name=name):
             return env[name]
         case Number(value=value):
-            return current_builder().value(value)
+            return value if isinstance(value, np.ndarray) else current_builder().value(value)
         case Use(op=name, args=args, attrs=attrs):
             own = {k.split(".", 1)[1]: v for k, v in env.items() if k.startswith(f"{name}.")}
             return OPS[name](*(built(a, env) for a in args), **{**own, **attrs})
+        case Called(function=function, args=args, kwargs=kwargs):
+            if function in (np.max, np.min) and len(args) == 1 and set(kwargs) <= {"axis"}:
+                return _extreme(function.__name__, built(args[0], env), kwargs.get("axis"))
+            build = functools.partial(_given, env=env)
+            return function(*mapped(build, args), **{k: mapped(build, v) for k, v in kwargs.items()})
+        case Whole(function=function, names=names):
+            return function(*(env[n] for n in names))
+
+
+def _extreme(name: str, x: Value, axis: Any) -> Value:
+    """A maximum or minimum; the check that there is anything stays where it stands."""
+    return OPS[name](x, axes=normalized(axis, x.type.ndim))
+
+
+def _given(pattern: Pattern, env: Env) -> Any:
+    """What stands in a call: numbers as they are, since some have to be known."""
+    return pattern.value if isinstance(pattern, Number) else built(pattern, env)
 
 
 def PatternSub(
@@ -233,7 +161,8 @@ def PatternSub(
     Parameters
     ----------
     before, after : tuple, str, number or function
-        Patterns; variables of ``after`` are among those of ``before``.
+        Patterns; variables of ``after`` are among those of ``before``. If ``after`` is a function, it may do with them
+        whatever can be done with variables.
     where : callable, optional
         ``where(fgraph, x=..., y=...)``, the values of all variables: whether it applies.
     name : str, optional
@@ -244,7 +173,7 @@ def PatternSub(
     Raises
     ------
     RewriteError
-        ``before`` is no use of an op, or ``after`` has a variable that it lacks.
+        ``before`` is no use of an op, or has what is not one op; or ``after`` has a variable that it lacks.
 
     Examples
     --------
@@ -253,10 +182,7 @@ def PatternSub(
     >>> PatternSub(lambda x: np.log(1 + x), lambda x: np.log1p(x)).doc
     'log(1 + x) -> log1p(x)'
     """
-    first = as_pattern(before)
-    second = as_pattern(after)
-    if not isinstance(first, Use):
-        raise RewriteError(f"the pattern {text(first)} is no use of an op")
+    first, second = as_before(before), as_pattern(after)
     missing = variables(second) - variables(first)
     if missing:
         raise RewriteError(f"{text(second)} has variables that {text(first)} lacks: {', '.join(sorted(missing))}")
@@ -273,11 +199,4 @@ def PatternSub(
     return LocalRewrite(name or formula, (first.op,), transform, formula)
 
 
-def variables(pattern: Pattern) -> set[str]:
-    """The names of a pattern's variables."""
-    match pattern:
-        case Var(name=name):
-            return {name}
-        case Use(args=args):
-            return set[str]().union(*map(variables, args))
-    return set()
+__all__ = ["PatternSub", "as_before", "as_pattern", "bare", "built", "matches", "number_of", "op", "text", "variables"]

@@ -6,6 +6,8 @@ checks that are proved there vanish, all as if the code had been written there b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from srcgraph.errors import SrcgraphError
 from srcgraph.ir.builder import Builder, index_facts
 from srcgraph.ir.dims import Dim
@@ -24,6 +26,8 @@ class Place(Builder):
     fgraph : FunctionGraph
     site : Site
     """
+
+    of_rewrites = True
 
     def __init__(self, fgraph: FunctionGraph, site: Site):
         super().__init__(site.block.name)
@@ -79,6 +83,22 @@ class Place(Builder):
     def known_truth(self, cond: Value) -> bool | None:
         self._know()
         return super().known_truth(cond)
+
+    def joint_size(self, x: Dim, y: Dim) -> Dim:
+        return x if self._checked_equal(x, y) else super().joint_size(x, y)
+
+    def fit(self, value: Value, target: Sequence[Dim]) -> Value:
+        shape: tuple[Dim, ...] = value.type.shape
+        known = [t if d != t and self._checked_equal(d, t) else d for d, t in zip(shape, target, strict=True)]
+        return super().fit(self.retype(value, known), target)
+
+    def _checked_equal(self, x: Dim, y: Dim) -> bool:
+        """Whether two sizes have been checked to be one before the place."""
+        for site in (s for name in ("same_size", "equal_size") for s in self.fgraph.sites_of(name)):
+            sizes = [v.type.value for v in site.node.inputs] if isinstance(site.node, Apply) else []
+            if sizes in ([x, y], [y, x]) and self.fgraph.available(site.node.outputs[0], self.site.block, self.site):
+                return True
+        return False
 
     def _know(self) -> None:
         """Find what is known at the place; asked for rarely, so not before."""

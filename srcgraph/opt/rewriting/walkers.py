@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.rewriting.blocks import Block, Site
 from srcgraph.opt.rewriting.features import Feature, Profiler
 from srcgraph.opt.rewriting.fgraph import Client, FunctionGraph, InconsistencyError
-from srcgraph.opt.rewriting.local import LocalRewrite, RewriteError, apply_at, kind_of
+from srcgraph.opt.rewriting.local import LocalRewrite, RewriteError, RewriteWarning, apply_at, kind_of
 
 
 class Rewriter:
@@ -84,8 +85,8 @@ def by_op(rules: Iterable[LocalRewrite]) -> dict[str, list[LocalRewrite]]:
 class _Local(Rewriter):
     """What walks with local rewrites have in common.
 
-    ``strict`` lets errors of rewrites through; otherwise a rewrite that fails is not tried again, and features are
-    told.
+    ``strict`` lets errors of rewrites through; otherwise a rewrite that fails is not tried again, features are told,
+    and a warning is issued.
     """
 
     def __init__(self, name: str, rules: Sequence[LocalRewrite], strict: bool = True):
@@ -112,6 +113,8 @@ class _Local(Rewriter):
                 error.add_note(f"in rewrite {rule.name!r}")
                 raise
             self.failed.add(rule)
+            why = f"the rewrite {rule.name!r} is left out: {type(error).__name__}: {error}"
+            warnings.warn(why, RewriteWarning, stacklevel=2)
             told(fgraph, "on_refusal", rule.name, error)
             return False
         if changed:

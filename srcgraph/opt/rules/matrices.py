@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from srcgraph.ir.graph import Apply, For, Value
-from srcgraph.ir.op import COMPOSITES, OPS
+from srcgraph.ir.op import COMPOSITES, OPS, current_builder
 from srcgraph.ir.ops.linalg import transpose
 from srcgraph.ir.view import View, element, transposed
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
@@ -25,7 +25,8 @@ TURNED = transposed(2, (1, 0))
 
 def _once(fgraph: FunctionGraph, value: Value, name: str) -> Apply | None:
     """The use of an op that gives a value, if that is read nowhere else."""
-    return fgraph.definition(value, name) if fgraph.uses(value) == 1 else None
+    node = fgraph.definition(value, name) if fgraph.uses(value) == 1 else None
+    return node if node is not None and fgraph.uses(node.outputs[0]) == 1 else None
 
 
 def _product_times_vector(fgraph: FunctionGraph, node: Apply) -> Any:
@@ -33,7 +34,9 @@ def _product_times_vector(fgraph: FunctionGraph, node: Apply) -> Any:
     inner = _once(fgraph, x, "matmul")
     if inner is None or y.type.ndim != 1 or any(v.type.ndim != 2 for v in inner.inputs):
         return None
-    return OPS["matmul"](inner.inputs[0], OPS["matmul"](inner.inputs[1], y))
+    left, right = inner.inputs
+    right = current_builder().retype(right, (right.type.shape[0], x.type.shape[1]))
+    return OPS["matmul"](left, OPS["matmul"](right, y))
 
 
 def _vector_times_product(fgraph: FunctionGraph, node: Apply) -> Any:
@@ -41,7 +44,9 @@ def _vector_times_product(fgraph: FunctionGraph, node: Apply) -> Any:
     inner = _once(fgraph, y, "matmul")
     if inner is None or x.type.ndim != 1 or any(v.type.ndim != 2 for v in inner.inputs):
         return None
-    return OPS["matmul"](OPS["matmul"](x, inner.inputs[0]), inner.inputs[1])
+    left, right = inner.inputs
+    left = current_builder().retype(left, (y.type.shape[0], left.type.shape[1]))
+    return OPS["matmul"](OPS["matmul"](x, left), right)
 
 
 def _turned(fgraph: FunctionGraph, value: Value) -> Value | None:

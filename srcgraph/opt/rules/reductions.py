@@ -148,13 +148,11 @@ def log_of_normalized(fgraph: FunctionGraph, quotient: Value) -> Value | None:
 def _variance(fgraph: FunctionGraph, node: Apply) -> Any:
     """``mean(x**2) - mean(x)**2``: each mean is a sum over all of ``x`` divided by its size."""
     squares, mean = _mean(fgraph, node.inputs[0]), _square(fgraph, node.inputs[1])
-    plain = mean and _mean(fgraph, mean)
-    x = squares and _square(fgraph, squares[0])
-    if (
-        not (squares and plain and x and is_float(x.type))
-        or bare(fgraph, plain[0]) is not bare(fgraph, x)
-        or squares[1:] != plain[1:]
-    ):
+    plain = None if mean is None else _mean(fgraph, mean)
+    x = None if squares is None else _square(fgraph, squares[0])
+    if squares is None or plain is None or x is None or not is_float(x.type):
+        return None
+    if bare(fgraph, plain[0]) is not bare(fgraph, x) or squares[1:] != plain[1:]:
         return None
     axes, count = squares[1:]
     moved = x - spread(OPS["div"](OPS["sum"](x, axes=axes), count), x, axes)

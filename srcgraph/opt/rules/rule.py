@@ -9,7 +9,7 @@ from typing import Any
 from srcgraph.ir.types import is_float
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rewriting.local import LocalRewrite, Transform
-from srcgraph.opt.rewriting.patterns import PatternSub, as_pattern, built, text
+from srcgraph.opt.rewriting.patterns import PatternSub, as_before, as_pattern, built, text
 
 CLASSES = {
     "exact": "the very same numbers",
@@ -80,7 +80,7 @@ def pattern(
     any_dtype : bool
         Whether it holds of integers, which wrap, and of complex numbers, too; else it applies to floats.
     """
-    first = as_pattern(before)
+    first = as_before(before)
     second = as_pattern(after)
     wide = kind in ("exact", "stability") if shared is None else shared
     made = PatternSub(first, second, where=where, name=name, shared=wide)
@@ -127,4 +127,4 @@ def of_floats(rule: LocalRewrite) -> LocalRewrite:
 
 
 def _example(before: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *values: built(as_pattern(before), dict(zip(before.__code__.co_varnames, values, strict=False)))
+    return lambda *values: built(as_before(before), dict(zip(before.__code__.co_varnames, values, strict=False)))

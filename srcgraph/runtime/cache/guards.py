@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from srcgraph.frontend.session import ABSENT, Guard, Hidden
+from srcgraph.frontend.session import ABSENT, FunctionGuard, Guard, Hidden
 from srcgraph.infer.signature import Leaves
 from srcgraph.runtime.cache.places import Places
 from srcgraph.runtime.cache.prints import NoPrintError, print_of, print_of_skeleton
@@ -32,7 +32,7 @@ def _module_of(container: Any) -> str | None:
     return name if name is not None and vars(sys.modules[name]) is container else None
 
 
-def write_guards(guards: Iterable[Guard], hidden: Sequence[Hidden], places: Places) -> list[list[Any]]:
+def write_guards(guards: Iterable[Guard | FunctionGuard], hidden: Sequence[Hidden], places: Places) -> list[list[Any]]:
     """Notes of what was read from outside, in an order in which it can be looked up.
 
     Raises
@@ -40,7 +40,7 @@ def write_guards(guards: Iterable[Guard], hidden: Sequence[Hidden], places: Plac
     NoPrintError
         There is something of which that cannot be said.
     """
-    waiting: list[Guard | Hidden] = [*(g for g in guards if not _is_own(g.container)), *hidden]
+    waiting: list[Guard | FunctionGuard | Hidden] = [*(g for g in guards if not _is_own(g.container)), *hidden]
     out: list[list[Any]] = []
     while waiting:
         later = []
@@ -50,25 +50,33 @@ def write_guards(guards: Iterable[Guard], hidden: Sequence[Hidden], places: Plac
                 later.append(item)
             else:
                 out.append(_note(item, number, hidden, places))
+        if all(isinstance(item, FunctionGuard) for item in later):
+            break  # functions that nobody else can change
         if len(later) == len(waiting):
             raise NoPrintError(f"where {later[0].name!r} is read cannot be found again")
         waiting = later
     return out
 
 
-def _note(item: Guard | Hidden, number: int | str, hidden: Sequence[Hidden], places: Places) -> list[Any]:
+def _note(
+    item: Guard | FunctionGuard | Hidden, number: int | str, hidden: Sequence[Hidden], places: Places
+) -> list[Any]:
     if isinstance(item, Hidden):
         skeleton = item.skeleton(Leaves())
         places.add_skeletons([skeleton])
         at = next(k for k, h in enumerate(hidden) if h is item)
         return ["input", number, item.name, print_of_skeleton(skeleton), at, sorted(item.static)]
+    if isinstance(item, FunctionGuard):
+        return ["function", number, item.name, print_of(item.container)]
     if item.seen is ABSENT:
         return ["absent", number, item.name]
     places.add(item.seen)
     return ["same", number, item.name, print_of(item.seen)]
 
 
-def read_guards(notes: Sequence[Sequence[Any]], places: Places) -> tuple[tuple[Guard, ...], tuple[Hidden, ...]]:
+def read_guards(
+    notes: Sequence[Sequence[Any]], places: Places
+) -> tuple[tuple[Guard | FunctionGuard, ...], tuple[Hidden, ...]]:
     """The guards and inputs of this process, if what was compiled in is what was noted.
 
     Raises
@@ -79,6 +87,10 @@ def read_guards(notes: Sequence[Sequence[Any]], places: Places) -> tuple[tuple[G
     guards, hidden = [], {}
     for kind, number, name, *rest in notes:
         found = Hidden(name, _container(number, places), frozenset(rest[2] if kind == "input" else ()))
+        if kind == "function":
+            _same(name, rest[0], print_of(found.container))
+            guards.append(FunctionGuard.of(found.container))
+            continue
         if kind == "absent":
             guards.append(_absent(found))
             continue
