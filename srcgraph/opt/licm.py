@@ -94,7 +94,7 @@ def _leaving(loop: For | While) -> list[Apply | For]:
     candidates: list[Apply | For] = []
     for node in (n for g in graphs for n in g.nodes):
         if isinstance(node, For) and not may_raise(node) and is_pure_loop(node):
-            candidates.append(node)
+            candidates += [*_filled_by(node, graphs), node]
         if isinstance(node, For | While):
             candidates += _leaving(node)
         elif isinstance(node, Apply) and is_pure(node):
@@ -108,6 +108,16 @@ def _leaving(loop: For | While) -> list[Apply | For]:
             inside.difference_update(node.outputs)
     moved = _worth_moving(invariant)
     return [n for n in invariant if n in moved]
+
+
+def _filled_by(loop: For, graphs: Sequence[Graph]) -> list[Apply]:
+    """The new arrays that a loop is entered with and nothing else reads: they leave with it."""
+    given = {v for v in loop.carry if loop.carry.count(v) == 1}
+    makers = [n for g in graphs for n in g.nodes if isinstance(n, Apply) and makes_array(n) and n.outputs[0] in given]
+    if makers:
+        others = (n for g in graphs for n in g.nodes if n is not loop)
+        given.difference_update(*(g.results for g in graphs), *map(reads, others))
+    return [n for n in makers if n.outputs[0] in given]
 
 
 def _worth_moving(invariant: Sequence[Apply | For]) -> set[Apply | For]:
@@ -129,6 +139,10 @@ def is_pure_loop(node: For) -> bool:
 
 def is_update(node: Apply) -> bool:
     return node.op.kind == "update"
+
+
+def makes_array(node: Apply) -> bool:
+    return node.op.fresh and node.op.kind == "structural"
 
 
 def is_pure(node: Apply) -> bool:

@@ -45,6 +45,8 @@ class Likeness:
     def node(self, node: Node, at: dict[Value, int]) -> Hashable | None:
         if isinstance(node, If | While | For):
             return self.of(node, at.__getitem__)
-        if not isinstance(node, Apply) or node.op.fresh or node.op.kind in ("effect", "draw"):
+        if not isinstance(node, Apply) or node.op.kind in ("effect", "draw"):
+            return None
+        if node.op.fresh and node.op.kind != "structural":  # a list, or a generator of random numbers
             return None
         return op_key(node.op, [at[v] for v in node.inputs], node.attrs)
