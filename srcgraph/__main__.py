@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from srcgraph.runtime import cache
+from srcgraph.runtime import cache, tuning
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -19,9 +19,11 @@ def main(given: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     about = commands.add_parser("cache", help="compiled code on disk")
     about.add_argument("action", choices=list(_ACTIONS), help="what to do with it")
+    measure = commands.add_parser("tune", help="measure from which size on products are faster by BLAS")
+    measure.add_argument("--forget", action="store_true", help="go back to what holds everywhere")
     asked = parser.parse_args(given)
     try:
-        return _ACTIONS[asked.action]()
+        return _tune(asked.forget) if asked.command == "tune" else _ACTIONS[asked.action]()
     except (OSError, cache.NotTrustedError) as error:
         print(f"srcgraph: {error}", file=sys.stderr)
         return 1
@@ -89,6 +91,21 @@ def _verify() -> int:
         print(line)
     print(f"{cache.info().entries} entries, {len(bad)} problems")
     return 1 if bad else 0
+
+
+def _tune(forget: bool) -> int:
+    if forget:
+        kept = tuning.forget()
+    else:
+        found = tuning.tune()
+        kept = found.kept
+        for name, rows in found.times.items():
+            print(f"{name}, multiplications: by loops, by BLAS in ns; loops up to {found.limits[name]}")
+            for count, loops, library in rows:
+                print(f"{count:>8} {loops:>9.1f} {library:>9.1f}")
+    if not kept:
+        print("srcgraph: nothing is kept on disk", file=sys.stderr)
+    return 0 if kept else 1
 
 
 _ACTIONS = {

@@ -12,13 +12,10 @@ Dongarra et al., A set of level 3 basic linear algebra subprograms, ACM Transact
 from __future__ import annotations
 
 from srcgraph.runtime.kernels.glue import REAL, Glue, Pointer
+from srcgraph.runtime.kernels.limits import PRODUCTS, SUMS, limit
 from srcgraph.runtime.kernels.matrix import Matrix, Vector, chosen, clear, countable, multiply
 from srcgraph.runtime.kernels.record import kernel
 
-SMALL = 256
-"""Products of at most so many multiplications are not worth a call of BLAS."""
-SMALL_SUM = 32
-"""Nor are products of vectors, and of a matrix and a vector, of at most so many."""
 ALL = "fdFD"
 
 
@@ -47,7 +44,7 @@ def _dot(g: Glue) -> None:
     out, (sx, sy) = g.out(0), g.strides(2)
     x, y = Vector(g.given(0), n, sx), Vector(g.given(1), n, sy)
     single = Vector(out, g.int(1), g.int(g.size))
-    with g.when((n <= SMALL_SUM) | ~countable(n)):
+    with g.when((n <= limit(SUMS)) | ~countable(n)):
         multiply(g, single.row, x.row, y.column, g.number(1.0), g.number(0.0))
         g.give_back(0)
     takes_y, low_y, by_y = y.stepped()
@@ -82,7 +79,7 @@ def _gemv(g: Glue) -> None:
     sy, a0, a1, sx = g.strides(4)
     y, a, x = Vector(g.out(0), m, sy), Matrix(g.given(0), m, n, a0, a1), Vector(g.given(1), n, sx)
     alpha, beta = g.given(2), g.given(3)
-    with g.when((m * n <= SMALL_SUM) | ~countable(m, n)):
+    with g.when((m * n <= limit(SUMS)) | ~countable(m, n)):
         multiply(g, y.column, a, x.column, alpha.load(), beta.load())
         g.give_back(0)
     takes_a, flip, leading = a.oriented()
@@ -112,7 +109,7 @@ def _syrk(g: Glue) -> None:
     c0, c1, a0, a1 = g.strides(4)
     c, a = Matrix(g.out(0), n, n, c0, c1), Matrix(g.given(0), n, k, a0, a1)
     alpha, beta = g.given(1), g.given(2)
-    with g.when((n * n * k <= SMALL) | ~countable(n, k)):
+    with g.when((n * n * k <= limit(PRODUCTS)) | ~countable(n, k)):
         multiply(g, c, a, a.transposed, alpha.load(), beta.load())
         g.give_back(0)
     _symmetric_product(g, c, a, alpha, beta)
@@ -149,7 +146,7 @@ def _gemm(g: Glue) -> None:
     c0, c1, a0, a1, b0, b1 = g.strides(6)
     c, a, b = Matrix(g.out(0), m, n, c0, c1), Matrix(g.given(0), m, k, a0, a1), Matrix(g.given(1), k, n, b0, b1)
     alpha, beta = g.given(2), g.given(3)
-    with g.when((m * n * k <= SMALL) | ~countable(m, n, k)):
+    with g.when((m * n * k <= limit(PRODUCTS)) | ~countable(m, n, k)):
         multiply(g, c, a, b, alpha.load(), beta.load())
         g.give_back(0)
     by_rows, _ = c.transposed.by_columns()
@@ -184,7 +181,7 @@ def _ger(g: Glue) -> None:
     m, n = g.dims(2)
     a0, a1, sx, sy = g.strides(4)
     a, x, y = Matrix(g.out(0), m, n, a0, a1), Vector(g.given(0), m, sx), Vector(g.given(1), n, sy)
-    with g.when((m * n <= SMALL_SUM) | ~countable(m, n)):
+    with g.when((m * n <= limit(SUMS)) | ~countable(m, n)):
         multiply(g, a, x.column, y.row, g.given(2).load(), g.number(1.0))
         g.give_back(0)
     takes_a, flip, leading = a.oriented()

@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 from srcgraph.runtime.cache.objects import kept_object
 from srcgraph.runtime.kernels.glue import Glue
 from srcgraph.runtime.kernels.libraries import enter
+from srcgraph.runtime.kernels.limits import limits
 
 
 class _Linker:
@@ -42,6 +43,11 @@ _FOUND: dict[str, int] = {}
 _LINKERS: list[_Linker] = []
 
 
+def _key(symbol: str) -> str:
+    """What its object file depends on besides the environment."""
+    return " ".join((symbol, *(f"{name}={value}" for name, value in limits().items())))
+
+
 def function(symbol: str, build: Callable[[], Glue]) -> int:
     """The address of a kernel, which is a symbol for compiled code from then on."""
     found = _FOUND.get(symbol)
@@ -59,7 +65,7 @@ def _made(symbol: str, build: Callable[[], Glue]) -> int:
                 glue = build()
                 return linker.compiled(glue), sorted(glue.needs)
 
-            code, needs = kept_object(symbol, make)
+            code, needs = kept_object(_key(symbol), make)
             for library, name in needs:
                 enter(library, name)
             address = linker.linked(symbol, code)
