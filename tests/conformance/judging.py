@@ -102,6 +102,7 @@ def _failure(e: Exception) -> Outcome:
     text = re.sub(r"\s+", " ", str(e).split("\n")[0])
     text = re.sub(r"^\S*:\d+:\d+: ", "", text)
     text = re.sub(r"<[^>]*>:[\d:]+ *", "", text)
+    text = re.sub(r"^.*<.*\): (?=\S)", "", text)  # the call, which has the types of its variables
     kind = "refused" if isinstance(e, SrcgraphError | Differs | NotImplementedError) else "defect"
     return Outcome(kind, f"{type(e).__name__}: {text}")
 

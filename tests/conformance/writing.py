@@ -16,7 +16,8 @@ from scipy import linalg, special
 from conformance.records import Kind
 from srcgraph.ir.graph import Value
 from srcgraph.ir.types import ArrayType
-from srcgraph.runtime.symbolic import call, written
+from srcgraph.runtime.formulas import written
+from srcgraph.runtime.symbolic import call
 from srcgraph.runtime.texts import function_of
 
 SPACE = {"np": np, "special": special, "linalg": linalg}
