@@ -8,7 +8,7 @@ verified.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -95,7 +95,7 @@ class _Reader:
         self.path: list[str] = []
         self.symbols: set[str] = set()
         for size in dims_in(document):
-            with self.within("a size", {}):
+            with suppress(TextError, TypeError, AttributeError):  # what is no size is refused where it is read
                 self.symbols |= dim_of(size).symbols()
 
     # -- errors ---------------------------------------------------------------------------------
