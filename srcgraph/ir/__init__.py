@@ -6,7 +6,7 @@ Nothing here knows Python's syntax, numba, or how a derivative is put together.
 types     what is known of a value: dtype, a `Dim` per axis, Python's number or NumPy's
 dims      sizes and integers as exact polynomials; equality and inequality proved
 promote   NumPy's promotion rules, asked of NumPy
-graph     Value, Apply, If, While, For, Call, Rule, Graph: frozen data
+graph     Value, Apply, If, While, For, Call, Rule, Native, Graph: frozen data
 op        Op and Composite: one record says everything about an operation
 ops       the records, by theme
 view      which elements a basic index selects, as data

@@ -134,7 +134,7 @@ class Prints:
 
     def custom(self, value: CustomFunction) -> list[Any]:
         custom = value.custom
-        how = custom.name, custom.reverse, custom.again, custom.nondiff, sorted(custom.functions)
+        how = custom.name, value.kind, custom.nondiff, sorted(custom.functions)
         return [*map(repr, how), self.of(value.py_func)]
 
     def array(self, value: np.ndarray) -> list[Any]:

@@ -64,6 +64,8 @@ def write_version(made: Specialization, places: Places, files: list[str]) -> dic
     if made.places:
         raise NoPrintError("it reads shared variables, which live in one process")
     version, generated = made.version, made.generated
+    if generated.kernels:
+        raise NoPrintError(f"it calls {generated.kernels[0]}, which numba has compiled from what is not looked at")
     assert version is not None
     coder, types = Coder(places.objects), [r.type for r in version.graph.results]
     record = {
