@@ -64,7 +64,7 @@ class Generated:
         Where it recurses, and so takes as last argument how deep it may go: how many bytes of stack a
         call needs at most.
     kernels : tuple of str
-        The functions of the user's that it calls.
+        The functions of the user's that it calls, by what `srcgraph.runtime.natives` finds them by.
     """
 
     name: str
@@ -120,7 +120,7 @@ def generate(
     parts = [part for key, (inner, to) in module.graphs.items() for part in module.function(key, inner, to)]
     text = emit(ast.Module([*_imports(parts, module.helpers, kernels), *parts], []), module.places)
     frame = max(map(_frame, parts)) if module.depth_left else 0
-    return Generated(name, text, tuple(module.copies), frame, tuple(kernels))
+    return Generated(name, text, tuple(module.copies), frame, tuple(kernels.values()))
 
 
 class Module:

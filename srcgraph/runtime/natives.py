@@ -171,19 +171,28 @@ def native_kernel(name: str) -> Callable[..., Any]:
 
 def _entered(native: Native, inputs: Sequence[Value], outputs: Sequence[Value], compares: bool) -> str:
     """The name of a function that calls a kernel with numbers and arrays alone."""
-    text = _text(native, inputs, outputs, compares)
-    known = _names.get((native.kernel, text))
+    return enter(native.kernel, _text(native, inputs, outputs, compares))
+
+
+def enter(kernel: Any, text: str) -> str:
+    """The name of the function that a text makes around a kernel."""
+    known = _names.get((kernel, text))
     if known is not None:
         return known
-    own = native.kernel.py_func
-    space = {"kernel": native.kernel, "np": np, "apart": apart, "unchanged": unchanged}
+    own = kernel.py_func
+    space = {"kernel": kernel, "np": np, "apart": apart, "unchanged": unchanged}
     space["VerificationError"] = VerificationError
-    made = internal(numba.njit(function_of(text, "call", f"call of {native.name}", space, like=own)))
+    made = internal(numba.njit(function_of(text, "call", f"call of {kernel.__name__}", space, like=own)))
     name, k = f"{own.__module__}.{own.__qualname__}", 1
     while _kernels.setdefault(name, made) is not made:
         k += 1
         name = f"{own.__module__}.{own.__qualname__} {k}"
-    return _names.setdefault((native.kernel, text), name)
+    return _names.setdefault((kernel, text), name)
+
+
+def made_of(name: str) -> tuple[Any, str]:
+    """The kernel, and the text of the function around it, that have a name."""
+    return next(made for made, known in list(_names.items()) if known == name)
 
 
 def _text(native: Native, inputs: Sequence[Value], outputs: Sequence[Value], compares: bool) -> str:
