@@ -32,7 +32,7 @@ from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.engines.versions import run_by
 from srcgraph.runtime.floats import ColumnArg, leaf_positions
-from srcgraph.runtime.kernel_types import check_kernels
+from srcgraph.runtime.kernel_types import check_kernels, is_off
 from srcgraph.runtime.load import load
 from srcgraph.runtime.natives import with_kernels
 from srcgraph.runtime.options import USUAL, Options
@@ -483,7 +483,7 @@ def derived(
     found: Lowered, skeletons: dict[str, Skeleton], transforms: Sequence[Transform], report: Report | None = None
 ) -> Version:
     """A lowered function, optimised and transformed."""
-    program = inline(found.program, natives=current_mode().native)
+    program = inline(found.program, natives=current_mode().native and not is_off())
     check_kernels(program)
     graphs = {n: run_passes(g, PRIMAL) for n, g in program.graphs.items() if n != program.entry}
     graph = run_passes(program.main, PRIMAL, report=report)

@@ -590,6 +590,12 @@ def test_what_numba_has_not_seen_is_not_kept(tmp_path: Path) -> None:
     assert process(tmp_path, text) == f"3.0 0 0 0 {why}"
 
 
+def test_numba_switched_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no kernel then: the function runs."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert process(tmp_path, PROGRAM, number="SIZE").startswith("3.0 0 ")
+
+
 def test_gradients_are_kept_without_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SRCGRAPH_CACHE", "1")
     monkeypatch.setenv("SRCGRAPH_CACHE_DIR", str(tmp_path))

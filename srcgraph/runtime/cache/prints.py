@@ -199,6 +199,8 @@ def print_of_kernel(kernel: Any) -> list[Any]:
     NoPrintError
         It reads from outside what numba has compiled in, and nobody knows when: such as a number.
     """
+    if not hasattr(kernel, "targetoptions"):
+        raise NoPrintError(f"{kernel.__name__} is not compiled: numba is switched off")
     out: list[Any] = []
     todo, seen = [kernel], {kernel}
     while todo:
