@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError
 from srcgraph.frontend.custom import Custom, Rules, in_words
+from srcgraph.frontend.entities import Array, Cell, Entity, Tup, cells_of
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.template import NewArray, Template, TupleOf
 from srcgraph.infer.signature import ArrayArg, ScalarArg, Skeleton, StaticArg, TupleArg
@@ -58,6 +59,25 @@ def native_of(
     no_kernel = f"{custom.name} returns {{}}, which {instead} cannot return"
     made = _place(out, outputs, lambda what: by.refuse(no_kernel.format(what), "return numbers and arrays"), ())
     return Native(custom.name, custom.kernel, given, made)
+
+
+def refuse_shared(low: Lowering, custom: Custom, made: Entity, by: Rules) -> None:
+    """Two results are one array for whoever stores into one: what a kernel returns is apart."""
+    seen: set[Cell] = set()
+    for array in _arrays(made):
+        mine = {s for c in cells_of(array, low.state) for s in (c, *c.shares)}
+        if not mine.isdisjoint(seen):
+            why = f"{custom.name} returns one array twice, or a part of it, and {custom.kernel.__name__} two arrays"
+            raise by.refuse(why, "return a copy")
+        seen |= mine
+
+
+def _arrays(made: Entity) -> Iterator[Array]:
+    if isinstance(made, Array):
+        yield made
+    elif isinstance(made, Tup):
+        for item in made.items:
+            yield from _arrays(item)
 
 
 def _place(

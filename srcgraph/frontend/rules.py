@@ -246,6 +246,7 @@ class _Signature:
         found = Summary(graph.name, graph, template, (), (), (), piece.hidden, frozenset(low.contiguous))
         if self.custom.kernel is None:
             return replace(found, rule=self.rule(piece))
+        natives.refuse_shared(low, self.custom, made, by)
         return replace(found, native=natives.native_of(low, self.custom, self.skeletons, self.out, found, by))
 
     def rule(self, piece: _Piece) -> Rule:

@@ -485,6 +485,16 @@ def returning(x):
     return x
 
 
+def twice(x):
+    y = x * 1.0
+    return y, y
+
+
+def whole_and_part(x):
+    y = x * 1.0
+    return y, y[1:]
+
+
 def listing(x):
     return [x[0], x[1]]
 
@@ -496,6 +506,8 @@ def listing(x):
         (printing, "printing writes or draws random numbers"),
         (reading, "reading reads 'DT' from outside, of which fast_cube, which stands for reading, would not see a new"),
         (returning, "returning returns its argument"),
+        (twice, "twice returns one array twice, or a part of it, and fast_cube two arrays"),
+        (whole_and_part, "whole_and_part returns one array twice, or a part of it"),
         (listing, "listing returns a list"),
     ],
 )
