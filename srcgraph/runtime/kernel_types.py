@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
 import numba
-from numba.core import config, types
+import numpy as np
+from numba.core import config, ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.errors import NumbaError
@@ -78,14 +81,14 @@ def _misfit(kernel: Any, given: tuple[Any, ...], want: Any) -> tuple[str, str]:
         return f"cannot be compiled for {_listed(given)}: {_reason(error)}", ""
     if not _fits(found, want):
         return f"returns {_shown(found)} for {_listed(given)}, and that {_shown(want)}", ""
-    if any(_is_array(t) and not t.mutable for t in _parts(found)):
+    if any(_is_read_only(t) for t in _parts(found)):
         return "returns an array that is read-only", "return a copy"
     try:
         read_only = _inferred(kernel, tuple(map(_read_only, given)))
     except Exception:  # numba fails in ways of its own where it is to store into what is read-only
         why = "stores into an argument, or calls what is not compiled for arrays that are read-only"
         return why, "work on a copy of the argument"
-    if any(_is_array(t) and not t.mutable for t in _parts(read_only)):
+    if any(_is_read_only(t) for t in _parts(read_only)):
         return "returns an argument, or a part of one", "return a copy"
     return "", ""
 
@@ -127,6 +130,10 @@ class _FoundError(Exception):
     """Carries the type of what a function returns out of numba's compiler."""
 
 
+class _StoresError(Exception):
+    """A function stores into an array that is read-only, and numba lets it."""
+
+
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _Stop(AnalysisPass):
     _name = "srcgraph_types_only"
@@ -135,7 +142,37 @@ class _Stop(AnalysisPass):
         AnalysisPass.__init__(self)
 
     def run_pass(self, state: Any) -> Any:
+        for block in state.func_ir.blocks.values():
+            for statement in block.body:
+                _refuse_stores(statement, state)
         raise _FoundError(state.return_type)
+
+
+CHANGING: dict[Any, int] = {np.fill_diagonal: 0, np.dot: 2, np.random.shuffle: 0}
+"""The argument that functions change, whatever its type says."""
+
+
+def _refuse_stores(statement: Any, state: Any) -> None:
+    """What numba's types do not refuse: sorting, stores through ``x.flat``, and functions that are given an output."""
+    types_of, value = state.typemap, getattr(statement, "value", None)
+    if isinstance(statement, ir.SetItem | ir.StaticSetItem):
+        target = types_of[statement.target.name]
+        if _is_read_only(getattr(target, "array_type", None)):
+            raise _StoresError
+    if isinstance(value, ir.Expr) and value.op == "getattr" and value.attr == "sort":
+        if _is_read_only(types_of[value.value.name]):
+            raise _StoresError
+    if isinstance(value, ir.Expr) and value.op == "call":
+        called, given = types_of[value.func.name], state.calltypes[value].args
+        if isinstance(called, types.Dispatcher):
+            _inferred(called.dispatcher, given)
+        at = CHANGING.get(getattr(called, "typing_key", None), len(given))
+        if at < len(given) and _is_read_only(given[at]):
+            raise _StoresError
+
+
+def _is_read_only(type: Any) -> bool:
+    return _is_array(type) and not type.mutable
 
 
 class _TypesOnly(CompilerBase):
@@ -148,12 +185,25 @@ class _TypesOnly(CompilerBase):
         return [passes]
 
 
+_LOOKING: ContextVar[frozenset[Any]] = ContextVar("looking", default=frozenset())
+"""The functions that are looked at, with the types of arguments: they may call themselves."""
+
+
 def _inferred(kernel: Any, given: tuple[Any, ...]) -> Any:
     """What a kernel returns for arguments of some types."""
+    if (kernel, given) in _LOOKING.get():
+        return None
+    f = kernel.py_func
+    own = FunctionType(
+        f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__
+    )  # else it is not to recurse
+    token = _LOOKING.set(_LOOKING.get() | {(kernel, given)})
     try:
-        numba.njit(pipeline_class=_TypesOnly)(kernel.py_func).compile(given)  # type: ignore[call-overload]
+        numba.njit(pipeline_class=_TypesOnly)(own).compile(given)  # type: ignore[call-overload]
     except _FoundError as found:
         return found.args[0]
+    finally:
+        _LOOKING.reset(token)
     raise AssertionError("the types are found")
 
 

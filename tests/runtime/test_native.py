@@ -343,14 +343,15 @@ def doubled(x):
 
 
 @njit
-def sorting(x):
-    x.sort()
+def iterating(x):
+    for item in np.nditer(x):
+        item[...] = 0.0
     return x * 2.0
 
 
-@sg.native(sorting)
-def through_sort(x):
-    return np.sort(x) * 2.0
+@sg.native(iterating)
+def zeros(x):
+    return x * 0.0
 
 
 @njit
@@ -407,13 +408,47 @@ def test_numbers_that_are_none_agree() -> None:
 
 def test_stores_are_found() -> None:
     """Those that numba's types do not tell by DEBUG."""
-    with pytest.raises(VerificationError, match="sorting stores into its argument, array 1 of those"):
-        sg.compile(through_sort, mode="DEBUG")(X[::-1].copy())
+    with pytest.raises(VerificationError, match="iterating stores into its argument, array 1 of those"):
+        sg.compile(zeros, mode="DEBUG")(X.copy())
 
 
 def test_another_shape_is_found() -> None:
     with pytest.raises(ValueError, match="short returns another shape than long: lengths 3 and 4"):
         sg.compile(long)(X)
+
+
+@njit
+def ordered(x):
+    y = np.empty((2, len(x)))
+    y[0] = x
+    y[1].flat[0] = 1.0
+    y[0].sort()
+    np.dot(y, y.T, np.empty((2, 2)))
+    return y[0].copy()
+
+
+@sg.native(ordered)
+def in_order(x):
+    return np.sort(x)
+
+
+@njit
+def fast_sum(x, k):
+    return 0.0 if k == 0 else x[k - 1] + fast_sum(x, k - 1)
+
+
+@sg.native(fast_sum)
+def first_ones(x, k):
+    return np.sum(x[:k])
+
+
+def test_kernels_may_recurse() -> None:
+    assert sg.compile(first_ones, mode="DEBUG")(X, 3) == first_ones(X, 3)
+    assert sg.grad(first_ones)(X, 3).tolist() == [1.0, 1.0, 1.0, 0.0]
+
+
+def test_kernels_may_change_what_they_make() -> None:
+    np.testing.assert_array_equal(sg.compile(in_order, mode="DEBUG")(X[::-1]), np.sort(X))
 
 
 def test_results_have_memory_of_their_own() -> None:
@@ -445,6 +480,27 @@ def misfits() -> Iterator[tuple[Callable, Callable, str]]:
         x += 1.0
         return x * 1.0
 
+    @njit
+    def sorts(x):
+        x.sort()
+
+    def calls(x):
+        sorts(x[1:])
+        return x * 1.0
+
+    def flat(x):
+        y = x.copy()
+        y.flat[0] = 2.0
+        x.flat[0] = 2.0
+        return y
+
+    def multiplies(x):
+        m = x.reshape(2, 2)
+        np.dot(m, m, m)
+        return x * 1.0
+
+    for changes in (calls, flat, multiplies):
+        yield changes, lambda x: x * 1.0, "stores into an argument"
     yield stores, lambda x: x * 1.0, "stores into an argument"
     yield adds, lambda x: x * 1.0, "stores into an argument"
 
