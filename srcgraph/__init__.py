@@ -28,6 +28,7 @@ from srcgraph.runtime.eager import run
 from srcgraph.runtime.functions import Function, Out, Param, function
 from srcgraph.runtime.inspection import Inspection
 from srcgraph.runtime.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, vjp
+from srcgraph.runtime.native import native
 from srcgraph.runtime.shared import shared, shared_constructor
 from srcgraph.runtime.vmap import vmap
 
@@ -35,7 +36,7 @@ from srcgraph.runtime.vmap import vmap
 __all__ = [
     "Compiled", "Facts", "Function", "Inspection", "Out", "Param", "SharedVariable", "api", "assume", "cache",
     "checkpoint", "custom_jvp", "custom_vjp", "engines", "errors", "function", "grad", "hessian", "hvp", "ifelse",
-    "implicit", "inspect", "jacfwd", "jacobian", "jacrev", "jvp", "run", "save", "shared", "shared_constructor",
-    "stop_gradient", "tuning", "value_and_grad", "vjp", "vmap",
+    "implicit", "inspect", "jacfwd", "jacobian", "jacrev", "jvp", "native", "run", "save", "shared",
+    "shared_constructor", "stop_gradient", "tuning", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 __version__ = "0.1.0"

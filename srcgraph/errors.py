@@ -129,7 +129,10 @@ class DerivativeError(SrcgraphError, TypeError):
 
 
 class VerificationError(SrcgraphError, ArithmeticError):
-    """A derivative is not what differences give; the message names the first statement that makes it so."""
+    """A derivative is not what differences give, or a kernel does not give what its function does.
+
+    The message names the first statement that makes it so, or the kernel.
+    """
 
 
 class SourceError(SrcgraphError, OSError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from srcgraph.codegen.expr import dotted, negated
@@ -42,9 +42,10 @@ _AUGMENTED = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 class Body:
     """Emits a function's items with the names chosen for its variables."""
 
-    def __init__(self, names: Names, places: Places, depth_left: str = ""):
+    def __init__(self, names: Names, places: Places, depth_left: str = "", kernels: Set[str] = frozenset()):
         self.names = names
         self.depth_left = depth_left
+        self.kernels = kernels
         """The parameter that says how many calls deep recursion may still go."""
         self.places = places
         self.index_names: dict[Value, str] = {}
@@ -133,7 +134,8 @@ class Body:
     def invoke(self, item: Invoke) -> list[ast.stmt]:
         """``p, q = f(x, depth_left - 1)``; what nothing reads is ``_``."""
         room = ast.BinOp(ast.Name(self.depth_left, ast.Load()), ast.Sub(), ast.Constant(1))
-        call = ast.Call(ast.Name(item.function, ast.Load()), [*map(self.resolved, item.args), room], [])
+        deeper = [] if item.function in self.kernels else [room]
+        call = ast.Call(ast.Name(item.function, ast.Load()), [*map(self.resolved, item.args), *deeper], [])
         out = [s for _, base, after in item.changed for s in self.aliased(after, base)]
         live = self.names.live.after[id(item)]
         targets: list[ast.expr] = [self.target(v) if v in live else ast.Name("_", ast.Store()) for v in item.returned]

@@ -63,15 +63,19 @@ class Generated:
     frame : int
         Where it recurses, and so takes as last argument how deep it may go: how many bytes of stack a
         call needs at most.
+    kernels : tuple of str
+        The functions of the user's that it calls, by what `srcgraph.runtime.natives` finds them by.
     """
 
     name: str
     text: Text
     copies: tuple[Copied, ...]
     frame: int = 0
+    kernels: tuple[str, ...] = ()
 
 
 NO_CALLEES: Mapping[str, tuple[Graph, Interface]] = MappingProxyType({})
+NO_KERNELS: Mapping[str, str] = MappingProxyType({})
 
 
 def generate(
@@ -82,6 +86,7 @@ def generate(
     options: str = 'error_model="numpy"',
     integers: str = "Integers",
     callees: Mapping[str, tuple[Graph, Interface]] = NO_CALLEES,
+    kernels: Mapping[str, str] = NO_KERNELS,
     inplace: bool = True,
 ) -> Generated:
     """Write the numba module of a closed graph.
@@ -100,19 +105,22 @@ def generate(
     callees : mapping
         The recursive functions it calls, by name. Where there are any, or it calls itself, every
         function has one more parameter, the last: how many calls deep recursion may still go.
+    kernels : mapping
+        The functions of the user's that it calls, and what `srcgraph.runtime.natives` finds them by.
     inplace : bool
         Whether an array is stored into where it is, if nobody needs what it was; else every store is into a copy.
     """
     name = name or graph.name
-    taken = {n: f"{n}_" for n in (name, *callees) if n in _helpers() or n in _IMPORTED}
+    taken = {n: f"{n}_" for n in (name, *callees, *kernels) if n in _helpers() or n in _IMPORTED}
     if taken:
         callees = {taken.get(n, n): (calling(g, taken), to) for n, (g, to) in callees.items()}
+        kernels = {taken.get(n, n): known for n, known in kernels.items()}
         name, graph = taken.get(name, name), calling(graph, taken)
-    module = Module({**callees, name: (graph, interface)}, options, integers, inplace)
+    module = Module({**callees, name: (graph, interface)}, options, integers, inplace, kernels)
     parts = [part for key, (inner, to) in module.graphs.items() for part in module.function(key, inner, to)]
-    text = emit(ast.Module([*_imports(parts, module.helpers), *parts], []), module.places)
+    text = emit(ast.Module([*_imports(parts, module.helpers, kernels), *parts], []), module.places)
     frame = max(map(_frame, parts)) if module.depth_left else 0
-    return Generated(name, text, tuple(module.copies), frame)
+    return Generated(name, text, tuple(module.copies), frame, tuple(kernels.values()))
 
 
 class Module:
@@ -128,19 +136,30 @@ class Module:
         The compiler for functions whose integers may need more than 64 bits.
     inplace : bool
         Whether arrays are stored into where they are.
+    kernels : mapping
+        The functions of the user's, by the names they are called by.
     """
 
-    def __init__(self, graphs: Mapping[str, tuple[Graph, Interface]], options: str, integers: str, inplace: bool):
+    def __init__(
+        self,
+        graphs: Mapping[str, tuple[Graph, Interface]],
+        options: str,
+        integers: str,
+        inplace: bool,
+        kernels: Mapping[str, str],
+    ):
         self.graphs = graphs
         self.options = options
         self.integers = integers
         self.inplace = inplace
+        self.kernels = frozenset(kernels)
         self.places = Places()
         self.copies: list[Copied] = []
         self.helpers: dict[str, str] = {}
-        self.called = {c.callee for graph, _ in graphs.values() for c in calls(graph)}
+        self.called = {c.callee for graph, _ in graphs.values() for c in calls(graph)} - self.kernels
         self.depth_left = _depth_left(graph for graph, _ in graphs.values()) if self.called else ""
-        self.unread = {key: _unread(graph) for key, (graph, _) in graphs.items()}
+        self.unread = dict.fromkeys(kernels, frozenset[int]())
+        self.unread |= {key: _unread(graph) for key, (graph, _) in graphs.items()}
 
     def function(self, name: str, graph: Graph, interface: Interface) -> list[ast.FunctionDef]:
         """A graph as a function, and the kernels it is divided into."""
@@ -154,11 +173,11 @@ class Module:
         block.values = [block.values[k] for k in interface.returned]
         _drop_unread(block)
         helpers = _helpers_used(block)
-        reserved = frozenset((*helpers, *self.graphs, self.depth_left))
+        reserved = frozenset((*helpers, *self.graphs, *self.kernels, self.depth_left))
         names = Names(block, plain.params, reserved=reserved, hints=scheduler.hints)
         watched = grow(plain, scheduler.uses)
         options = f"{self.options}, pipeline_class={self.integers}" if watched else self.options
-        body = Body(names, self.places, self.depth_left)
+        body = Body(names, self.places, self.depth_left, self.kernels)
         statements = body.block(block.items)
         leave = _return([body.resolved(e) for e in block.results])
         statements = tidy(statements + body.placed([leave], _last_origin(block, interface)))
@@ -301,7 +320,7 @@ def _helpers() -> dict[str, str]:
     return found
 
 
-_IMPORTED = ("np", "math", "njit", "Integers", "WrappingIntegers", "Raised")
+_IMPORTED = ("np", "math", "njit", "Integers", "WrappingIntegers", "Raised", "native_kernel")
 _BUILTIN = frozenset(dir(builtins))
 _CALLS = ("library", "effect", "draw")
 """Kinds of ops whose text is the name of a helper."""
@@ -335,7 +354,9 @@ def _function(name: str, params: Sequence[str], body: list[ast.stmt], options: s
     return ast.FunctionDef(name, args, body, [decorator], None, lineno=0)
 
 
-def _imports(functions: Sequence[ast.FunctionDef], helpers: Mapping[str, str]) -> list[ast.stmt]:
+def _imports(
+    functions: Sequence[ast.FunctionDef], helpers: Mapping[str, str], kernels: Mapping[str, str]
+) -> list[ast.stmt]:
     used = {n.id for n in names_in(*functions)}
     helpers = {**helpers, **{name: "integers" for name in ("Integers", "WrappingIntegers") if name in used}}
     lines = []
@@ -347,6 +368,9 @@ def _imports(functions: Sequence[ast.FunctionDef], helpers: Mapping[str, str]) -
     for module in sorted(set(helpers.values())):
         names = sorted(name for name, home in helpers.items() if home == module)
         lines.append(f"from srcgraph.runtime.{module} import {', '.join(names)}")
+    if kernels:
+        lines.append("from srcgraph.runtime.natives import native_kernel")
+    lines += [f"{name} = native_kernel({known!r})" for name, known in kernels.items()]
     statements = ast.parse("\n".join(lines)).body
     for statement in statements:
         statement.lineno = 0

@@ -13,7 +13,7 @@ scope        assigned, read and still needed names, per block
 Once per signature:
 specialize   one graph per function and signature; what calls return and change
 callees      a call of a lowered function: what it means to the caller
-rules        calls of functions with derivative rules of their own;  custom: what these return, checked
+rules        calls of functions with derivative rules of their own;  custom: what these return;  natives: kernels
 passing      a call's arguments as skeletons and values, its outputs as entities
 returns      what a function returns and changes, over its outputs
 parameters   what skeletons mean to the function being lowered

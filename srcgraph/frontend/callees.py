@@ -15,7 +15,7 @@ from srcgraph.frontend.session import Hidden
 from srcgraph.frontend.template import Never, Rebound, RowsOf, Template, TupleOf
 from srcgraph.infer.signature import part_name
 from srcgraph.ir.dims import Dim, substitute
-from srcgraph.ir.graph import Graph, Rule, Value
+from srcgraph.ir.graph import Graph, Native, Rule, Value
 from srcgraph.ir.rebuild import substitute_type
 from srcgraph.ir.types import ArrayType, ScalarType, Type, without_value
 
@@ -38,6 +38,8 @@ class Summary:
         Parameters that must lie in memory in C order without gaps.
     rule : Rule or None
         How a call of it is differentiated, if not as its graph is.
+    native : Native or None
+        What generated code may call in place of its graph.
     plain : bool
         Whether it, or a function it calls, has a rule for derivatives that was left out.
     """
@@ -51,6 +53,7 @@ class Summary:
     hidden: tuple[Hidden, ...]
     contiguous: frozenset[int]
     rule: Rule | None = None
+    native: Native | None = None
     plain: bool = False
 
 
@@ -70,8 +73,11 @@ def call_summary(low: Lowering, summary: Summary, given: Arguments) -> Entity:
     _bind_symbols(summary.graph, given.values, symbols)
     sizes: dict[Dim, Dim] = {}
     types = [_at_caller(low, v.type, symbols, sizes) for v in summary.graph.results]
+    if summary.native is not None:  # a kernel is not known to return such a number
+        types = [without_value(t) if isinstance(t, ScalarType) else t for t in types]
     names = ["" if isinstance(v.type, ScalarType) else v.name for v in summary.graph.results]
-    outs = low.builder.call_graph(summary.name, given.values, types, names, summary.changed, summary.rule)
+    how = summary.changed, summary.rule, summary.native
+    outs = low.builder.call_graph(summary.name, given.values, types, names, *how)
     if isinstance(summary.template, Never):
         low.returns_later = low.returns_later or bool(session.assumed)
         raise Dead

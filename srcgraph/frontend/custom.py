@@ -53,6 +53,8 @@ class Custom:
         ``function`` itself and its rule, once there is one: ``fwd`` and ``bwd``, or ``jvp``.
     again : bool
         Whether it is to have no rule: the reverse sweep runs it again.
+    kernel : callable or None
+        If it has no rule, what generated code may call in its place: see `srcgraph.frontend.natives`.
     reverse : bool
         Whether the rule is one for reverse mode.
     nondiff : tuple of int
@@ -64,11 +66,12 @@ class Custom:
     reverse: bool
     nondiff: tuple[int, ...] = ()
     again: bool = False
+    kernel: Any = None
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """What the names of its graphs end in: the function itself, and its rule."""
-        if self.again:
+        if self.again or self.kernel is not None:
             return ("",)
         return ("", "_fwd", "_bwd") if self.reverse else ("", "_jvp")
 
@@ -80,6 +83,7 @@ class Rules:
     name: str
     loc: Loc | None
     again: bool = False
+    native: bool = False
 
     def refuse(self, why: str, hint: str = "") -> Exception:
         return refuse(why, self.loc, hint, kind=InferenceError)
@@ -114,6 +118,7 @@ def plain(low: Lowering, entity: Entity, by: Rules) -> Entity:
             low.report(low.unusable(entity).problem)
             raise Unknown
     hint = "a function with a derivative rule, and its rule, return numbers, arrays and tuples of these"
+    hint = hint.replace("a derivative rule, and its rule,", "a kernel") if by.native else hint
     raise by.refuse(f"{by.name} returns {describe(entity)}", hint)
 
 
@@ -151,7 +156,8 @@ def refuse_changes(low: Lowering, by: Rules) -> None:
         outside = {b for e in low.hidden.values() for b in boxes_of(e)}
         what = "the shared variable" if not changed and boxes[0] in outside else "its argument"
         why = f"{by.name} changes {what} {[*changed, *boxes][0].name!r}, "
-        why += "but is marked to be run again" if by.again else "which its derivative rule does not know of"
+        knows = "a kernel that stands for it" if by.native else "its derivative rule"
+        why += "but is marked to be run again" if by.again else f"which {knows} does not know of"
         raise by.refuse(why, "work on a copy, and return it")
 
 

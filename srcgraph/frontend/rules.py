@@ -1,8 +1,9 @@
-"""Calls of functions with derivative rules of their own: `custom_vjp` and `custom_jvp`.
+"""Calls of functions with derivative rules of their own, `custom_vjp` and `custom_jvp`, or with a kernel, `native`.
 
 Where no derivative is taken, such a call is one of the function. Where one may be, the function becomes a graph that
 gives its floats one by one, and its rule one or two more; a call names them all (`srcgraph.ir.graph.Rule`). Which of
-them are run is decided when the call is differentiated, see `srcgraph.opt.ad.custom`.
+them are run is decided when the call is differentiated, see `srcgraph.opt.ad.custom`. A function that a kernel stands
+for is a graph as well, and a call of it says what the kernel is (`srcgraph.ir.graph.Native`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from srcgraph.frontend import calls
+from srcgraph.frontend import calls, natives
 from srcgraph.frontend.callees import Summary, at_call, call_summary
 from srcgraph.frontend.custom import (
     Custom,
@@ -50,11 +51,11 @@ APART = 500
 
 
 def call(low: Lowering, custom: Custom, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:
-    """Call a function that has a rule."""
+    """Call a function that has a rule, or a kernel."""
     session = low.session
     session.outside_at(low, "function", custom.functions)  # compiled in under a guard
     function = custom.functions["function"]
-    if not session.deriving:
+    if not session.deriving if custom.kernel is None else natives.is_plain(low, custom):
         return calls.apply(low, Const(function), args, kwargs)
     if low.catching.caught() is not None:
         what = "is marked to be run again" if custom.again else "has a rule of its own"
@@ -131,7 +132,7 @@ class _Signature:
     def summary(self) -> Summary:
         """What calling it means; the graphs are lowered the first time."""
         session = self.session
-        key = (self.custom, tuple(self.skeletons.items()), self.maybe_one)
+        key = (self.custom, tuple(self.skeletons.items()), self.maybe_one, session.deriving)
         known = session.ruled.get(key)
         if known is not None and session.graphs.get(known.name) is known.graph:
             return known
@@ -164,7 +165,7 @@ class _Signature:
 
     def rules(self, primal: Summary) -> tuple[Hidden, ...]:
         """Lower the graphs of the rule; return the globals that all graphs read."""
-        if self.custom.again:
+        if self.custom.again or self.custom.kernel is not None:
             return primal.hidden
         return self.vjp(primal) if self.custom.reverse else self.jvp(primal)
 
@@ -193,7 +194,8 @@ class _Signature:
             raise refuse(f"{self.custom.name} has no derivative rule yet", low.loc, f"define it: {define}")
         known = len(self.session.problems)
         self.session.outside_at(low, which, functions)
-        by = replace(returned_by(self.session, functions[which], low.loc), again=self.custom.again)
+        by = returned_by(self.session, functions[which], low.loc)
+        by = replace(by, again=self.custom.again, native=self.custom.kernel is not None)
         try:
             made = calls.apply(low, Const(functions[which]), args, {})
         except Dead:
@@ -236,13 +238,16 @@ class _Signature:
             made, outs = plain(low, made, by), Arguments(low, apart=True)
             self.out = outs.skeleton(made)
             self.types = [v.type for v in outs.values]
-            if any(t.dtype.kind == "c" for t in self.types):
+            if self.custom.kernel is None and any(t.dtype.kind == "c" for t in self.types):
                 why = f"{by.name} returns complex numbers, for which a derivative rule is not supported"
                 raise by.refuse(why, "return the real and the imaginary part")
             graph = low.builder.finish(outs.values)
         template = template_of(low, made, itertools.count())
-        rule = self.rule(piece)
-        return Summary(graph.name, graph, template, (), (), (), piece.hidden, frozenset(low.contiguous), rule)
+        found = Summary(graph.name, graph, template, (), (), (), piece.hidden, frozenset(low.contiguous))
+        if self.custom.kernel is None:
+            return replace(found, rule=self.rule(piece))
+        natives.refuse_shared(low, self.custom, made, by)
+        return replace(found, native=natives.native_of(low, self.custom, self.skeletons, self.out, found, by))
 
     def rule(self, piece: _Piece) -> Rule:
         """Which inputs the rule is for."""

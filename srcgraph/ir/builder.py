@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from srcgraph.ir.dims import Dim, unclamped
-from srcgraph.ir.graph import Call, For, If, Rule, Value, While
+from srcgraph.ir.graph import Call, For, If, Native, Rule, Value, While
 from srcgraph.ir.op import building
 from srcgraph.ir.straight import Region, StraightBuilder
 from srcgraph.ir.types import PY_INT, ArrayType, ListType, ScalarType, Type, type_symbols, without_value
@@ -179,10 +179,11 @@ class Builder(StraightBuilder):
         names: Sequence[str],
         changes: Sequence[tuple[int, int]] = (),
         rule: Rule | None = None,
+        native: Native | None = None,
     ) -> tuple[Value, ...]:
         """Append a `Call` with results of these types."""
         outputs = tuple(self.fresh(n, t) for n, t in zip(names, types, strict=True))
-        return self._add(Call(callee, tuple(inputs), outputs, tuple(changes), rule, self.origin))
+        return self._add(Call(callee, tuple(inputs), outputs, tuple(changes), rule, self.origin, native))
 
     def for_region(self, bounds: tuple[Value, Value, Value], name: str = "i") -> tuple[Region, Value]:
         """A new region for the body of a `For`, its index, and what is known about the index."""

@@ -181,11 +181,41 @@ class Rule:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Native:
+    """What generated code may call where a graph is called: a function that the user has compiled.
+
+    It is a hint: the graph says what the call means, and how it is differentiated.
+
+    Attributes
+    ----------
+    function : str
+        What the user calls the function that the graph was made of.
+    kernel : callable
+        Compiled by numba.
+    args : tuple
+        The kernel's arguments: a number stands for an input of the call, a tuple for one, a str is a literal.
+    results : int or tuple
+        What it returns: the numbers of outputs, in tuples.
+    """
+
+    function: str
+    kernel: Any
+    args: tuple[Any, ...]
+    results: Any
+
+    @property
+    def name(self) -> str:
+        """What the user calls the kernel."""
+        return self.kernel.__name__
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Call:
     """Call another graph of the program by name.
 
     ``changes`` are pairs of an input and the output that is this array afterwards: the callee may
-    change it in its own memory. ``rule`` says how it is differentiated, if not as its graph is.
+    change it in its own memory. ``rule`` says how it is differentiated, if not as its graph is; ``native``
+    what generated code may call instead.
     """
 
     callee: str
@@ -194,6 +224,7 @@ class Call:
     changes: tuple[tuple[int, int], ...] = ()
     rule: Rule | None = None
     origin: Origin = NOWHERE
+    native: Native | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

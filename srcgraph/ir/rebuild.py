@@ -133,7 +133,8 @@ class Rebuild:
     def call(self, node: Call) -> Sequence[Value]:
         types = self.types_anew(node.outputs)
         names = [o.name for o in node.outputs]
-        return self.builder.call_graph(node.callee, self.values(node.inputs), types, names, node.changes, node.rule)
+        how = node.changes, node.rule, node.native
+        return self.builder.call_graph(node.callee, self.values(node.inputs), types, names, *how)
 
     def put(self, graph: Graph, inputs: Sequence[Value]) -> Sequence[Value]:
         """The results of another graph whose nodes are put here."""

@@ -20,11 +20,11 @@ from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.walk import calls, rule_graphs, size
 
 
-def inline(program: Program, rules: bool = True) -> Program:
+def inline(program: Program, rules: bool = True, natives: bool = False) -> Program:
     """Return the entry, and the graphs it needs, with every other call replaced by nodes.
 
-    Calls of recursive functions stay, and with ``rules`` those that have a rule for derivatives. Sizes are worked out
-    anew.
+    Calls of recursive functions stay, with ``rules`` those that have a rule for derivatives, and with ``natives`` those
+    that a kernel may stand for. Sizes are worked out anew.
     """
     reached = {name: _reached(program.graphs, graph) for name, graph in program.graphs.items()}
     circles = {n: frozenset(m for m in reached[n] if n in reached[m]) for n in program.graphs if n in reached[n]}
@@ -35,7 +35,9 @@ def inline(program: Program, rules: bool = True) -> Program:
     while todo:
         name = todo.pop()
         if name not in graphs:
-            graphs[name] = _Inline(name, program.graphs, circles, ranks, rules, several).run(program.graphs[name])
+            graphs[name] = _Inline(name, program.graphs, circles, ranks, rules, several, natives).run(
+                program.graphs[name]
+            )
             todo += [n for c in calls(graphs[name]) for n in (c.callee, *rule_graphs(c))]
     entry = graphs.pop(program.entry)
     return Program({**dict(sorted(graphs.items())), program.entry: entry}, program.entry)
@@ -108,6 +110,7 @@ class _Inline(Rebuild):
         ranks: Mapping[str, int] = MappingProxyType({}),
         rules: bool = True,
         several: Set[str] = frozenset(),
+        natives: bool = True,
     ):
         super().__init__(name)
         self.graphs = graphs
@@ -115,12 +118,15 @@ class _Inline(Rebuild):
         self.ranks = ranks
         self.rules = rules
         self.several = several
+        self.natives = natives
         self.inside = name
         """The graph whose nodes are being put here."""
 
     def stays(self, call: Call) -> bool:
         """Whether a call remains one: of a recursive graph, unless it has a shorter way to return than its caller."""
         callee = call.callee
+        if self.natives and call.native is not None:
+            return True
         if callee not in self.graphs or callee in self.several or (self.rules and call.rule is not None):
             return True
         if callee not in self.circles:
@@ -130,7 +136,13 @@ class _Inline(Rebuild):
 
     def call(self, node: Call) -> Sequence[Value]:
         if self.stays(node):
-            return super().call(node if self.rules else replace(node, rule=None))
+            return super().call(
+                replace(
+                    node,
+                    rule=node.rule if self.rules else None,
+                    native=node.native if self.natives else None,
+                )
+            )
         outer, self.inside = self.inside, node.callee
         results = self.put(self.graphs[node.callee], self.values(node.inputs))
         self.inside = outer

@@ -40,6 +40,11 @@ class Mode:
         """Whether arrays are stored into where they are: all modes that do not exclude ``inplace``."""
         return "inplace" not in self.query.exclude
 
+    @property
+    def native(self) -> bool:
+        """Whether kernels of the user's stand for functions: all modes that do not exclude ``native``."""
+        return "native" not in self.query.exclude
+
     def including(self, *tags: str) -> Mode:
         """Also rewrites with one of these tags, or names."""
         return self._with(self.query.including(*tags), [f"+{t}" for t in tags])

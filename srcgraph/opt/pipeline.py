@@ -27,7 +27,7 @@ STAGES = ("merge", "canonicalize", "stabilize", "specialize", "merge_again", "lo
 
 ALWAYS = ("fast_run", "fast_compile")
 
-db = SequenceDB("rewrites", STAGES, inplace="inplace")
+db = SequenceDB("rewrites", STAGES, inplace="inplace", others=("native",))
 """Every rewrite, by name and tags; users register theirs here."""
 
 

@@ -23,6 +23,7 @@ cache           compiled versions on disk, for other processes
 load            generated text to a function that tracebacks and debuggers can show
 effects         text, warnings and exceptions made while compiled code runs
 kernels         products, factors, sorts and transforms by libraries, as C functions that all engines call
+native          kernels of the user's;  kernel_types: whether one fits;  natives: calls of them in generated code
 helpers         functions that generated code calls, kept on disk;  loops: where NumPy's C loops are
 cpu             helpers: products, reshaping;  decompositions, fourier, sorting: those around kernels
 ufuncs          NumPy's C loops, powers;  decimals: round

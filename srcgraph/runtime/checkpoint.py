@@ -50,6 +50,7 @@ def checkpointing(given: Any, progress: bool = False) -> Checkpointing | None:
 class CheckpointedFunction(CustomFunction):
     """What `checkpoint` makes of a function."""
 
+    kind = "checkpoint"
     again = True
 
 

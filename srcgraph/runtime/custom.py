@@ -26,13 +26,17 @@ class CustomFunction:
         A function that calls it, for what compiles functions.
     """
 
+    kind = "custom_vjp"
     reverse = True
     again = False
 
     def __init__(self, function: Callable, nondiff_argnums: Sequence[int] = ()):
-        kind = "checkpoint" if self.again else "custom_vjp" if self.reverse else "custom_jvp"
+        kind = self.kind
         inner = getattr(function, "py_func", function)
-        if not isinstance(inner, types.FunctionType) or isinstance(function, CustomFunction):
+        own = inner
+        if isinstance(function, CustomFunction) and "native" in (kind, function.kind):  # the one around the other
+            own = function.caller
+        elif not isinstance(inner, types.FunctionType) or isinstance(function, CustomFunction):
             raise ArgumentError(f"{kind} takes a Python function, not {function!r}")
         self.py_func = inner
         parameters = list(signature(inner).parameters.values())
@@ -48,7 +52,7 @@ class CustomFunction:
             raise ArgumentError(
                 f"{kind}: nondiff_argnums={nondiff}, but {inner.__name__} takes {len(parameters)} arguments"
             )
-        self.custom = Custom(inner.__name__, {"function": inner}, self.reverse, nondiff, self.again)
+        self.custom = Custom(inner.__name__, {"function": own}, self.reverse, nondiff, self.again)
         self.caller = _caller(self, parameters)
         functools.update_wrapper(self, inner)
 
@@ -110,6 +114,7 @@ class CustomVjp(CustomFunction):
 class CustomJvp(CustomFunction):
     """What `custom_jvp` makes of a function."""
 
+    kind = "custom_jvp"
     reverse = False
 
     def defjvp(self, rule: Callable) -> Callable:

@@ -28,12 +28,15 @@ class Options:
         What runs its graphs, if they are not compiled.
     cache : bool
         Whether what is compiled is kept on disk.
+    compares : bool
+        Whether what kernels give is compared with what the functions give that they stand for; `DEBUG` always does.
     """
 
     error_model: str = ERROR_MODELS[0]
     mode: Mode = FAST_RUN
     engine: Engine | None = None
     cache: bool = True
+    compares: bool = False
 
     @property
     def raises(self) -> bool:
@@ -48,7 +51,7 @@ class Options:
     @property
     def description(self) -> str:
         """What tells the code compiled with these options apart from others, the same in every process."""
-        return f"{self.error_model} {self.mode.query.key} {db.digest}"
+        return f"{self.error_model} {self.mode.query.key} {db.digest}{' compares' * self.compares}"
 
 
 USUAL = Options()

@@ -32,7 +32,9 @@ from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.engines.versions import run_by
 from srcgraph.runtime.floats import ColumnArg, leaf_positions
+from srcgraph.runtime.kernel_types import check_kernels, is_off
 from srcgraph.runtime.load import load
+from srcgraph.runtime.natives import with_kernels
 from srcgraph.runtime.options import USUAL, Options
 from srcgraph.runtime.pullbacks import pulling
 from srcgraph.runtime.results import (
@@ -47,7 +49,7 @@ from srcgraph.runtime.results import (
     updater,
 )
 from srcgraph.runtime.state import COMMITTING, Place, commit, copied, places_of, read_outside, refuse_shared
-from srcgraph.runtime.transforms import Transform, Version
+from srcgraph.runtime.transforms import Transform, Version, interfaces
 
 NOT_READY = object()
 """What `Specialization.quickly` gives where it has not run."""
@@ -439,12 +441,14 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
     with compiling(options.mode):
         version = to_run(version, report)
     integers = "Integers" if options.raises else "WrappingIntegers"
+    emitted = with_kernels(version.graph, version.callees, options.compares or options.mode.check)
     generated = generate(
-        version.graph,
+        emitted.graph,
         version.interface,
         name=version.name,
         integers=integers,
-        callees=version.callees,
+        callees=emitted.callees,
+        kernels=emitted.kernels,
         inplace=options.mode.inplace,
     )
     entry, file = load(generated.text.text, generated.name)
@@ -484,7 +488,8 @@ def derived(
     found: Lowered, skeletons: dict[str, Skeleton], transforms: Sequence[Transform], report: Report | None = None
 ) -> Version:
     """A lowered function, optimised and transformed."""
-    program = inline(found.program)
+    program = inline(found.program, natives=current_mode().native and not is_off())
+    check_kernels(program)
     graphs = {n: run_passes(g, PRIMAL) for n, g in program.graphs.items() if n != program.entry}
     graph = run_passes(program.main, PRIMAL, report=report)
     version = as_is(found, graph, skeletons, graphs)
@@ -525,9 +530,11 @@ def _without_rules(version: Version, report: Report | None) -> Version:
     """Functions with rules of their own are as all others."""
     if not version.rules:
         return version
-    program = inline(replace(version.program, graphs={**version.program.graphs, **version.rules}), rules=False)
+    graphs = {**version.program.graphs, **version.rules}
+    program = inline(replace(version.program, graphs=graphs), rules=False, natives=True)
     graph = run_passes(program.main, DERIVED, report=report)
-    callees = {n: (g, version.callees[n][1]) for n, g in program.graphs.items() if n != program.entry}
+    known = {**interfaces({n: (g, ()) for n, g in version.rules.items()}), **version.callees}
+    callees = {n: (g, known[n][1]) for n, g in program.graphs.items() if n != program.entry}
     return replace(version, graph=graph, callees=callees, rules={})
 
 

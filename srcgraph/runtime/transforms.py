@@ -43,12 +43,12 @@ from srcgraph.infer.signature import (
     StaticArg,
     TupleArg,
 )
-from srcgraph.ir.graph import Graph, Program
+from srcgraph.ir.graph import Define, Graph, Program
 from srcgraph.ir.op import building
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import TensorType, is_float
 from srcgraph.opt.ad.checkpoint import Checkpointing
-from srcgraph.opt.ad.functions import Callees
+from srcgraph.opt.ad.functions import Callees, with_functions
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.ad.vjp import gradient
 from srcgraph.runtime.floats import returned, structured, with_places
@@ -125,6 +125,9 @@ def derived_version(
 ) -> Version:
     """A derivative, which changes nothing, of a version."""
     interface = Interface({}, list(range(len(graph.results))), owned=version.interface.owned)
+    functions = {n: (g, tuple(to.changed.items())) for n, (g, to) in version.callees.items()}
+    needed = with_functions(Graph("", (), (), ()), functions, version.rules)  # by calls that are left as they are
+    callees = {n.graph.name: (n.graph, n.changes) for n in needed.nodes if isinstance(n, Define)} | dict(callees)
     return Version(
         f"{version.name}_{kind}", graph, interface, template, version.arguments, version.copied, tape,
         interfaces(callees), rules=version.rules,

@@ -359,3 +359,28 @@ def test_what_is_refused_in_a_loop_is_refused_after_it() -> None:
 
     with pytest.raises(sg.errors.InferenceError, match="the rule returns a float"):
         sg.grad(looped)(1.1)
+
+
+def power(x, n):
+    return 1.0 if n == 0 else x * power(x, n - 1)
+
+
+@sg.custom_vjp
+def ruled_power(x, n):
+    return power(x, n)
+
+
+ruled_power.defvjp(
+    lambda x, n: (power(x, n), (x, n)), lambda kept, ct: (ct * kept[1] * power(kept[0], kept[1] - 1), None)
+)
+
+
+def test_what_is_constant_may_recurse() -> None:
+    """A call that the derivative does not pass through needs the functions that its own graph calls."""
+
+    def scaled(a, x, n):
+        return a * a * ruled_power(x, n)
+
+    assert sg.grad(scaled)(2.0, 3.0, 3) == 108.0
+    assert sg.grad(sg.grad(scaled))(2.0, 3.0, 3) == 54.0
+    assert sg.grad(scaled, argnums=1)(2.0, 3.0, 3) == 108.0

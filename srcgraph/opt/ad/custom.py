@@ -147,6 +147,7 @@ def expand(
     rules = True
     tape: tuple[Choice, ...] = ()
     again = checkpoints is not None and (checkpoints.plan is not None or any(map(is_mark, all_nodes(graph))))
+    graph = _sources(graph, graphs, inputs, outputs)
     while again or any(call.rule is not None for call in calls(graph)):
         opened = open_(graph)
         wanted, results = [opened.params[k] for k in inputs], [opened.results[k] for k in outputs]
@@ -154,11 +155,34 @@ def expand(
         if not again and all(c.rule is None or active.isdisjoint(c.outputs) for c in calls(opened)):
             break
         work = _Expand(graph.name, graphs, active, transposed, rules, checkpoints)
-        graph = work.run(opened)
+        graph = _sources(work.run(opened), graphs, inputs, outputs)
         backward |= work.backward
         tape += work.tape
         rules = again = False  # what is left is applied to tangents: it is linear as it is
     return Expanded(graph, backward, tape)
+
+
+def _sources(graph: Graph, graphs: Mapping[str, Graph], inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
+    """A graph where kernels stand only for functions that the derivative does not pass through."""
+    while any(call.native is not None for call in calls(graph)):
+        opened = open_(graph)
+        active = active_values(opened, [opened.params[k] for k in inputs], [opened.results[k] for k in outputs])
+        if all(c.native is None or active.isdisjoint(c.outputs) for c in calls(opened)):
+            break
+        graph = _Sources(graph.name, graphs, active).run(opened)
+    return graph
+
+
+class _Sources(Rebuild):
+    def __init__(self, name: str, graphs: Mapping[str, Graph], active: frozenset[Value]):
+        super().__init__(name)
+        self.graphs = graphs
+        self.active = active
+
+    def call(self, node: Call) -> Sequence[Value]:
+        if node.native is None or self.active.isdisjoint(node.outputs):
+            return super().call(node)
+        return self.put(self.graphs[node.callee], self.values(node.inputs))
 
 
 class _Expand(Rebuild):

@@ -284,12 +284,15 @@ class SequenceDB(Database):
         Names of places in the order; what is registered ``at`` one comes after what is there already.
     inplace : str
         The stage before which nothing tagged ``inplace`` may stand.
+    others : sequence of str
+        Tags of nothing here, which queries may name: what comes after the rewrites asks for them.
     """
 
-    def __init__(self, name: str, stages: Sequence[str] = (), inplace: str = ""):
+    def __init__(self, name: str, stages: Sequence[str] = (), inplace: str = "", others: Sequence[str] = ()):
         super().__init__(name)
         self.stages = tuple(stages)
         self.inplace = inplace
+        self.others = tuple(others)
         self.order: list[str] = list(stages)
 
     def register(
@@ -369,7 +372,7 @@ class SequenceDB(Database):
         return [self.entries[n] for n in self.order if n in self.entries]
 
     def known_tags(self) -> set[str]:
-        return super().known_tags() | set(self.stages)
+        return super().known_tags() | {*self.stages, *self.others}
 
     def rewriter(self, query: Query, strict: bool = False) -> InSequence:
         return InSequence(self.name, [self.inner(e, query, strict) for e in self.selected(query)])

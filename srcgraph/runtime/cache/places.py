@@ -113,6 +113,7 @@ def children(value: Any) -> Iterator[Any]:
         case CustomFunction():
             yield value.custom.functions
             yield value.py_func
+            yield value.custom.kernel
         case np.vectorize():
             yield value.pyfunc
     if isinstance(value, CACHED):

@@ -7,15 +7,18 @@ something that is kept.
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
+import dis
 import enum
 import functools
 import operator
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any
 
 import numpy as np
+from numba.core.types import Dispatcher
 
 from srcgraph.frontend.session import PLACE
 from srcgraph.infer.signature import (
@@ -33,7 +36,7 @@ from srcgraph.infer.signature import (
 )
 from srcgraph.ir.assumptions import Facts
 from srcgraph.runtime.cache.environment import digest
-from srcgraph.runtime.cache.libraries import name_of
+from srcgraph.runtime.cache.libraries import is_library, name_of
 from srcgraph.runtime.custom import CustomFunction
 
 CACHED = type(functools.cache(lambda: None))
@@ -134,8 +137,9 @@ class Prints:
 
     def custom(self, value: CustomFunction) -> list[Any]:
         custom = value.custom
-        how = custom.name, custom.reverse, custom.again, custom.nondiff, sorted(custom.functions)
-        return [*map(repr, how), self.of(value.py_func)]
+        how = custom.name, value.kind, custom.nondiff, sorted(custom.functions)
+        kernel = [] if custom.kernel is None else [_print_or_none(custom.kernel)]
+        return [*map(repr, how), self.of(value.py_func), *kernel]
 
     def array(self, value: np.ndarray) -> list[Any]:
         if value.dtype.hasobject:
@@ -185,6 +189,73 @@ def print_of(value: Any) -> Any:
         It has none.
     """
     return Prints().of(value)
+
+
+def print_of_kernel(kernel: Any) -> list[Any]:
+    """The print of a function that numba compiled, and of those that it calls.
+
+    Raises
+    ------
+    NoPrintError
+        It reads from outside what numba has compiled in, and nobody knows when: such as a number.
+    """
+    if not hasattr(kernel, "targetoptions"):
+        raise NoPrintError(f"{kernel.__name__} is not compiled: numba is switched off")
+    out: list[Any] = []
+    todo, seen = [kernel], {kernel}
+    while todo:
+        made = todo.pop()
+        for key, value in sorted(made.targetoptions.items()):
+            if not isinstance(value, bool | str | int | None):
+                raise NoPrintError(f"{made.__name__}, which numba compiles, has the option {key}={value!r}")
+        out.append([print_of(made.py_func), repr(sorted(made.targetoptions.items()))])
+        for name, value in _read_outside(made.py_func):
+            if hasattr(value, "targetoptions"):
+                todo += [value] if value not in seen else []
+                seen.add(value)
+                out.append([name, print_of(value.py_func)])
+            elif isinstance(value, types.ModuleType) and is_library(value.__name__.split(".")[0]):
+                out.append([name, value.__name__])
+            elif (known := name_of(value)) is not None:
+                out.append([name, known])
+            else:
+                raise NoPrintError(f"{made.__name__}, which numba compiles, reads {name!r} from outside")
+    for made in seen:
+        if not _compiled_in(made) <= seen:
+            raise NoPrintError(f"{made.__name__}, which numba has compiled, calls what has another name now")
+    return out
+
+
+def _compiled_in(kernel: Any) -> set[Any]:
+    """The functions that the compiled versions of a kernel call, which may be others than those that it would now."""
+    found: set[Any] = set()
+    for compiled in kernel.overloads.values():
+        known = getattr(compiled.type_annotation, "typemap", None)
+        if known is None:
+            raise NoPrintError(f"{kernel.__name__} is read from a cache of numba's own")
+        found |= {t.dispatcher for t in known.values() if isinstance(t, Dispatcher)}
+    return found
+
+
+def _read_outside(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """The names that a function, and those in it, read from outside, with what they are now."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    for name, cell in cells.items():
+        yield name, cell.cell_contents
+    todo, names = [function.__code__], set[str]()
+    while todo:
+        code = todo.pop()
+        names |= {i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+        todo += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    for name in sorted(names):
+        yield name, function.__globals__.get(name, getattr(builtins, name, None))
+
+
+def _print_or_none(kernel: Any) -> Any:
+    try:
+        return print_of_kernel(kernel)
+    except NoPrintError:
+        return None
 
 
 def print_of_skeleton(skeleton: Skeleton) -> Any:

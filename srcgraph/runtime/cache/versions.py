@@ -24,9 +24,10 @@ from srcgraph.runtime.cache.coders import (
 from srcgraph.runtime.cache.files import Entry, sha256
 from srcgraph.runtime.cache.native import keep
 from srcgraph.runtime.cache.places import Places
-from srcgraph.runtime.cache.prints import NoPrintError
+from srcgraph.runtime.cache.prints import NoPrintError, print_of_kernel
 from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.load import load
+from srcgraph.runtime.natives import enter, made_of
 from srcgraph.runtime.options import options_of
 from srcgraph.runtime.pullbacks import pulling
 from srcgraph.runtime.results import Make, is_nested, maker, updater
@@ -82,6 +83,7 @@ def write_version(made: Specialization, places: Places, files: list[str]) -> dic
         "params": list(made.params),
         "error_model": made.options.error_model,
         "raises": _exceptions(generated.text.text, places),
+        "kernels": _kernels(generated.kernels, places),
     }
     if version.reverse is not None:
         record["reverse"] = [coder.write(version.reverse.value), write_types(version.reverse.types)]
@@ -97,6 +99,19 @@ def _exceptions(text: str, places: Places) -> list[list[Any]]:
             if number is None:
                 raise NoPrintError(f"{name}, which it raises, cannot be found again")
             found.append([name, number])
+    return found
+
+
+def _kernels(names: Sequence[str], places: Places) -> list[list[Any]]:
+    """The user's kernels that generated text calls: their names, the functions around them, and their places."""
+    found = []
+    for name in names:
+        kernel, text = made_of(name)
+        print_of_kernel(kernel)
+        number = places.number(kernel)
+        if number is None:
+            raise NoPrintError(f"{kernel.__name__}, which it calls, cannot be found again")
+        found.append([name, text, number])
     return found
 
 
@@ -123,6 +138,9 @@ def read_version(
     for name, number in record["raises"]:
         if name_of(places.objects[number]) != name or is_known(name):
             raise DamagedError(f"{name} is another exception")
+    for name, around, number in record["kernels"]:
+        if enter(places.objects[number], around) != name:
+            raise DamagedError(f"{name} is another kernel")
     made = Restored.__new__(Restored)
     made.again = again
     function, frame = record["function"], record["frame"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from srcgraph.infer.signature import Column, Leaves, Skeleton, skeleton_of
 from srcgraph.ir.graph import Call, Graph
 from srcgraph.ir.types import ArrayType, ScalarType
 from srcgraph.ir.walk import all_nodes, calls
+from srcgraph.opt.modes import compiling
 from srcgraph.runtime.api import Compiled
 from srcgraph.runtime.floats import structured
 from srcgraph.runtime.specialization import Specialization, derived, lowered
@@ -41,6 +43,7 @@ class Verified(Compiled):
     report: Report | None = None
 
     def begin(self) -> None:
+        self.options = replace(self.options, compares=True)
         super().begin()
         self.primals: dict[int, tuple[Specialization, Primal | None]] = {}
         """Functions by the version of their gradient."""
@@ -67,7 +70,8 @@ class Verified(Compiled):
 
     def made(self, args: Sequence[Any]) -> Primal | None:
         found, skeletons, _ = lowered(self.code, self.names, args, True, raises=self.options.raises)
-        inner = derived(found, skeletons, self.transforms[:-1])
+        with compiling(self.options.mode):
+            inner = derived(found, skeletons, self.transforms[:-1])
         transform = self.transforms[-1]
         assert isinstance(transform, Gradient)
         return None if inner.never else Primal(inner, transform)
