@@ -6,12 +6,8 @@ Nothing here knows Python's syntax, numba, or how a derivative is put together.
 types     what is known of a value: dtype, a `Dim` per axis, Python's number or NumPy's
 dims      sizes and integers as exact polynomials; equality and inequality proved
 promote   NumPy's promotion rules, asked of NumPy
-<<<<<<< HEAD
-graph     Value, Apply, If, While, For, Call, Rule, Graph: frozen data
-operators Python's operators and NumPy's protocols of values and shared variables
-=======
 graph     Value, Apply, If, While, For, Call, Rule, Native, Graph: frozen data
->>>>>>> native
+operators Python's operators and NumPy's protocols of values and shared variables
 op        Op and Composite: one record says everything about an operation
 ops       the records, by theme
 view      which elements a basic index selects, as data

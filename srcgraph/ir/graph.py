@@ -56,12 +56,14 @@ class Value(Operators):
 class Step:
     """The nodes that one call made of variables, and when.
 
-    Of a ``lazy`` one, what only one side of a branch reads is computed there.
+    Of a ``lazy`` one, what only one side of a branch reads is computed there. A gradient computes anew the values that
+    it goes ``through``.
     """
 
     nodes: tuple[Node, ...]
     order: int
     lazy: bool = False
+    through: frozenset[Value] = frozenset()
 
 
 @dataclass(frozen=True, eq=False, slots=True)

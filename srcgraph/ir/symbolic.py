@@ -144,12 +144,14 @@ def _reads(node: Node) -> list[Value]:
     return [*node_inputs(node), *(v for g in node_graphs(node) for v in free_values(g))]
 
 
-def step(call: Any, args: Sequence[Any], kwargs: dict[str, Any], lazy: bool = False) -> Any:
-    """Call graph code on variables, outside any builder."""
+def step(
+    call: Any, args: Sequence[Any], kwargs: dict[str, Any], lazy: bool = False, through: frozenset[Value] = frozenset()
+) -> Any:
+    """Call graph code on variables, outside any builder; ``through`` are values that it computes anew."""
     builder = StepBuilder([v for v in (*args, *kwargs.values()) if isinstance(v, Value)])
     with building(builder):
         out = call(*args, **kwargs)
-    made = Step(tuple(builder.region.nodes), next(_orders), lazy)
+    made = Step(tuple(builder.region.nodes), next(_orders), lazy, through)
     for node in made.nodes:
         for value in node.outputs:
             object.__setattr__(value, "owner", made)
@@ -268,6 +270,7 @@ def _steps(results: Sequence[Value], bound: set[Value], params: Sequence[Value])
     steps: dict[Step, None] = {}
     for value in _needed(results, bound):
         if isinstance(value.owner, Step):
+            _refuse_cut(value.owner, bound)
             steps[value.owner] = None
         else:
             why = f"the variable {value.name!r} is needed, and is no parameter"
@@ -275,9 +278,22 @@ def _steps(results: Sequence[Value], bound: set[Value], params: Sequence[Value])
     return list(steps)
 
 
+def _refuse_cut(made: Step, bound: set[Value]) -> None:
+    """A gradient is not moved by what is put in the place of a value that it has computed itself."""
+    for value in bound & made.through:
+        named = repr(value.name) if value.name else "a value that was built"
+        why = f"a gradient is needed that was built through {named}, in whose place something is given here"
+        raise ArgumentError(Problem(why, hint="build the number of what is given, and take the gradient of that"))
+
+
 def variables_of(results: Sequence[Value], given: Sequence[Value] = ()) -> list[Value]:
     """The variables that results are made of, other than some values that are given."""
     return [v for v in _needed(results, set(given)) if not isinstance(v.owner, Step)]
+
+
+def built_between(results: Sequence[Value], given: Sequence[Value]) -> frozenset[Value]:
+    """What is made on the way from some values to some results, these included."""
+    return frozenset(v for v in _needed(results, set(given)) if isinstance(v.owner, Step))
 
 
 def free_variables(results: Sequence[Value], params: Sequence[Value], givens: Givens = NO_GIVENS) -> list[Any]:

@@ -22,10 +22,12 @@ from srcgraph.frontend.attributes import ATTRIBUTES
 from srcgraph.frontend.numpy_table import METHODS
 from srcgraph.frontend.resolve import methods
 from srcgraph.ir.graph import Value
+from srcgraph.ir.op import is_building
 from srcgraph.ir.operators import Operators, set_operator
+from srcgraph.ir.ops.vector import div
 from srcgraph.ir.shared import Kind, SharedVariable
 from srcgraph.ir.symbolic import variable_of
-from srcgraph.ir.types import NAME_OF
+from srcgraph.ir.types import NAME_OF, ScalarType
 from srcgraph.runtime.symbolic import call_cached
 from srcgraph.runtime.texts import function_of
 
@@ -257,6 +259,22 @@ _FAST = ("add", "sub", "mul", "div", "neg")
 for _name, _text in {**_TEXTS, "pos": "+{0}", "abs": "abs({0})", "invert": "~{0}"}.items():
     if _name not in _FAST:
         set_operator(_name, _in_text(_text))
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    """``x / y``: in rules a use of the op; of Python's numbers as in Python, which does not divide by zero."""
+    if is_building() or not (_is_pythons(x) and _is_pythons(y)):
+        return div(x, y)
+    return written("{0} / {1}", [x, y])
+
+
+def _is_pythons(x: Any) -> bool:
+    if isinstance(x, Value):
+        return isinstance(x.type, ScalarType) and x.type.weak
+    return isinstance(x, int | float | complex) and not isinstance(x, np.generic)
+
+
+set_operator("div", _quotient)
 set_operator("formula", lambda name, *args: written(_TEXTS[name], args))
 set_operator("literal", lambda x: written("{0}", [x]))
 set_operator("round", lambda x, digits: written("round({0})" if digits is None else "round({0}, {1})", [x, digits]))

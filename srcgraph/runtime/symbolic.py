@@ -33,9 +33,10 @@ from srcgraph.ir.graph import Graph, Value
 from srcgraph.ir.op import OPS, building, current_builder, is_building
 from srcgraph.ir.operators import Operators
 from srcgraph.ir.rebuild import Rebuild
-from srcgraph.ir.symbolic import graph_of, step, variables_of
+from srcgraph.ir.symbolic import built_between, graph_of, step, variables_of
 from srcgraph.ir.types import ArrayType, ScalarType, is_float
 from srcgraph.ir.view import View
+from srcgraph.ir.walk import has_order
 from srcgraph.opt.ad.vjp import gradient
 from srcgraph.opt.inline import inline
 
@@ -66,7 +67,7 @@ def call_cached(function: types.FunctionType, args: Sequence[Value], lazy: bool 
     What is known, as ``x.ndim`` and lengths that are, is Python's integer or bool.
     """
     lower = functools.partial(_lowered_once, function)
-    return placed(lambda *given: _known(_called(lower, *given)), args, lazy)
+    return placed(functools.partial(_called, lower, known=True), args, lazy)
 
 
 def _known(found: Any) -> Any:
@@ -87,14 +88,16 @@ def placed(called: Callable[..., Any], args: Sequence[Any], lazy: bool) -> Any:
     return called(*args) if is_building() else step(called, args, {}, lazy)
 
 
-def _called(lower: Callable[..., Lowered], *args: Any) -> Any:
+def _called(lower: Callable[..., Lowered], *args: Any, known: bool = False) -> Any:
     builder = current_builder()
     values = [builder.value(a) for a in args]
     sizes: dict[Dim, str] = {}
     found = lower(*(_skeleton(v, k, sizes) for k, v in enumerate(values)))
-    results = _Put(builder).put(_alone(found), values)
+    graph = _alone(found)
+    results = _Put(builder).put(graph, values)
     after = {k: results[out] for k, out in found.summary.changed}  # arrays that it stores into
-    return _results(found.summary.template, results, [after.get(k, v) for k, v in enumerate(values)])
+    made = _results(found.summary.template, results, [after.get(k, v) for k, v in enumerate(values)])
+    return _known(made) if known and not any(map(has_order, graph.nodes)) else made
 
 
 def _lowered(function: types.FunctionType, *skeletons: Skeleton) -> Lowered:
@@ -211,4 +214,10 @@ def gradients(cost: Operators, wrt: Sequence[Operators]) -> list[Value]:
     others = [v for v in variables_of([number], given) if v not in given]
     graph = graph_of([*given, *others], [number], "cost")
     derived = gradient(graph, 0, tuple(range(len(given)))).graph
-    return list(step(lambda *values: _Put(current_builder()).put(derived, values), [*given, *others], {}))
+    between = built_between([number], [*given, *others])
+    put = functools.partial(_put, derived)
+    return list(step(put, [*given, *others], {}, through=between))
+
+
+def _put(graph: Graph, *values: Value) -> Sequence[Value]:
+    return _Put(current_builder()).put(graph, values)

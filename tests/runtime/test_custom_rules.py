@@ -361,17 +361,18 @@ def test_what_is_refused_in_a_loop_is_refused_after_it() -> None:
         sg.grad(looped)(1.1)
 
 
-def power(x, n):
-    return 1.0 if n == 0 else x * power(x, n - 1)
+def repeated_power(x, n):
+    return 1.0 if n == 0 else x * repeated_power(x, n - 1)
 
 
 @sg.custom_vjp
 def ruled_power(x, n):
-    return power(x, n)
+    return repeated_power(x, n)
 
 
 ruled_power.defvjp(
-    lambda x, n: (power(x, n), (x, n)), lambda kept, ct: (ct * kept[1] * power(kept[0], kept[1] - 1), None)
+    lambda x, n: (repeated_power(x, n), (x, n)),
+    lambda kept, ct: (ct * kept[1] * repeated_power(kept[0], kept[1] - 1), None),
 )
 
 

@@ -183,3 +183,35 @@ def test_conditionals_of_structures() -> None:
     for then, orelse in (([y], [y, y]), ([y], (y,)), ({"p": y}, {"q": y}), ([y], y), (None, y)):
         with pytest.raises(ArgumentError, match="the structures differ"):
             sg.ifelse(a > 0.0, then, orelse)
+
+
+def test_python_does_not_divide_by_zero() -> None:
+    """As in compiled functions; NumPy's numbers and arrays do."""
+    n, p, v = sg.shared(2, "n"), sg.shared(0.5, "p"), vector("v")
+    built = [n // 0, n % 0, 1 / (n - 2), p / 0, 1.0 / (p - p), p // 0.0, n / (n - 2), divmod(n, 0)[0]]
+    for quotient in built:
+        with pytest.raises(ZeroDivisionError):
+            sg.function([], quotient)()
+    for quotient in (v.shape[0] // 0, 1.0 / (v.size - 3), 10 % (v.shape[0] - 3)):
+        with pytest.raises(ZeroDivisionError):
+            sg.function([v], quotient)(np.ones(3))
+    assert sg.function([], [n // 2, 7 % n, 1 / n, p / 2])() == [1, 1, 0.5, 0.25]
+    assert np.array_equal(sg.function([v], v / 0.0)(np.ones(2)), [np.inf, np.inf])
+    assert sg.function([], sg.shared(np.float64(1.0)) / 0.0)() == np.inf
+
+
+def test_gradients_do_not_go_through_what_is_given() -> None:
+    """The cost sees it, and the gradient, which computes that value anew, would not."""
+    x = vector("x")
+    h = np.exp(x)
+    cost = (h * x).sum()
+    slope = sg.grad(cost, wrt=x)
+    with pytest.raises(ArgumentError, match="a gradient is needed that was built through"):
+        sg.function([h, x], [cost, slope])
+    with pytest.raises(ArgumentError, match="a gradient is needed that was built through"):
+        sg.function([x], slope, givens={h: 2 * x})
+    assert sg.function([h, x], cost)([1.0, 2.0], [3.0, 4.0]) == 11.0
+    np.testing.assert_allclose(sg.function([x], slope)([3.0, 4.0]), np.exp([3.0, 4.0]) * [4.0, 5.0])
+    np.testing.assert_allclose(sg.function([x], slope, givens={x: 2 * x})([0.5]), [2 * np.e])
+    by_h = sg.grad(cost, wrt=h)
+    np.testing.assert_allclose(sg.function([h, x], by_h)([1.0, 2.0], [3.0, 4.0]), [3.0, 4.0])
