@@ -7,12 +7,13 @@ attributes of their own; of those only the names are known, by their type rules.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import srcgraph.ir.ops  # noqa: F401  (fills the table of ops)
+from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, Op
 from srcgraph.ir.promote import Elementwise
 from srcgraph.ir.types import ArrayType, ScalarType
@@ -35,6 +36,10 @@ def _is_view(x: Any) -> bool:
     return sorted(places) == list(range(len(x.kept)))
 
 
+def _is_number(x: Any) -> bool:
+    return isinstance(x, bool | float | complex | np.generic) or (isinstance(x, int) and -(2**63) <= x < 2**64)
+
+
 _FLAG, _TEXT, _INT = _is(bool), _is(str), _is(int)
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(
@@ -49,7 +54,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "facts": (_all(_TEXT), "texts"),
     "item": (_is(ScalarType, ArrayType), "the type of a number or an array"),
     "message": (_is(str, tuple), "a text, or several values"),
-    "value": (_is(bool, int, float, complex, np.generic), "a number"),
+    "value": (_is_number, "a number, integers of at most 64 bits"),
     "view": (_is_view, "a view"),
 }
 """Of the attributes of our own ops: whether a value can be one, and what can, in words."""
@@ -108,3 +113,12 @@ def find_wrong_count(op: Op, count: int) -> str:
         return ""
     takes = str(least) if least == len(named) else f"{least} to {len(named)}"
     return f"{op.name} takes {takes} operand{'s' * (takes != '1')}, not {count}"
+
+
+def find_wrong_axis(op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any]) -> str:
+    """What is wrong with the axes that a reduction goes over, '' if nothing is."""
+    if op.kind != "reduction" or not inputs or not isinstance(attrs.get("axes"), tuple):
+        return ""
+    ndim = inputs[0].type.ndim
+    wrong = [k for k in attrs["axes"] if not 0 <= k < ndim]
+    return f"{op.name} goes over axis {wrong[0]} of an array of {ndim} axes" if wrong else ""

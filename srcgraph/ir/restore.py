@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from srcgraph.errors import Loc, Problem, SrcgraphError, TextError
-from srcgraph.ir.attributes import find_wrong_attribute, find_wrong_count
+from srcgraph.ir.attributes import find_wrong_attribute, find_wrong_axis, find_wrong_count
 from srcgraph.ir.dims import UNKNOWN, symbol
 from srcgraph.ir.document import REGION_NAMES, REGIONS, USUAL_NAME, VERSION, Document
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Origin, Program, Rule, Value, While
@@ -263,7 +263,9 @@ class _Reader:
         attrs = {k: literal_of(v) for k, v in record.get("attrs", {}).items()}
         if op.kind == "reduction" and "axes" not in attrs and inputs:
             attrs["axes"] = tuple(range(inputs[0].type.ndim))
-        wrong = find_wrong_count(op, len(inputs)) or find_wrong_attribute(op, attrs)
+        wrong = (
+            find_wrong_count(op, len(inputs)) or find_wrong_attribute(op, attrs) or find_wrong_axis(op, inputs, attrs)
+        )
         if wrong:
             raise TextError(wrong)
         return Apply(op, inputs, (), attrs, origin)

@@ -106,9 +106,10 @@ class Formula:
         for path in (".".join(["np", *home, name]), f"np.{name}", f"special.{name}"):
             if _at(path) is function:
                 return path
-        known = next((n for n, f in self.space.items() if f is function), f"f{len(self.space)}_{name}")
+        new = f"f{len(self.space)}_{name}" if name.isidentifier() else f"f{len(self.space)}"
+        known = next((n for n, f in self.space.items() if f is function), new)
         self.space[known] = function
-        return known if known.isidentifier() else self.space.setdefault(f"f{len(self.space)}", self.space.pop(known))
+        return known
 
     def explained(self, error: SrcgraphError, text: str) -> SrcgraphError:
         """An error without the place in a text that the user has not written."""

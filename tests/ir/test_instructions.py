@@ -488,3 +488,16 @@ def test_a_process_without_the_frontend_reads_it() -> None:
     for want, *got in zip(interpret(graph, args), first, second, strict=True):
         for result in got:
             np.testing.assert_array_equal(result, want)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("new x(ndim=1, dtype=float64)\nsum y x axes=(3,)\nreturn y", "sum goes over axis 3 of an array of 1 axes"),
+        ("new x(ndim=2, dtype=float64)\nmax y x axes=(-1,)\nreturn y", "max goes over axis -1 of an array of 2 axes"),
+        ("const a value=99999999999999999999\nreturn a", "integers of at most 64 bits"),
+    ],
+)
+def test_what_no_type_rule_looks_at(text: str, words: str) -> None:
+    with pytest.raises(TextError, match=re.escape(words)):
+        ir.from_instructions(text)

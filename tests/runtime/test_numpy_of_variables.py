@@ -215,3 +215,10 @@ def test_gradients_do_not_go_through_what_is_given() -> None:
     np.testing.assert_allclose(sg.function([x], slope, givens={x: 2 * x})([0.5]), [2 * np.e])
     by_h = sg.grad(cost, wrt=h)
     np.testing.assert_allclose(sg.function([h, x], by_h)([1.0, 2.0], [3.0, 4.0]), [3.0, 4.0])
+
+
+def test_functions_without_a_name() -> None:
+    v = vector("v")
+    pieces = np.piecewise(v, [v > 1], [lambda q: 3 * q, 0.5])
+    value, slope = sg.function([v], [pieces, sg.grad(pieces.sum(), wrt=v)])([0.0, 2.0, 3.0])
+    assert value.tolist() == [0.5, 6.0, 9.0] and slope.tolist() == [0.0, 3.0, 3.0]
