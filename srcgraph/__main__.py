@@ -6,6 +6,7 @@ Exit codes: 0, 1 if something is wrong with what is looked at, 2 if the command 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -24,6 +25,9 @@ def main(given: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(given)
     try:
         return _tune(asked.forget) if asked.command == "tune" else _ACTIONS[asked.action]()
+    except BrokenPipeError:  # who reads has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (OSError, cache.NotTrustedError) as error:
         print(f"srcgraph: {error}", file=sys.stderr)
         return 1
@@ -71,7 +75,7 @@ def _stats() -> int:
 
 
 def _purge() -> int:
-    print(f"{cache.purge()} entries, kernels and helpers removed")
+    print(f"{cache.purge()} removed, entries, kernels and helpers together")
     return 0
 
 

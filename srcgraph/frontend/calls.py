@@ -236,7 +236,7 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
     home = getattr(function, "__module__", None) or ""
     if home.split(".")[0] == "srcgraph" and not home.startswith("srcgraph.frontend."):
         why = f"srcgraph.{function.__name__} cannot be called inside a compiled function"
-        raise refuse(why, low.loc, "call it outside")
+        raise refuse(why, low.loc, getattr(function, "instead", "call it outside"))
     if function is dict:
         return dicts.construct(low, args, kwargs, hint)
     if objects.is_constructor(function):

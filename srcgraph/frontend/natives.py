@@ -62,13 +62,15 @@ def native_of(
 
 
 def refuse_shared(low: Lowering, custom: Custom, made: Entity, by: Rules) -> None:
-    """Two results are one array for whoever stores into one: what a kernel returns is apart."""
+    """Two results are one array for whoever stores into one: what a kernel or a rule returns is apart."""
     seen: set[Cell] = set()
     for array in _arrays(made):
         mine = {s for c in cells_of(array, low.state) for s in (c, *c.shares)}
         if not mine.isdisjoint(seen):
-            why = f"{custom.name} returns one array twice, or a part of it, and {custom.kernel.__name__} two arrays"
-            raise by.refuse(why, "return a copy")
+            others = (
+                "its derivative has two arrays" if custom.kernel is None else f"{custom.kernel.__name__} two arrays"
+            )
+            raise by.refuse(f"{custom.name} returns one array twice, or a part of it, and {others}", "return a copy")
         seen |= mine
 
 

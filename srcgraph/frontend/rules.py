@@ -244,9 +244,9 @@ class _Signature:
             graph = low.builder.finish(outs.values)
         template = template_of(low, made, itertools.count())
         found = Summary(graph.name, graph, template, (), (), (), piece.hidden, frozenset(low.contiguous))
+        natives.refuse_shared(low, self.custom, made, by)
         if self.custom.kernel is None:
             return replace(found, rule=self.rule(piece))
-        natives.refuse_shared(low, self.custom, made, by)
         return replace(found, native=natives.native_of(low, self.custom, self.skeletons, self.out, found, by))
 
     def rule(self, piece: _Piece) -> Rule:

@@ -274,7 +274,8 @@ def _steps(results: Sequence[Value], bound: set[Value], params: Sequence[Value])
             steps[value.owner] = None
         else:
             why = f"the variable {value.name!r} is needed, and is no parameter"
-            raise ArgumentError(Problem(why, hint=f"give it: the parameters are {', '.join(p.name for p in params)}"))
+            listed = ", ".join(p.name or repr(p) for p in params) or "none"
+            raise ArgumentError(Problem(why, hint=f"give it: the parameters are {listed}"))
     return list(steps)
 
 

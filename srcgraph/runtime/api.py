@@ -259,6 +259,8 @@ def method_of(function: Any) -> types.MethodType | None:
 
 def _instead(function: Any) -> str:
     """What to compile instead of something callable."""
+    if isinstance(found := getattr(function, "instead", None), str):
+        return found
     if callable(function) and not isinstance(function, type) and hasattr(function, "__name__"):
         return f"write a function that calls it: def g(x): return {function.__name__}(x)"
     return ""

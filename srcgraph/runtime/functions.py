@@ -58,6 +58,9 @@ class Function:
         From the parameters and shared variables to the results and updates, rewritten.
     """
 
+    instead = "differentiate what it is built of: sg.grad(cost, wrt=x), and make a function of that"
+    """What to do where a function with a source is needed."""
+
     def __init__(self, params: Sequence[Param], outputs: _Shape, updates: Sequence[tuple[SharedVariable, Value]],
                  shared: Sequence[SharedVariable], graph: Graph, engine: Engine, name: str):  # fmt: skip
         self.params = tuple(params)

@@ -259,7 +259,7 @@ WRONG = [
     ("tanh", "tanhh", 2, "there is no op named 'tanhh'"),
     ("float64) x1", "float64) x7", 2, "x7 is not defined here"),
     ("float64) x1", "float64) x1 x1", 2, ""),
-    ("float64) x2", "float64) x2 axes=(5,)", 3, "x3 is written as f64"),
+    ("float64) x2", "float64) x2 axes=(5,)", 3, "sum goes over axis 5 of an array of 2 axes"),
     ("float64) x2", "float64) x2 axis=0", 3, "axis"),
     ("float64) x2", "float64) x2 axes=", 3, "a literal is expected, not the end of the line"),
     ("float64) x2", "float64) x2 axes=red", 3, "red is no literal"),

@@ -740,7 +740,7 @@ def test_what_is_kept_is_listed_and_purged(
     text = capsys.readouterr().out
     assert re.search(r"square +\d+ +1 +\d+ s +\d+ s\n", text) and re.search(r"cubed .* see purge\n", text)
     assert main(["cache", "stats"]) == 0 and "of use here  1, " in capsys.readouterr().out
-    assert main(["cache", "purge"]) == 0 and capsys.readouterr().out.startswith("1 entries")
+    assert main(["cache", "purge"]) == 0 and capsys.readouterr().out.startswith("1 removed")
     assert [e.function for e in sg.cache.entries()] == ["square"] and not (place / "v0").exists()
     assert sg.cache.purge() == 0 and was(lambda: sg.compile(square)(2.0))[0] == "hit"
 

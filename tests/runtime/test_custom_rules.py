@@ -385,3 +385,33 @@ def test_what_is_constant_may_recurse() -> None:
     assert sg.grad(scaled)(2.0, 3.0, 3) == 108.0
     assert sg.grad(sg.grad(scaled))(2.0, 3.0, 3) == 54.0
     assert sg.grad(scaled, argnums=1)(2.0, 3.0, 3) == 108.0
+
+
+@sg.checkpoint
+def in_two_names(x):
+    y = x * 2.0
+    return y, y
+
+
+@sg.custom_vjp
+def with_a_part(x):
+    y = x * 2.0
+    return y, y[1:]
+
+
+with_a_part.defvjp(lambda x: (with_a_part(x), None), lambda kept, ct: (2.0 * ct[0],))
+
+
+@pytest.mark.parametrize("f", [in_two_names, with_a_part], ids=lambda f: f.__name__)
+def test_one_array_in_two_results(f) -> None:
+    """A store into one is seen in the other, which two arrays of a derivative would not show."""
+
+    def stored(x):
+        a, b = f(x)
+        a[1] = 5.0
+        return np.sum(a) * np.sum(b)
+
+    x = np.array([1.0, 2.0, 3.0])
+    assert sg.compile(stored)(x) == stored(x)
+    with pytest.raises(sg.errors.InferenceError, match=f"{f.__name__} returns one array twice, or a part of it"):
+        sg.grad(stored)(x)
