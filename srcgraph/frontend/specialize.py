@@ -64,6 +64,7 @@ def lower_entry(
     raises: bool = True,
     derive: Callable[..., Any] | None = None,
     checked: bool = False,
+    maybe_one: frozenset[str] = frozenset(),
 ) -> Lowered:
     """Lower a function for a signature.
 
@@ -82,6 +83,8 @@ def lower_entry(
         ``derive(lowered, skeletons, transforms)`` transforms a function that this one calls.
     checked : bool
         Whether what the user promises of arguments and arrays is checked when it runs.
+    maybe_one : frozenset
+        The sizes of the signature that may turn out to be 1, where axes are stretched; others are not.
 
     Raises
     ------
@@ -93,7 +96,7 @@ def lower_entry(
     session = Session(lower_callee, static, code, raises, derive, rules.call, checked, deriving=private)
     try:
         with deep_calls():
-            summary = _entry(session, code, args, Entry.PRIVATE if private else Entry.VISIBLE)
+            summary = _entry(session, code, args, Entry.PRIVATE if private else Entry.VISIBLE, maybe_one)
     except Refusal as refusal:
         session.problems.append(refusal.problem)
         raise_all(session.problems)
@@ -106,9 +109,11 @@ def lower_entry(
     return Lowered(Program(graphs, summary.name), summary, tuple(session.guards.values()), spread, callees)
 
 
-def _entry(session: Session, code: FunctionCode, args: dict[str, Skeleton], entry: Entry) -> Summary:
+def _entry(
+    session: Session, code: FunctionCode, args: dict[str, Skeleton], entry: Entry, maybe_one: frozenset[str]
+) -> Summary:
     """The summary of the function called from outside."""
-    key = (code, tuple(args.items()), ((), None), frozenset())
+    key = (code, tuple(args.items()), ((), None), maybe_one)
 
     def lower() -> Summary:
         return _lower(

@@ -64,6 +64,13 @@ class Step:
     order: int
     lazy: bool = False
     through: frozenset[Value] = frozenset()
+    known: Any = None
+    """What is known of sizes and integers behind its values (`ir.ancestry.Known`)."""
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "what is built of variables cannot be pickled: pickle the function that sg.function makes of it"
+        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -107,7 +107,9 @@ class Operators:
             return True
         if isinstance(other, Operators) or not (isinstance(other, np.ndarray) or _is_number(other)):
             return False
-        raise TypeError(f"== and != of {self!r} ask whether it is the same variable: write np.equal(x, y){self.HOLDS}")
+        why = f"== and != of {self!r} ask whether it is the same variable: write np.equal(x, y){self.HOLDS}"
+        length = "; where np.arange asks it, build call(lambda n: np.arange(n), n)"
+        raise TypeError(why + length * (not self.variable.type.ndim and self.variable.type.dtype.kind in "iu"))
 
     def __bool__(self) -> bool:
         return OPERATORS["truth"](self.variable)

@@ -11,15 +11,17 @@ import itertools
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from srcgraph.errors import ArgumentError, Problem
+from srcgraph.ir.ancestry import Known, known_behind, known_with, reads
 from srcgraph.ir.builder import Builder
-from srcgraph.ir.closure import close, free_values
-from srcgraph.ir.dims import Dim, as_dim, symbol
-from srcgraph.ir.graph import Apply, Graph, Node, Step, Value, node_graphs, node_inputs
+from srcgraph.ir.closure import close
+from srcgraph.ir.dims import Dim, as_dim
+from srcgraph.ir.graph import Apply, Graph, Step, Value
 from srcgraph.ir.op import building, current_builder, is_building, set_step
 from srcgraph.ir.operators import set_operator
 from srcgraph.ir.placing import placed
@@ -91,7 +93,7 @@ class StepBuilder(Builder):
         super().__init__("step")
         self._symbols = _names
         self._given = list(given)
-        self._known_sizes = False
+        self._has_sizes = False
 
     def definition(self, value: Value) -> Apply | None:
         found = super().definition(value)
@@ -99,49 +101,25 @@ class StepBuilder(Builder):
             return found
         return next((n for n in value.owner.nodes if isinstance(n, Apply) and value in n.outputs), None)
 
+    @cached_property
+    def known(self) -> Known:
+        """What is known behind the values that the call is given."""
+        return known_behind(self._given)
+
     def proves(self, dim: Dim) -> bool:
-        if not self._known_sizes:
-            self._known_sizes = True
-            shapes = (v.type.shape for v in ancestors(self._given) if isinstance(v.type, ArrayType))
-            self.regions[0].known.extend(d for shape in shapes for d in shape if d.const is None)
+        if not self._has_sizes:
+            self._has_sizes = True
+            self.regions[0].known.extend(self.known.sizes)
         return super().proves(dim)
 
     def not_one(self, dim: Dim) -> bool:
         return dim.symbol in _lengths or super().not_one(dim)
 
     def size_source(self, name: str) -> tuple[Value, int] | None:
-        found = super().size_source(name)
-        if found is not None:
-            return found
-        having = [v for v in ancestors(self._given) if isinstance(v.type, ArrayType) and symbol(name) in v.type.shape]
-        if not having:
-            return None
-        first = min(having, key=lambda v: v.owner.order if isinstance(v.owner, Step) else -1)
-        return first, first.type.shape.index(symbol(name))
+        return super().size_source(name) or self.known.sources.get(name)
 
     def _integer(self, dim: Dim, weak: bool) -> Value | None:
-        found = super()._integer(dim, weak)
-        if found is not None:
-            return found
-        same = (v for v in ancestors(self._given) if isinstance(v.type, ScalarType) and v.type.value == dim)
-        return next((v for v in same if v.type.weak == weak), None)
-
-
-def ancestors(values: Sequence[Value]) -> Iterator[Value]:
-    """Some values, and all that they were made from, each once."""
-    seen = set(values)
-    stack = list(values)
-    while stack:
-        value = stack.pop()
-        yield value
-        if isinstance(value.owner, Step):
-            new = [v for n in value.owner.nodes for v in _reads(n) if v not in seen]
-            seen.update(new)
-            stack.extend(new)
-
-
-def _reads(node: Node) -> list[Value]:
-    return [*node_inputs(node), *(v for g in node_graphs(node) for v in free_values(g))]
+        return super()._integer(dim, weak) or self.known.integers.get((dim, weak))
 
 
 def step(
@@ -151,8 +129,9 @@ def step(
     builder = StepBuilder([v for v in (*args, *kwargs.values()) if isinstance(v, Value)])
     with building(builder):
         out = call(*args, **kwargs)
-    made = Step(tuple(builder.region.nodes), next(_orders), lazy, through)
-    for node in made.nodes:
+    nodes = tuple(builder.region.nodes)
+    made = Step(nodes, next(_orders), lazy, through, known_with(nodes))
+    for node in nodes:
         for value in node.outputs:
             object.__setattr__(value, "owner", made)
     return out
@@ -316,7 +295,7 @@ def _needed(results: Sequence[Value], bound: set[Value]) -> Iterator[Value]:
         yield value
         if isinstance(value.owner, Step):
             own = {v for n in value.owner.nodes for v in n.outputs}
-            stack += [v for n in value.owner.nodes for v in _reads(n) if v not in own]
+            stack += [v for n in value.owner.nodes for v in reads(n) if v not in own]
 
 
 __all__ = ["constant", "graph_of", "matrix", "scalar", "step", "tensor", "variable_of", "vector"]

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from srcgraph.errors import ArgumentError, Problem
+from srcgraph.ir.ancestry import ancestors
 from srcgraph.ir.graph import Step, Value
 from srcgraph.ir.shared import Kind, SharedVariable
-from srcgraph.ir.symbolic import ancestors, variable_of, variables_of
+from srcgraph.ir.symbolic import variable_of, variables_of
 from srcgraph.ir.types import ArrayType, is_float
 from srcgraph.runtime.symbolic import gradients
 from srcgraph.runtime.wrt import Unsaid

@@ -92,7 +92,9 @@ def _called(lower: Callable[..., Lowered], *args: Any, known: bool = False) -> A
     builder = current_builder()
     values = [builder.value(a) for a in args]
     sizes: dict[Dim, str] = {}
-    found = lower(*(_skeleton(v, k, sizes) for k, v in enumerate(values)))
+    skeletons = [_skeleton(v, k, sizes) for k, v in enumerate(values)]
+    stretched = frozenset(name for dim, name in sizes.items() if not builder.not_one(dim))
+    found = lower(stretched, *skeletons)
     graph = _alone(found)
     results = _Put(builder).put(graph, values)
     after = {k: results[out] for k, out in found.summary.changed}  # arrays that it stores into
@@ -100,18 +102,19 @@ def _called(lower: Callable[..., Lowered], *args: Any, known: bool = False) -> A
     return _known(made) if known and not any(map(has_order, graph.nodes)) else made
 
 
-def _lowered(function: types.FunctionType, *skeletons: Skeleton) -> Lowered:
+def _lowered(function: types.FunctionType, maybe_one: frozenset[str], *skeletons: Skeleton) -> Lowered:
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    args = dict(zip(names, skeletons, strict=True))
     try:
-        return lower_entry(prepare(function, None), dict(zip(names, skeletons, strict=True)), private=True)
+        return lower_entry(prepare(function, None), args, private=True, maybe_one=maybe_one)
     except NeedStatic as need:  # of a variable, which has no value yet
         problem = need.refusal.problem
         raise (problem.kind or UnsupportedError)(problem) from None
 
 
 @functools.lru_cache(maxsize=4096)
-def _lowered_once(function: types.FunctionType, *skeletons: Skeleton) -> Lowered:
-    found = _lowered(function, *skeletons)
+def _lowered_once(function: types.FunctionType, maybe_one: frozenset[str], *skeletons: Skeleton) -> Lowered:
+    found = _lowered(function, maybe_one, *skeletons)
     if found.summary.changed:
         raise ArgumentError(
             Problem("it stores into a variable, which never changes", hint="use a function that makes an array")

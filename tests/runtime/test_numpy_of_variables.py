@@ -16,7 +16,7 @@ from srcgraph.frontend.resolve import methods
 from srcgraph.ir import matrix, scalar, vector
 from srcgraph.ir.operators import Operators
 from srcgraph.ir.shared import SharedVariable
-from srcgraph.runtime.symbolic import gradients
+from srcgraph.runtime.symbolic import call, gradients
 
 X, M, K = np.array([0.3, -1.2, 2.5]), np.arange(9.0).reshape(3, 3) / 7.0 + np.eye(3), np.array([2, 0, 1])
 C, W, A = np.array([True, False, True]), np.array([1.0, 2.0, -3.0]), M.T.copy()
@@ -222,3 +222,51 @@ def test_functions_without_a_name() -> None:
     pieces = np.piecewise(v, [v > 1], [lambda q: 3 * q, 0.5])
     value, slope = sg.function([v], [pieces, sg.grad(pieces.sum(), wrt=v)])([0.0, 2.0, 3.0])
     assert value.tolist() == [0.5, 6.0, 9.0] and slope.tolist() == [0.0, 3.0, 3.0]
+
+
+STRETCHED = {
+    "hypot": lambda m, s: np.hypot(s, m),
+    "where": lambda m, s: np.where(m > 2.0, s, m),
+    "broadcast_to": lambda m, s: np.broadcast_to(s, (2, 3)),
+    "subtract.outer": lambda m, s: np.subtract.outer(s, m),
+    "clip": lambda m, s: np.clip(m, s, None),
+    "copysign": lambda m, s: np.copysign(m, s),
+}
+
+
+@pytest.mark.parametrize("name", STRETCHED)
+def test_lengths_that_turn_out_to_be_1(name: str) -> None:
+    """A part of an array may have one column, and is stretched then, though the whole never has."""
+    formula, m, whole = STRETCHED[name], matrix("m"), np.arange(-2.0, 4.0).reshape(2, 3)
+    np.testing.assert_array_equal(sg.function([m], formula(m, m[:, :1]))(whole), formula(whole, whole[:, :1]))
+
+
+def test_squeezed_part() -> None:
+    m, whole = matrix("m"), np.arange(6.0).reshape(2, 3)
+    f = sg.function([m], np.squeeze(m[:, 1:], 1))
+    np.testing.assert_array_equal(f(whole[:, :2]), whole[:, 1])
+    with pytest.raises(ValueError, match="size not equal to one"):
+        f(whole)
+
+
+def test_a_chain_knows_sizes_at_no_cost() -> None:
+    """Each value of a chain shares what is known of lengths with the one before, so that n of them are built in n."""
+    x = vector("x")
+    first = y = x * 2.0
+    for _ in range(50):
+        y = y + x
+    assert y.owner.known is first.owner.known
+    unrelated = sum((vector() for _ in range(20)), x)
+    assert len(unrelated.owner.known.sources) == 21
+
+
+def test_built_values_are_not_pickled() -> None:
+    with pytest.raises(TypeError, match=r"pickle the function that sg\.function makes of it"):
+        pickle.dumps(vector("x") + 1.0)
+
+
+def test_the_length_of_arange() -> None:
+    n = scalar("n", "int64")
+    with pytest.raises(TypeError, match=r"build call\(lambda n: np.arange\(n\), n\)"):
+        np.arange(n)
+    np.testing.assert_array_equal(sg.function([n], call(lambda n: np.arange(n) * 2.0, n))(3), [0.0, 2.0, 4.0])
