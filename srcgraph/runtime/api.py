@@ -229,6 +229,12 @@ def refuse_verified(function: Any) -> None:
         raise ArgumentError(Problem(why, hint=f"sg.grad(sg.grad({name}), verify=True)"))
 
 
+def refuse_built(function: Any) -> None:
+    """What was built of variables is no Python function; it says what to do instead."""
+    if isinstance(found := getattr(function, "instead", None), str):
+        raise ArgumentError(Problem(f"{function!r} is not a Python function", hint=found))
+
+
 def as_function(function: Any) -> types.FunctionType:
     """The Python function behind ``function``.
 
@@ -241,6 +247,7 @@ def as_function(function: Any) -> types.FunctionType:
         function = function.__wrapped__
     if isinstance(function, CustomFunction):
         return function.caller
+    refuse_built(function)
     inner = function if isinstance(function, types.FunctionType) else getattr(function, "py_func", None)
     if not isinstance(inner, types.FunctionType):
         raise ArgumentError(Problem(f"{function!r} is not a Python function", hint=_instead(function)))
@@ -259,8 +266,6 @@ def method_of(function: Any) -> types.MethodType | None:
 
 def _instead(function: Any) -> str:
     """What to compile instead of something callable."""
-    if isinstance(found := getattr(function, "instead", None), str):
-        return found
     if callable(function) and not isinstance(function, type) and hasattr(function, "__name__"):
         return f"write a function that calls it: def g(x): return {function.__name__}(x)"
     return ""

@@ -7,7 +7,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from srcgraph.frontend.derived import Absent, Inside
-from srcgraph.runtime.api import Compiled
+from srcgraph.runtime.api import Compiled, refuse_built
 from srcgraph.runtime.options import USUAL, Options
 from srcgraph.runtime.texts import function_of
 from srcgraph.runtime.transforms import Transform
@@ -24,6 +24,7 @@ def written(
     options: Options = USUAL,
 ) -> Compiled:
     """A compiled function, called as ``function`` is, that returns ``body``, in which ``space`` has the names."""
+    refuse_built(function)
     name = getattr(function, "__name__", "")
     name = name if name.isidentifier() and name not in space else "function"
     text = f"def {name}({', '.join(parameters)}):\n    return {body}\n"

@@ -567,3 +567,12 @@ def test_givens_and_names_that_do_not_fit() -> None:
     assert sg.function([], s * y.sum(), givens={s: 4, y: np.arange(3)})() == 12.0
     with pytest.raises(ArgumentError, match="two parameters are named 'a'"):
         sg.function([sg.Param(x, name="a"), sg.Param(s, name="a")], x * s)
+
+
+@pytest.mark.parametrize("transform", [sg.grad, sg.hessian, sg.vmap, sg.jacfwd, sg.compile])
+def test_functions_of_variables_are_not_derived(transform: Any) -> None:
+    """One error, which says what is."""
+    x = vector("x")
+    f = sg.function([x], np.sum(x**3))
+    with pytest.raises(ArgumentError, match=r"is not a Python function\nhint: differentiate what it is built of"):
+        transform(f)(np.ones(3))
