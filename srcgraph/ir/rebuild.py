@@ -34,7 +34,8 @@ class Extra:
     """Carries that a pass adds to a loop.
 
     ``enter`` runs inside the body before its nodes, ``finish`` after them (the flag is the body's stop
-    flag, or None), ``leave`` once the loop is there, with the added outputs.
+    flag, or None), ``test`` inside the condition of `While` with what stands for the added carries there, ``leave``
+    once the loop is there, with the added outputs.
     """
 
     def __init__(self) -> None:
@@ -47,6 +48,9 @@ class Extra:
         pass
 
     def finish(self, nodes: Sequence[Node], stop: Value | None) -> None:
+        pass
+
+    def test(self, params: Sequence[Value]) -> None:
         pass
 
     def leave(self, outputs: Sequence[Value]) -> None:
@@ -179,7 +183,10 @@ class Rebuild:
         cond = self.value(node.cond)
         then = self.branch(node.then, node.captures, cond, True)
         orelse = self.branch(node.orelse, node.captures, cond, False)
-        return self.builder.if_(cond, then, orelse, [o.name for o in node.outputs])
+        return self.builder.if_(cond, then, orelse, self.branch_names(node))
+
+    def branch_names(self, node: If) -> list[str]:
+        return [o.name for o in node.outputs]
 
     def body(self, graph: Graph) -> None:
         """The nodes of an inner graph, whose parameters are bound."""
@@ -245,6 +252,7 @@ class Rebuild:
                 self.bind(old, new)
             spare = [self.builder.fresh(p.name, p.type) for p in extra.params]
             self.builder.enter_params(test, (*seen, *spare))
+            extra.test(spare)
             self.capture(node.cond.params[count:], node.captures)
             self.body(node.cond)
             holds = self.value(node.cond.results[0])

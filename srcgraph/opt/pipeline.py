@@ -16,6 +16,7 @@ from srcgraph.opt.rewriting.database import EquilibriumDB, InSequence, SequenceD
 from srcgraph.opt.rewriting.walkers import Rewriter
 from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE
 from srcgraph.opt.rules.rule import Rule
+from srcgraph.opt.scalars import scalars
 from srcgraph.opt.settle import settle
 from srcgraph.opt.simplify import simplify
 from srcgraph.opt.sink import sink
@@ -50,6 +51,7 @@ canonicalize = _local("canonicalize", "fast_run")(CANONICALIZE)
 db.register("logs_of_gathered", LogsOfGathered(), "fast_run", "stability", at="stabilize")
 stabilize = _local("stabilize", "fast_run")(STABILIZE)
 specialize = _local("specialize", "fast_run")(SPECIALIZE)
+db.register("scalars", scalars, "fast_run", at="loops")
 db.register("licm", licm, "fast_run", at="loops")
 db.register("batch", batch, "fast_run", at="loops")
 db.register("states", states, "fast_run", at="loops")

@@ -29,7 +29,7 @@ class Kind:
 
 
 FLOAT, INT, BOOL = Kind("f"), Kind("i"), Kind("b")
-LIST, DICT, RECORD, PAIR, CALL = (Kind(name) for name in ("list", "dict", "record", "pair", "call"))
+LIST, DICT, RECORD, PAIR, CALL, SMALL = (Kind(name) for name in ("list", "dict", "record", "pair", "call", "small"))
 """A list of floats; a dict with the keys ``"u"`` and ``"v"``; the records of `helpers.RECORDS`; an inner function."""
 
 PARAMETERS: dict[str, Kind] = {

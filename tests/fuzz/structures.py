@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuzz.arrays import Arrays
-from fuzz.kinds import BOOL, CALL, DICT, FLOAT, INT, LIST, PAIR, RECORD, Kind
+from fuzz.kinds import BOOL, CALL, DICT, FLOAT, INT, LIST, PAIR, RECORD, SMALL, Kind
 from fuzz.numbers import bare
 
 
@@ -26,7 +26,7 @@ class Structures(Arrays):
         makers = (
             self.list_, self.list_change, self.list_change, self.list_loop, self.dict_, self.record, self.record,
             self.inner_function, self.index_array, self.index_array, self.comprehension, self.attempt,
-            self.guard_element,
+            self.guard_element, self.small, self.small, self.small,
         )  # fmt: skip
         return self.random.choice(makers)(indent, loop)
 
@@ -117,6 +117,25 @@ class Structures(Arrays):
         kind = self.one(("sum({})", "np.sum(np.array([{}]))", "max([0.0] + [{}])"))
         return self.made(indent, "tot", FLOAT, kind.format(text))
 
+    # -- arrays of three elements -----------------------------------------------------------------
+
+    def small(self, indent: int, loop: bool) -> bool:
+        """An array of three numbers, or a change of one at places that are mostly known when compiling."""
+        p = self.name(lambda k: k == SMALL)
+        value, other = bare(self.float_(1)), bare(self.float_(0))
+        if p is None or self.chance(0.3):
+            made = (f"np.array([{value}, {other}, 0.5])", "np.zeros(3)", f"np.full(3, {other})")
+            return self.made(indent, "s", SMALL, self.one(made))
+        q = self.name(lambda k: k == SMALL) or p
+        k = self.one("012")
+        self.put(indent, self.one((
+            f"{p}[{k}] = {value}", f"{p}[{k}] += {other}", f"{p}[-1] = {q}[0] * {other}", f"{p}[1:] = {q}[:-1]",
+            f"{p} = {p} * 0.5 + {q}", f"{p} = 0.5 * {q}[::-1]", f"{p}[:2] *= {other}", f"{p} = {q}.copy()",
+            f"{p} = np.where({p} > {other}, {p}, 0.5 * {q})", f"{p}[::2] = np.array([{value}, {q}[{k}]])",
+            f"{p}[len(x) % 3] = {other}", f"{p} = np.tanh({p})", f"{p}[:] = {q}", f"{p} = {q}",
+        )))  # fmt: skip
+        return True
+
     # -- dicts and records ------------------------------------------------------------------------
 
     def dict_(self, indent: int, loop: bool) -> bool:
@@ -147,7 +166,7 @@ class Structures(Arrays):
 
     def held(self) -> str | None:
         """A number read from a list, dict or record."""
-        name = self.name(lambda k: k in (LIST, DICT, RECORD, PAIR))
+        name = self.name(lambda k: k in (LIST, DICT, RECORD, PAIR, SMALL))
         if name is None:
             return None
         texts = {
@@ -155,6 +174,14 @@ class Structures(Arrays):
             DICT: (f"{name}['u']", f"{name}['v']"),
             RECORD: (f"{name}.mass", f"{name}.pos[0]", f"np.sum({name}.pos)", f"{name}.energy()"),
             PAIR: (f"{name}.left", f"{name}.right", f"{name}[1]"),
+            SMALL: (
+                f"{name}[0]",
+                f"{name}[1]",
+                f"{name}[-1]",
+                f"np.sum({name})",
+                f"np.max({name})",
+                f"{name}[:2].sum()",
+            ),
         }
         return self.one(texts[self.scope.names[name]])
 

@@ -1,0 +1,358 @@
+"""Small arrays whose elements are read and stored at known places become numbers.
+
+``p = np.array([x, y])``, ``p[0] * p[1]`` needs no memory: nor do a loop that carries ``p``, arithmetic of such arrays,
+their sums, and what is cut from them. An array of which anything else is asked, an element known only when running, or
+the array itself, stays one, and what is computed from numbers is then put into it.
+
+References
+----------
+D. Callahan, S. Carr, K. Kennedy, "Improving register allocation for subscripted variables", PLDI 1990: scalar
+replacement.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from srcgraph.ir.closure import open_
+from srcgraph.ir.facts import Region
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
+from srcgraph.ir.op import OPS
+from srcgraph.ir.rebuild import Extra, Rebuild
+from srcgraph.ir.types import ArrayType, ScalarType
+from srcgraph.ir.view import View, element, split_operands, step_of
+from srcgraph.ir.walk import all_nodes
+from srcgraph.opt.dce import dce
+
+LIMIT = 16
+"""How many elements an array has at most."""
+BUDGET = 400
+"""How many elements are computed in one graph at most: beyond that the code would be long."""
+MOVERS = ("getitem", "reshape", "reshape_view", "broadcast_to", "copy")
+"""Ops whose elements are elements of their first operand."""
+
+
+def scalars(graph: Graph) -> Graph:
+    """Numbers in place of small arrays."""
+    if not any(is_small(v) for n in all_nodes(graph) for v in n.outputs):
+        return graph
+    opened = open_(graph)
+    chosen = Groups(opened).chosen()
+    return dce(_Scalars(graph.name, chosen).run(opened)) if chosen is not None else graph
+
+
+def is_small(value: Value) -> bool:
+    """Whether an array has few elements, and is known to."""
+    kind = value.type
+    if not isinstance(kind, ArrayType) or not kind.ndim or any(d.const is None for d in kind.shape):
+        return False
+    return 1 <= math.prod(d.const for d in kind.shape if d.const is not None) <= LIMIT
+
+
+def lengths(value: Value) -> tuple[int, ...]:
+    return tuple(d.const for d in value.type.shape)
+
+
+def literals(values: Sequence[Value]) -> list[int] | None:
+    """The integers that values are known to be; None if one is not."""
+    found = [None if (known := getattr(v.type, "value", None)) is None else known.const for v in values]
+    return None if None in found else found  # type: ignore[return-value]
+
+
+def numbered(x: Value) -> np.ndarray:
+    """The numbers of an array's elements, where they are."""
+    return np.arange(math.prod(lengths(x))).reshape(lengths(x))
+
+
+def moved(node: Apply) -> np.ndarray | None:
+    """Which element of the first operand each element of the result is, for a mover whose places are known."""
+    operands = literals(node.inputs[1:])
+    if node.op.name not in MOVERS or operands is None or not is_small(node.inputs[0]):
+        return None
+    return np.asarray(node.op.numpy(numbered(node.inputs[0]), *operands, **node.attrs))
+
+
+def stored(node: Apply) -> np.ndarray | None:
+    """Which elements a node stores into, if that is known."""
+    operands = literals(node.inputs[2:])
+    if operands is None or not is_small(node.inputs[0]):
+        return None
+    return np.asarray(OPS["getitem"].numpy(numbered(node.inputs[0]), *operands, view=node.attrs["view"]))
+
+
+class Groups:
+    """Small arrays that are one array for whoever stores into it, or carries it: they become numbers together.
+
+    Attributes
+    ----------
+    bad : set of Value
+        Of which something else is asked than their elements.
+    stores, flows : list of Apply
+        What stores at known places, and what computes elements from elements of the same or known places.
+    """
+
+    def __init__(self, graph: Graph):
+        self.leader: dict[Value, Value] = {}
+        self.bad: set[Value] = {*graph.params, *graph.results}
+        self.stores: list[Apply] = []
+        self.flows: list[Apply] = []
+        for node in all_nodes(graph):
+            self.enter(node)
+
+    def find(self, value: Value) -> Value:
+        while (above := self.leader.get(value, value)) is not value:
+            value = above
+        return value
+
+    def join(self, *values: Value) -> None:
+        self.bad.update(v for v in values if not is_small(v))
+        first, *others = map(self.find, values)
+        self.leader.update((v, first) for v in others if v is not first)
+
+    def enter(self, node: Node) -> None:
+        match node:
+            case Apply():
+                self.apply(node)
+            case If():
+                for values in zip(node.outputs, node.then.results, node.orelse.results, strict=True):
+                    self.join(*values)
+            case For() | While():
+                self.loop(node)
+            case Call():
+                self.bad.update((*node.inputs, *node.outputs))
+            case Define():
+                self.bad.update((*node.graph.params, *node.graph.results))
+
+    def loop(self, node: For | While) -> None:
+        count, shift = len(node.carry), int(isinstance(node, For))
+        params = node.body.params[shift : count + shift]
+        for values in zip(node.carry, params, node.body.results[:count], node.outputs, strict=True):
+            self.join(*values)
+        if isinstance(node, While):
+            for one, other in zip(params, node.cond.params[:count], strict=True):
+                self.join(one, other)
+        elif node.lanes:
+            self.bad.update(node.carry)
+
+    def apply(self, node: Apply) -> None:
+        out = node.outputs[0]
+        if node.op.kind == "update":
+            self.store(node)
+        elif len(node.outputs) == 1 and _is_flow(node) and (is_small(out) or isinstance(out.type, ScalarType)):
+            self.flows.append(node)
+        elif node.op.name not in ("empty", "full", "dim"):
+            self.bad.update((*node.inputs, *node.outputs))
+
+    def store(self, node: Apply) -> None:
+        self.join(node.inputs[0], node.outputs[0])
+        if node.op.name not in ("setitem", "add_at"):
+            self.bad.update((*node.inputs, *node.outputs))
+        elif stored(node) is None:
+            self.bad.add(node.outputs[0])
+        else:
+            self.stores.append(node)
+
+    def chosen(self) -> Chosen | None:
+        """Which arrays become numbers: those stored into by element, and what is computed from them; None if none."""
+        bad = {self.find(v) for v in self.bad}
+        taken: set[Value] = set()
+        more = {self.find(n.outputs[0]) for n in self.stores} - bad
+        while more:
+            taken |= more
+            reached = (n.outputs[0] for n in self.flows if any(self.find(v) in taken for v in n.inputs))
+            more = {self.find(v) for v in reached if is_small(v)} - bad - taken
+        made = [n.outputs[0] for n in (*self.stores, *self.flows) if self.find(n.outputs[0]) in taken]
+        fits = sum(math.prod(lengths(v)) for v in made) <= BUDGET
+        return (lambda value: self.find(value) in taken) if taken and fits else None
+
+
+Chosen: TypeAlias = Callable[[Value], bool]
+
+
+def _is_flow(node: Apply) -> bool:
+    return node.op.kind == "elementwise" or node.op.reduction is not None or moved(node) is not None
+
+
+class _Scalars(Rebuild):
+    """Builds a graph with numbers in place of the arrays that are chosen, for which unread ones stand.
+
+    Attributes
+    ----------
+    elements : dict
+        The elements of the arrays that are chosen, in C order.
+    """
+
+    def __init__(self, name: str, chosen: Chosen):
+        super().__init__(name)
+        self.chosen = chosen
+        self.elements: dict[Value, tuple[Value, ...]] = {}
+
+    # -- straight code ----------------------------------------------------------------------------
+
+    def node(self, node: Node) -> Sequence[Value]:
+        if not isinstance(node, Apply):
+            return super().node(node)
+        out = node.outputs[0]
+        if node.op.kind == "update" and (self.chosen(out) or self.chosen(node.inputs[1])):
+            return self.store(node) if self.chosen(out) else self.spread(node)
+        if not self.chosen(out) and not any(map(self.chosen, node.inputs)):
+            return super().node(node)
+        if node.op.name == "dim":
+            return (self.builder.const(lengths(node.inputs[0])[node.attrs["axis"]]),)
+        made = self.computed(node)
+        if isinstance(out.type, ScalarType):
+            return made
+        if not self.chosen(out):
+            return (self.array(out, made),)
+        return self.keep(out, made)
+
+    def keep(self, out: Value, made: Sequence[Value]) -> Sequence[Value]:
+        names = _names(out)
+        for value, name in zip(made, names, strict=True):
+            self.builder.suggest(value, name)
+        self.elements[out] = tuple(made)
+        return (self.builder.call_named("empty", *lengths(out), dtype=out.type.dtype),)
+
+    def computed(self, node: Apply) -> Sequence[Value]:
+        """The elements of what a node computes, in C order."""
+        out, b = node.outputs[0], self.builder
+        if node.op.name in ("empty", "full"):
+            dtype = out.type.dtype
+            x = self.value(node.inputs[0]) if node.op.name == "full" else b.const(dtype.type(0))
+            return [b.cast(x, dtype)] * math.prod(lengths(out))
+        if (places := moved(node)) is not None:
+            x = node.inputs[0]
+            return [self.element(x, k) for k in places.ravel()]
+        if node.op.reduction is not None:
+            return [self.folded(node, ks) for ks in _together(node)]
+        shape = lengths(out)
+        rows = ([self.element(v, k, shape) for v in node.inputs] for k in range(math.prod(shape)))
+        return [b.apply(node.op, tuple(row), dict(node.attrs)) for row in rows]
+
+    def element(self, value: Value, number: int, shape: Sequence[int] = ()) -> Value:
+        """One element of an array of some shape, in C order; a number is all of its elements."""
+        if isinstance(value.type, ScalarType):
+            return self.value(value)
+        if self.chosen(value):
+            return self.elements[value][number]
+        at = np.unravel_index(number, tuple(shape or lengths(value)))
+        return self.builder.call_named("getitem", self.value(value), *map(int, at), view=element(value.type.ndim))
+
+    def folded(self, node: Apply, places: Sequence[int]) -> Value:
+        assert node.op.reduction is not None
+        combine, x = OPS[node.op.reduction.combine], node.inputs[0]
+        return functools.reduce(lambda a, b: self.builder.call(combine, (a, b)), [self.element(x, k) for k in places])
+
+    def store(self, node: Apply) -> Sequence[Value]:
+        """The elements after a store into a chosen array."""
+        places, (target, value) = stored(node), node.inputs[:2]
+        assert places is not None
+        made = list(self.elements[target])
+        for k, place in enumerate(places.ravel()):
+            new = self.element(value, k, places.shape)
+            made[place] = OPS["add"](made[place], new) if node.op.name == "add_at" else new
+        return self.keep(node.outputs[0], made)
+
+    def spread(self, node: Apply) -> Sequence[Value]:
+        """The elements of a chosen array are stored into another, one by one."""
+        target, operands = self.value(node.inputs[0]), self.values(node.inputs[2:])
+        view: View = node.attrs["view"]
+        for k, at in enumerate(np.ndindex(*lengths(node.inputs[1]))):
+            kept = {axis: j for axis, j in zip(view.order, at, strict=True) if axis is not None}
+            places = _places(view, operands, [kept[a] for a in range(len(kept))])
+            new = self.element(node.inputs[1], k)
+            target = self.builder.call(node.op, (target, new, *places), {"view": element(len(view.axes))})
+        return (target,)
+
+    def array(self, like: Value, made: Sequence[Value]) -> Value:
+        """An array with these elements."""
+        out = self.builder.call_named("empty", *lengths(like), dtype=like.type.dtype)
+        view = element(like.type.ndim)
+        for at, value in zip(np.ndindex(*lengths(like)), made, strict=True):
+            out = self.builder.call_named("setitem", out, value, *at, view=view)
+        return out
+
+    # -- branches and loops -----------------------------------------------------------------------
+
+    def if_(self, node: If) -> Sequence[Value]:
+        outs = super().if_(node)
+        count = len(node.outputs)
+        rest = iter(outs[count:])
+        for out in filter(self.chosen, node.outputs):
+            self.elements[out] = tuple(itertools.islice(rest, math.prod(lengths(out))))
+        return outs[:count]
+
+    def branch(
+        self, graph: Graph, captures: Sequence[Value], cond: Value, holds: bool
+    ) -> tuple[Region, tuple[Value, ...]]:
+        region, values = super().branch(graph, captures, cond, holds)
+        return region, (*values, *(e for r in graph.results if self.chosen(r) for e in self.elements[r]))
+
+    def branch_names(self, node: If) -> list[str]:
+        return [*super().branch_names(node), *(n for o in node.outputs if self.chosen(o) for n in _names(o))]
+
+    def extra(self, node: For | While) -> Extra:
+        return _Carried(self, node)
+
+
+class _Carried(Extra):
+    """The elements that a loop carries in place of arrays."""
+
+    def __init__(self, work: _Scalars, loop: For | While):
+        super().__init__()
+        self.work, self.loop = work, loop
+        self.which = [k for k, v in enumerate(loop.carry) if work.chosen(v)]
+        self.names = [n for k in self.which for n in _names(loop.body.params[k + isinstance(loop, For)])]
+        self.inits = [e for k in self.which for e in work.elements[loop.carry[k]]]
+
+    def share(self, arrays: Sequence[Value], elements: Sequence[Value]) -> None:
+        rest = iter(elements)
+        for k in self.which:
+            self.work.elements[arrays[k]] = tuple(itertools.islice(rest, math.prod(lengths(arrays[k]))))
+
+    def enter(self) -> None:
+        kinds = [ScalarType(v.type.dtype) for v in self.inits]
+        self.params = [self.work.builder.fresh(n, t) for n, t in zip(self.names, kinds, strict=True)]
+        self.share(self.loop.body.params[isinstance(self.loop, For) :], self.params)
+
+    def test(self, params: Sequence[Value]) -> None:
+        assert isinstance(self.loop, While)
+        self.share(self.loop.cond.params, params)
+
+    def finish(self, nodes: Sequence[Node], stop: Value | None) -> None:
+        self.results = [e for k in self.which for e in self.work.elements[self.loop.body.results[k]]]
+
+    def leave(self, outputs: Sequence[Value]) -> None:
+        self.share(self.loop.outputs, outputs)
+
+
+def _names(array: Value) -> list[str]:
+    """Names for the elements of an array."""
+    ends = ("_".join(map(str, at)) for at in np.ndindex(*lengths(array)))
+    return [f"{array.name}_{end}" if array.name else "" for end in ends]
+
+
+def _together(node: Apply) -> Iterator[list[int]]:
+    """The numbers of the elements that a reduction combines, for each element of its result."""
+    numbers, axes = numbered(node.inputs[0]), node.attrs["axes"]
+    kept = [k for k in range(numbers.ndim) if k not in axes]
+    rows = numbers.transpose([*kept, *axes]).reshape(math.prod(numbers.shape[k] for k in kept), -1)
+    return (row.tolist() for row in rows)
+
+
+def _places(view: View, operands: Sequence[Value], at: Sequence[int]) -> Iterator[Value | int]:
+    """The index of one element of a part of an array, given its place along the axes that are kept."""
+    rest = iter(at)
+    for selector, own in zip(view.axes, split_operands(view, operands), strict=True):
+        if selector == "i":
+            yield own[0]
+        elif selector == ":":
+            yield next(rest)
+        else:
+            yield OPS["add"](own[0], OPS["mul"](step_of(selector, own), next(rest)))
