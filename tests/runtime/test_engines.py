@@ -247,6 +247,27 @@ def test_what_only_the_other_branch_needs_is_not_computed() -> None:
     assert counted(graph, [False, 0.5]) == ([float(np.tanh(np.cos(0.5)))], Counter(cos=1, tanh=1))
 
 
+def test_graphs_without_branches_run_straight() -> None:
+    """On demand and straight give the same; what is not needed runs in neither; ``lazy=False`` takes no branches."""
+
+    def make(b: Builder, x: Value) -> Value:
+        OPS["tanh"](x)
+        y = OPS["sin"](x)
+        return OPS["mul"](y, OPS["add"](y, x))
+
+    graph, counts = built([PY_FLOAT], make), []
+    for lazy in (True, False, "auto"):
+        count: Counter[str] = Counter()
+        engine = Vm(lambda node, count=count: count.update([node.op.name]), lazy)
+        assert engine.compile(only(graph))([0.5]) == [float(np.sin(0.5) * (np.sin(0.5) + 0.5))]
+        counts.append(count)
+    assert counts == [Counter(sin=1, add=1, mul=1)] * 3
+    choice = built([PY_BOOL, PY_FLOAT], lambda b, c, x: branch(b, c, lambda: OPS["exp"](x), lambda: x))
+    with pytest.raises(ArgumentError, match="runs on demand"):
+        Vm(lazy=False).compile(only(choice))
+    assert Vm(lazy="auto").compile(only(choice))([False, 2.0]) == [2.0]
+
+
 @pytest.mark.parametrize("depth", range(2, 13))
 def test_nested_conditionals_cost_their_depth(depth: int) -> None:
     """Each level has the next one in both branches, and both read what was computed before."""
