@@ -23,9 +23,10 @@ import numpy as np
 from srcgraph.ir.closure import open_
 from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
-from srcgraph.ir.op import OPS
+from srcgraph.ir.op import OPS, Op
+from srcgraph.ir.ops.index import selected_type
 from srcgraph.ir.rebuild import Extra, Rebuild
-from srcgraph.ir.types import ArrayType, ScalarType
+from srcgraph.ir.types import ArrayType, ScalarType, Type
 from srcgraph.ir.view import View, element, split_operands, step_of
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.dce import dce
@@ -72,18 +73,31 @@ def numbered(x: Value) -> np.ndarray:
 
 def moved(node: Apply) -> np.ndarray | None:
     """Which element of the first operand each element of the result is, for a mover whose places are known."""
-    operands = literals(node.inputs[1:])
-    if node.op.name not in MOVERS or operands is None or not is_small(node.inputs[0]):
-        return None
-    return np.asarray(node.op.numpy(numbered(node.inputs[0]), *operands, **node.attrs))
+    return _places_of(node.op, node, node.inputs[1:], node.outputs[0].type) if node.op.name in MOVERS else None
 
 
 def stored(node: Apply) -> np.ndarray | None:
     """Which elements a node stores into, if that is known."""
-    operands = literals(node.inputs[2:])
-    if operands is None or not is_small(node.inputs[0]):
+    return _places_of(OPS["getitem"], node, node.inputs[2:], _part(node))
+
+
+def _places_of(op: Op, node: Apply, operands: Sequence[Value], made: Type) -> np.ndarray | None:
+    """What a mover makes of the numbers of elements; None too where it would raise, which a check before it does."""
+    known = literals(operands)
+    if known is None or not is_small(node.inputs[0]):
         return None
-    return np.asarray(OPS["getitem"].numpy(numbered(node.inputs[0]), *operands, view=node.attrs["view"]))
+    try:
+        found = np.asarray(op.numpy(numbered(node.inputs[0]), *known, **node.attrs))
+    except (IndexError, ValueError):
+        return None
+    shape = made.shape if isinstance(made, ArrayType) else ()
+    return found if found.shape == tuple(d.const for d in shape) else None
+
+
+def _part(node: Apply) -> Type:
+    """The type of the part of an array that a node stores into."""
+    target, _, *operands = (v.type for v in node.inputs)
+    return selected_type(target, node.attrs["view"], tuple(operands))
 
 
 class Groups:
@@ -157,6 +171,8 @@ class Groups:
             self.bad.add(node.outputs[0])
         else:
             self.stores.append(node)
+        if _filled(node) is None:
+            self.bad.add(node.inputs[1])
 
     def chosen(self) -> Chosen | None:
         """Which arrays become numbers: those stored into by element, and what is computed from them; None if none."""
@@ -173,6 +189,17 @@ class Groups:
 
 
 Chosen: TypeAlias = Callable[[Value], bool]
+
+
+def _filled(node: Apply) -> tuple[int, ...] | None:
+    """The lengths of the part that a node stores into, if they are those of the value or known, and few elements."""
+    value, part = node.inputs[1], _part(node)
+    if not isinstance(part, ArrayType):
+        return ()
+    if is_small(value) and part.shape == value.type.shape:
+        return lengths(value)
+    known = [d.const for d in part.shape if d.const is not None]
+    return tuple(known) if len(known) == part.ndim and math.prod(known) <= LIMIT else None
 
 
 def _is_flow(node: Apply) -> bool:
@@ -236,13 +263,15 @@ class _Scalars(Rebuild):
         return [b.apply(node.op, tuple(row), dict(node.attrs)) for row in rows]
 
     def element(self, value: Value, number: int, shape: Sequence[int] = ()) -> Value:
-        """One element of an array of some shape, in C order; a number is all of its elements."""
+        """One element, in C order, of an array as it is stretched to a shape; a number is the same in all of them."""
         if isinstance(value.type, ScalarType):
             return self.value(value)
+        own = [d.const for d in value.type.shape]
+        at = np.unravel_index(number, tuple(shape or lengths(value)))[-len(own) :]
+        at = [0 if n == 1 else int(k) for k, n in zip(at, own, strict=True)]
         if self.chosen(value):
-            return self.elements[value][number]
-        at = np.unravel_index(number, tuple(shape or lengths(value)))
-        return self.builder.call_named("getitem", self.value(value), *map(int, at), view=element(value.type.ndim))
+            return self.elements[value][np.ravel_multi_index(at, lengths(value))]
+        return self.builder.call_named("getitem", self.value(value), *at, view=element(len(own)))
 
     def folded(self, node: Apply, places: Sequence[int]) -> Value:
         assert node.op.reduction is not None
@@ -262,11 +291,12 @@ class _Scalars(Rebuild):
     def spread(self, node: Apply) -> Sequence[Value]:
         """The elements of a chosen array are stored into another, one by one."""
         target, operands = self.value(node.inputs[0]), self.values(node.inputs[2:])
-        view: View = node.attrs["view"]
-        for k, at in enumerate(np.ndindex(*lengths(node.inputs[1]))):
+        view, shape = node.attrs["view"], _filled(node)
+        assert shape is not None
+        for k, at in enumerate(np.ndindex(*shape)):
             kept = {axis: j for axis, j in zip(view.order, at, strict=True) if axis is not None}
             places = _places(view, operands, [kept[a] for a in range(len(kept))])
-            new = self.element(node.inputs[1], k)
+            new = self.element(node.inputs[1], k, shape)
             target = self.builder.call(node.op, (target, new, *places), {"view": element(len(view.axes))})
         return (target,)
 

@@ -190,3 +190,35 @@ def compared(a, b):
     if np.all(p > q) or np.any(p == q):
         p[1] = np.where(p[0] > q[0], p[1], q[1])
     return np.sum(np.where(p > q, p, -q)) + len(p) + p.size
+
+
+def stretched(a, b, x):
+    """One element is stored into many, and stretched where arrays meet; a row and a column make a table."""
+    one = np.array([a])
+    one[0] += b
+    x[1:] += one
+    row, column = np.array([a, b, 1.0]), np.array([[b], [2.0]])
+    column[1, 0] = a
+    table = row * column + one
+    x[:1] = one[:, None][0]
+    return table.sum() + table[1, 2] * np.max(column), x
+
+
+def none_is_stored(a, x):
+    p = np.array([a, 2.0, 3.0])
+    p[3:] = x[:0]
+    p[1:1] = np.array([a])
+    return p[0] * p[1] + p[2]
+
+
+def outside(a, n):
+    """What would read outside is never reached."""
+    p = np.array([a])
+    p[0] *= 2.0
+    if len(p) > 1 and n > 0:
+        p[0] += p[1] if len(p) > 1 else 0.0
+    try:
+        p[0] += p[n + 1]
+    except IndexError:
+        p[0] += 1.0
+    return p[0]
