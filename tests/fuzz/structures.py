@@ -130,10 +130,11 @@ class Structures(Arrays):
         k, v = self.one("012"), self.vector("f", "n") or p
         self.put(indent, self.one((
             f"{v}[1:] += np.array([{value}])", f"{v}[-1] += {p}[{k}]", f"{v}[:2] = {p}[1:]", f"{p} = {p} * {q}[:1]",
-            f"{v}[:] = {p}[{k} : {k} + 1]", f"{p}[{k} :] = {v}[:1]", f"{p}[{k}] = {value}", f"{p}[{k}] += {other}", f"{p}[-1] = {q}[0] * {other}", f"{p}[1:] = {q}[:-1]",
-            f"{p} = {p} * 0.5 + {q}", f"{p} = 0.5 * {q}[::-1]", f"{p}[:2] *= {other}", f"{p} = {q}.copy()",
-            f"{p} = np.where({p} > {other}, {p}, 0.5 * {q})", f"{p}[::2] = np.array([{value}, {q}[{k}]])",
-            f"{p}[len(x) % 3] = {other}", f"{p} = np.tanh({p})", f"{p}[:] = {q}", f"{p} = {q}",
+            f"{v}[:] = {p}[{k} : {k} + 1]", f"{p}[{k} :] = {v}[:1]", f"{p}[{k}] = {value}", f"{p}[{k}] += {other}",
+            f"{p}[-1] = {q}[0] * {other}", f"{p}[1:] = {q}[:-1]", f"{p} = {p} * 0.5 + {q}", f"{p} = 0.5 * {q}[::-1]",
+            f"{p}[:2] *= {other}", f"{p} = {q}.copy()", f"{p} = np.where({p} > {other}, {p}, 0.5 * {q})",
+            f"{p}[::2] = np.array([{value}, {q}[{k}]])", f"{p}[len(x) % 3] = {other}", f"{p} = np.tanh({p})",
+            f"{p}[:] = {q}", f"{p} = {q}",
         )))  # fmt: skip
         return True
 
