@@ -38,6 +38,7 @@ from srcgraph.codegen.names import Names
 from srcgraph.codegen.outline import outlined
 from srcgraph.codegen.repeats import written_once
 from srcgraph.codegen.schedule import Scheduler
+from srcgraph.codegen.several import several_at_once
 from srcgraph.codegen.source import Places, Text, emit
 from srcgraph.codegen.statements import names_in
 from srcgraph.codegen.storage import Copied, Interface, assign_storage
@@ -118,7 +119,9 @@ def generate(
         name, graph = taken.get(name, name), calling(graph, taken)
     module = Module({**callees, name: (graph, interface)}, options, integers, inplace, kernels)
     parts = [part for key, (inner, to) in module.graphs.items() for part in module.function(key, inner, to)]
-    text = emit(ast.Module([*_imports(parts, module.helpers, kernels), *parts], []), module.places)
+    several = several_at_once(parts)
+    helpers = {**module.helpers, **dict.fromkeys(several, "vector")}
+    text = emit(ast.Module([*_imports(parts, helpers, kernels), *parts], []), module.places)
     frame = max(map(_frame, parts)) if module.depth_left else 0
     return Generated(name, text, tuple(module.copies), frame, tuple(kernels.values()))
 

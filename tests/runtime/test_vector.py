@@ -1,0 +1,190 @@
+"""Functions of `math` in loops, several elements at a time: as accurate as they say, and right where numbers end."""
+
+from __future__ import annotations
+
+import functools
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from numba import njit
+from scipy import special
+
+import srcgraph as sg
+from srcgraph.codegen.several import FUNCTIONS
+from srcgraph.runtime import vector
+
+NAMES = sorted(n for names in FUNCTIONS.values() for n in names)
+MP = {
+    **{n: getattr(mpmath, n) for n in ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh")},
+    **{f"arc{n[1:]}": getattr(mpmath, n) for n in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2")},
+    **{n: getattr(mpmath, n) for n in ("tanh", "erf", "erfc")},
+    "exp2": lambda x: mpmath.power(2, x),
+    "log2": lambda x: mpmath.log(x, 2),
+    "cbrt": lambda x: mpmath.sign(x) * mpmath.root(abs(x), 3),
+}
+DOMAIN = {
+    **dict.fromkeys(("log", "log2"), (1e-300, 1e300)),
+    **dict.fromkeys(("arcsin", "arccos", "arctanh"), (-0.999, 0.999)),
+    **dict.fromkeys(("sin", "cos", "tan", "arctan", "arcsinh", "cbrt", "arctan2"), (-1e4, 1e4)),
+    **dict.fromkeys(("exp", "expm1", "exp2", "sinh", "cosh"), (-80.0, 80.0)),
+    "log1p": (-0.9, 1e4),
+    "arccosh": (1.0, 1e6),
+    "erf": (-6.0, 6.0),
+    "erfc": (-6.0, 9.0),
+    "tanh": (-20.0, 20.0),
+}
+
+
+def numpy_of(name: str) -> Callable[..., Any]:
+    return getattr(special, name) if name in ("erf", "erfc") else getattr(np, name)
+
+
+def in_a_loop(name: str) -> Any:
+    """A compiled function of arrays, which the generated code computes in a loop."""
+    function = numpy_of(name)
+    if name == "arctan2":
+        return sg.compile(lambda x, y: np.arctan2(x, y))
+    return sg.compile(lambda x: function(x))
+
+
+def points(name: str, dtype: Any) -> np.ndarray:
+    """Small, large, and in between."""
+    low, high = DOMAIN[name]
+    rng = np.random.default_rng(7)
+    if dtype == np.float32:
+        low, high = max(low, 1e-30 if low > 0 else low), min(high, 1e30)
+    near = rng.uniform(max(low, -3.0), min(high, 3.0), 192)
+    far = np.exp(rng.uniform(np.log(low), np.log(high), 64)) if low > 0 else rng.uniform(low, high, 64)
+    return np.concatenate([near, far]).astype(dtype)
+
+
+def units_away(found: np.ndarray, exact: list[Any]) -> float:
+    """The largest distance from the exact values, in units of the last place."""
+    one = [mpmath.mpf(float(np.spacing(np.abs(f)))) for f in found]
+    return max(float(abs(mpmath.mpf(float(f)) - e) / u) for f, e, u in zip(found, exact, one, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_error_is_at_most_four_units(name: str, dtype: Any) -> None:
+    x = points(name, dtype)
+    args = (x, x[::-1].copy()) if name == "arctan2" else (x,)
+    found = in_a_loop(name)(*args)
+    assert found.dtype == dtype
+    with mpmath.workdps(40):
+        exact = [MP[name](*(mpmath.mpf(float(v)) for v in row)) for row in zip(*args, strict=True)]
+        assert units_away(found, exact) <= 4.0
+
+
+SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 5e-324, -5e-324, 1e-310, 1.7e308, -1.7e308, 0.5, -0.5, 709.0,
+           710.0, -745.0, -746.0, 1e22, 1e16, 1e300, 2.0, 1e-8]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", NAMES)
+def test_where_numbers_end(name: str, dtype: Any) -> None:
+    """Infinities, NaN, signed zeros and numbers near the largest and smallest, at every place of a vector."""
+    with np.errstate(all="ignore"):
+        once = np.array(SPECIAL).astype(dtype)
+        x = np.concatenate([np.roll(once, k) for k in range(17)])
+        args = (x, np.repeat(once, 17)) if name == "arctan2" else (x,)
+        found, wanted = in_a_loop(name)(*args), numpy_of(name)(*args)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    np.testing.assert_array_equal(np.isinf(found), np.isinf(wanted))
+    zero = wanted == 0
+    np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(wanted[zero]))
+    small = np.finfo(dtype).tiny
+    np.testing.assert_allclose(found, wanted, rtol=20 * np.finfo(dtype).eps, atol=small if name == "erfc" else 0.0)
+
+
+def test_powers_are_exact() -> None:
+    k = np.arange(-20.0, 21.0)
+    np.testing.assert_array_equal(in_a_loop("exp2")(k), 2.0**k)
+    np.testing.assert_array_equal(in_a_loop("log2")(2.0**k), k)
+    np.testing.assert_array_equal(sg.compile(lambda x: np.log10(x))(10.0 ** np.arange(20)), np.arange(20.0))
+
+
+def damped(x: np.ndarray) -> np.ndarray:
+    out = np.empty_like(x)
+    for k in range(len(x)):
+        out[k] = np.exp(-x[k]) * np.sin(x[k])
+    return out
+
+
+def recurrence(x: float, n: int) -> float:
+    while abs(np.cos(x) - x) > 1e-9 and n > 0:
+        x, n = np.cos(x), n - 1
+    return np.exp(x)
+
+
+def with_names(exp: np.ndarray) -> np.ndarray:
+    log = np.cos(exp)
+    return np.exp(log) + np.sin(exp)
+
+
+def test_what_is_written() -> None:
+    """In a loop over an array the calls are ours; elsewhere they are NumPy's; taken names stay the user's."""
+    x = np.linspace(0.1, 2.0, 50)
+    code = sg.inspect(damped, x).cpu
+    assert "from srcgraph.runtime.vector import exp, sin" in code and "exp(-x_k) * sin(x_k)" in code
+    assert "np.cos(x)" in sg.inspect(recurrence, 0.3, 50).cpu
+    code = sg.inspect(with_names, x).cpu
+    assert "import cos, sin" in code and "np.exp(" in code
+    for f in (damped, with_names):
+        np.testing.assert_allclose(sg.compile(f)(x), f(x), rtol=1e-14)
+    np.testing.assert_allclose(
+        sg.grad(lambda x: np.sum(damped(x)))(x), np.exp(-x) * (np.cos(x) - np.sin(x)), atol=1e-15
+    )
+
+
+@pytest.mark.skipif(not vector.SETS, reason="there is no libmvec here, so that loops call the C library's functions")
+def test_loops_call_the_functions_of_several_elements() -> None:
+    @njit
+    def loop(x, out):
+        for k in range(len(x)):
+            out[k] = vector.exp(x[k]) * vector.arctan2(x[k], 0.5)
+
+    loop(np.ones(3), np.ones(3))
+    (assembly,) = loop.inspect_asm().values()
+    assert re.search(r"_ZGV\w+v_exp", assembly) and re.search(r"_ZGV\w+vv_atan2", assembly)
+
+
+def test_from_python() -> None:
+    assert pickle.loads(pickle.dumps(vector.exp)) is vector.exp
+    assert vector.arctan2(1.0, 2.0) == np.arctan2(1.0, 2.0)
+    np.testing.assert_array_equal(vector.erf(np.array([0.5])), special.erf(np.array([0.5])))
+
+
+SCRIPT = """
+import numpy as np, srcgraph as sg
+from srcgraph import cache
+
+def f(x):
+    return np.exp(x) + np.tanh(x)
+
+x = np.linspace(-1.0, 1.0, 1000)
+assert np.allclose(sg.compile(f)(x), f(x), rtol=1e-14)
+g = sg.grad(lambda x: np.sum(f(x)))(x)
+print(np.allclose(g, np.exp(x) + 1 / np.cosh(x) ** 2), cache.info().hits)
+"""
+
+
+def test_another_process_finds_them(tmp_path: Path) -> None:
+    """What is kept on disk calls them by name, so that the library has to be there before it is read."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+
+    env = {**os.environ, "SRCGRAPH_CACHE_DIR": str(tmp_path / "cache"), "SRCGRAPH_CACHE": "1"}
+    run = functools.partial(subprocess.run, [sys.executable, script], env=env, capture_output=True, text=True)
+    found = [run(check=True) for _ in range(2)]
+    assert [f.stdout.split()[0] for f in found] == ["True", "True"]
+    assert int(found[1].stdout.split()[1]) >= 2
