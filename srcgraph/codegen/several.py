@@ -39,10 +39,14 @@ def several_at_once(functions: Sequence[ast.FunctionDef]) -> list[str]:
 
 
 def _innermost(function: ast.FunctionDef) -> Iterator[ast.For]:
-    """The loops in which there is no other one, and that nothing leaves."""
+    """The loops over elements in which there is no other one, and that nothing leaves."""
     for node in ast.walk(function):
-        if isinstance(node, ast.For) and not any(isinstance(n, _NESTED) for s in node.body for n in ast.walk(s)):
-            yield node
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            inside = [n for s in node.body for n in ast.walk(s)]
+            places = (n.slice for n in inside if isinstance(n, ast.Subscript))
+            if any(node.target.id in {n.id for n in names_in(p)} for p in places):
+                if not any(isinstance(n, _NESTED) for n in inside):
+                    yield node
 
 
 def _calls(loop: ast.For) -> Iterator[ast.Call]:

@@ -1,8 +1,9 @@
 """Functions of `math` that loops over arrays call: several elements at a time, by glibc's libmvec.
 
 LLVM vectorises a loop that calls a function if the call says which other functions take several numbers at once: the
-attribute ``vector-function-abi-variant``. numba's own calls do not say so. Where the loop is not vectorised, or where
-there is no libmvec, the C library's function is called.
+attribute ``vector-function-abi-variant``. numba's own calls do not say so. What is left over at a loop's end, or a loop
+that is not vectorised, calls the same function for one element, so that numbers do not depend on where arrays lie in
+memory. Where there is no libmvec, the C library's function is called.
 
 The error is at most 4 ulp, and below 1 where the C library's is called; ``erfc`` of more than 26.5 is 0 in a vectorised
 loop, not a number below 2.3e-308. ``log10``, of which libmvec's is not exact at all powers of 10, is not among them.
@@ -25,24 +26,24 @@ from numba.extending import lower_builtin, type_callable
 from scipy import special
 
 _LIBRARY = "libmvec.so.1"
-_LANES = {"b": 2, "d": 4, "e": 8}
-"""How many float64 the variants take, by the letter of the instruction set: SSE4, AVX2, AVX-512."""
-_NEEDS = {"b": "sse4.1", "d": "avx2", "e": "avx512f"}
+_LANES = {"e": 8, "d": 4, "b": 2}
+"""How many float64 a function takes, by the letter of the instruction set: AVX-512, AVX2, SSE4."""
+_NEEDS = {"e": "avx512f", "d": "avx2", "b": "sse4.1"}
 
 
-def _sets() -> tuple[str, ...]:
-    """The instruction sets for which there are variants, on this machine."""
+def _set() -> str:
+    """The instruction set of the functions that are called; '' if there are none."""
     if "x86_64" not in llvm.get_default_triple():
-        return ()
+        return ""
     try:
         llvm.load_library_permanently(_LIBRARY)
     except RuntimeError:
-        return ()
+        return ""
     features = llvm.get_host_cpu_features()
-    return tuple(letter for letter, feature in _NEEDS.items() if features.get(feature))
+    return next((letter for letter, feature in _NEEDS.items() if features.get(feature)), "")
 
 
-SETS = _sets()
+SET = _set()
 
 
 def _vectorisable(symbol: str, function: Callable[..., Any], count: int = 1) -> Callable[..., Any]:
@@ -76,17 +77,44 @@ def _two(x: Any, y: Any) -> Any:
 
 
 def _called(builder: Any, name: str, kind: Any, args: Any) -> Any:
-    scalar = _declared(builder.module, name, ir.FunctionType(kind, [kind] * len(args)))
-    variants = list(_variants(builder.module, name, kind, len(args)))
-    call = builder.call(scalar, args)
-    given = ["nounwind", "willreturn", "memory(none)"]
-    if variants:
-        listed = ",".join(text for text, _ in variants)
-        given.append(f'"vector-function-abi-variant"="{listed}"')
-        _keep(builder.module, [variant for _, variant in variants])
-    for attribute in given:
+    module, lanes = builder.module, _LANES.get(SET, 0) * (2 if isinstance(kind, ir.FloatType) else 1)
+    one = ir.FunctionType(kind, [kind] * len(args))
+    ends = f"N{lanes}{'v' * len(args)}_{name}"
+    if not SET or llvm.address_of_symbol(f"_ZGV{SET}{ends}") is None:
+        return _marked(builder.call(_declared(module, name, one), args))
+    several = ir.VectorType(kind, lanes)
+    variant = _declared(module, f"_ZGV{SET}{ends}", ir.FunctionType(several, [several] * len(args)))
+    _keep(module, variant)
+    own = f"srcgraph_{name}"
+    text = f"_ZGV_LLVM_N{lanes}{'v' * len(args)}_{own}({variant.name})"
+    call = builder.call(module.globals.get(own) or _alone(module, own, one, variant), args)
+    return _marked(call, f'"vector-function-abi-variant"="{text}"')
+
+
+def _marked(call: Any, *more: str) -> Any:
+    """Tell LLVM that nothing but the result matters."""
+    for attribute in ("nounwind", "willreturn", "memory(none)", *more):
         set.add(call.attributes, attribute)
     return call
+
+
+def _alone(module: Any, name: str, kind: Any, variant: Any) -> Any:
+    """A function of single numbers that is the one of several: in a loop an element has the same value everywhere."""
+    made = ir.Function(module, kind, name)
+    made.linkage = "linkonce_odr"
+    made.attributes.add("noinline")
+    for attribute in ("nounwind", "willreturn", "memory(none)"):
+        set.add(made.attributes, attribute)
+    builder = ir.IRBuilder(made.append_basic_block())
+    several = variant.function_type.return_type
+    zero = ir.Constant(ir.IntType(32), 0)
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), several.count), None)
+    filled = []
+    for arg in made.args:
+        first = builder.insert_element(ir.Constant(several, ir.Undefined), arg, zero)
+        filled.append(builder.shuffle_vector(first, first, mask))
+    builder.ret(builder.extract_element(_marked(builder.call(variant, filled)), zero))
+    return made
 
 
 def _declared(module: Any, name: str, kind: Any) -> Any:
@@ -94,29 +122,17 @@ def _declared(module: Any, name: str, kind: Any) -> Any:
     return ir.Function(module, kind, name) if found is None else found
 
 
-def _variants(module: Any, name: str, kind: Any, count: int) -> Any:
-    """What the attribute says of each variant, and its declaration."""
-    for letter in SETS:
-        lanes = _LANES[letter] * (2 if isinstance(kind, ir.FloatType) else 1)
-        ends = f"N{lanes}{'v' * count}_{name}"
-        variant = f"_ZGV{letter}{ends}"
-        if llvm.address_of_symbol(variant) is None:
-            continue
-        several = ir.VectorType(kind, lanes)
-        made = _declared(module, variant, ir.FunctionType(several, [several] * count))
-        yield f"_ZGV_LLVM_{ends}({variant})", made
-
-
 _KEPT = "llvm.compiler.used"
 
 
-def _keep(module: Any, functions: list[Any]) -> None:
-    """Declarations that nothing calls yet stay until loops are vectorised."""
+def _keep(module: Any, function: Any) -> None:
+    """A declaration that nothing calls yet stays until loops are vectorised."""
     pointer = ir.IntType(8).as_pointer()
-    kept = module.globals.get(_KEPT)
+    kept, name = module.globals.get(_KEPT), function.bitcast(pointer)
     names = [] if kept is None else list(kept.initializer.constant)
-    known = {str(n) for n in names}
-    names += [n for f in functions if str(n := f.bitcast(pointer)) not in known]
+    if str(name) in map(str, names):
+        return
+    names.append(name)
     kind = ir.ArrayType(pointer, len(names))
     if kept is None:
         kept = ir.GlobalVariable(module, kind, _KEPT)

@@ -146,7 +146,7 @@ def test_what_is_written() -> None:
     )
 
 
-@pytest.mark.skipif(not vector.SETS, reason="there is no libmvec here, so that loops call the C library's functions")
+@pytest.mark.skipif(not vector.SET, reason="there is no libmvec here, so that loops call the C library's functions")
 def test_loops_call_the_functions_of_several_elements() -> None:
     @njit
     def loop(x, out):
@@ -188,3 +188,17 @@ def test_another_process_finds_them(tmp_path: Path) -> None:
     found = [run(check=True) for _ in range(2)]
     assert [f.stdout.split()[0] for f in found] == ["True", "True"]
     assert int(found[1].stdout.split()[1]) >= 2
+
+
+def test_numbers_do_not_depend_on_where_they_lie() -> None:
+    """Not on the place in the array, its length, or its address: the rest of a loop computes the same."""
+    f = sg.compile(lambda x: np.exp(x) * np.sin(x) + np.tanh(x))
+    rng = np.random.default_rng(3)
+    for n in range(2, 40):
+        x = rng.normal(size=n)
+        found = f(x)
+        for start in range(8):
+            buffer = np.empty(n + 9)
+            buffer[start : start + n] = x
+            np.testing.assert_array_equal(f(buffer[start : start + n]), found)
+        np.testing.assert_array_equal(f(np.concatenate([x, rng.normal(size=64)]))[:n], found)
