@@ -153,6 +153,10 @@ class StraightBuilder(Facts):
         found = (r.integers.get((dim, weak)) for r in reversed(self.regions))
         return next((v for v in found if v is not None), None)
 
+    def known_integer(self, type: ScalarType) -> Value | None:
+        """A value in scope that is known to be this integer."""
+        return None if type.value is None else self._integer(type.value, type.weak)
+
     def dim_value(self, dim: Dim | int) -> Value:
         """Return a Python integer equal to ``dim``, computing it if no value in scope is."""
         dim = as_dim(dim)

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 from srcgraph.opt.dce import dce
+from srcgraph.opt.early import early
 from srcgraph.opt.fuse import fuse
 from srcgraph.opt.gathers import LogsOfGathered
 from srcgraph.opt.lanes import batch
@@ -58,6 +59,7 @@ db.register("states", states, "fast_run", at="loops")
 db.register("sink", sink, "fast_run", at="loops")
 db.register("carry_reshaped", carry_reshaped, *ALWAYS, at="loops")
 db.register("dce_again", dce, *ALWAYS, at="clean")
+db.register("early", early, "fast_run", at="clean")
 
 
 _OWN = {e.name: e.item for e in db.everything()}

@@ -31,6 +31,7 @@ PASSES = {
     "batch": "matrix products of all trips of a loop are made at once",
     "sink": "work that only one side of a branch needs is done there",
     "carry_reshaped": "a loop that changes an array through a reshape of it carries the reshaped array",
+    "early": "checks of sizes come before the work, and what they say of lengths is known after them",
     "dce_again": "as `dce`",
 }
 

@@ -1,0 +1,176 @@
+"""Checks of sizes come before the work that they do not wait for, so that the loops after them can be one.
+
+``a + b``, ``c + d`` of arrays whose lengths have to agree is two loops with a check between them; with both checks
+first it is one loop. Nothing moves past what has an order: another check, an effect, a draw, a store that callers see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from srcgraph.ir import dims
+from srcgraph.ir.dims import Dim
+from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs, node_inputs
+from srcgraph.ir.op import OPS, building
+from srcgraph.ir.rebuild import Rebuild, substitute_type
+from srcgraph.ir.types import ArrayType, ScalarType
+from srcgraph.ir.walk import all_nodes, has_order
+
+
+def early(graph: Graph) -> Graph:
+    """Checks of sizes first, and what they say of lengths known after them."""
+    ordered = _checks_first(graph)
+    return _OneLength(graph.name).run(ordered) if any(map(_says_equal, ordered.nodes)) else ordered
+
+
+def _says_equal(node: Node) -> bool:
+    """Whether two lengths are equal once a node has run."""
+    return isinstance(node, Apply) and node.op.learn is OPS["equal_size"].learn
+
+
+def _checks_first(graph: Graph) -> Graph:
+    """In every block."""
+    ordered: list[Node] = []
+    run, given = _Run(), _Given(graph)
+    for node in map(_inside, graph.nodes):
+        if run.ends_with(node, given.is_changed_by(node)):
+            ordered += run.in_order()
+            run = _Run()
+    ordered += run.in_order()
+    return graph if tuple(ordered) == graph.nodes else replace(graph, nodes=tuple(ordered))
+
+
+class _Given:
+    """Arrays that a graph is given: whoever catches an exception sees what was stored into them before."""
+
+    def __init__(self, graph: Graph):
+        self.arrays = {p for p in graph.params if isinstance(p.type, ArrayType)}
+
+    def is_changed_by(self, node: Node) -> bool:
+        """Whether a node stores into one; what it makes of it is one, too."""
+        if isinstance(node, Apply):
+            same = node.op.kind == "update" or node.op.name in ("with_shape", "assumed", "reshape_view")
+            changes = same and node.inputs[0] in self.arrays
+            self.arrays.update(node.outputs if changes else ())
+            return changes and node.op.kind == "update"
+        changes = not self.arrays.isdisjoint(node_inputs(node)) and any(map(_stores, _nodes_inside(node)))
+        self.arrays.update(node.outputs if changes else ())
+        return changes
+
+
+def _nodes_inside(node: Node) -> Iterator[Node]:
+    return (n for g in node_graphs(node) for n in all_nodes(g))
+
+
+def _stores(node: Node) -> bool:
+    return isinstance(node, Apply) and node.op.kind == "update"
+
+
+class _Run:
+    """Nodes of which only the last may have to stay where it is, if it has an order.
+
+    Attributes
+    ----------
+    first : set of Node
+        The checks that come first, and what they need.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.makers: dict[Value, Node] = {}
+        self.first: set[Node] = set()
+
+    def ends_with(self, node: Node, changes: bool) -> bool:
+        """Add a node; whether nothing may move past it, as nothing may where it changes what the caller sees."""
+        self.nodes.append(node)
+        self.makers.update(dict.fromkeys(node.outputs, node))
+        if changes or not has_order(node):
+            return changes
+        needed = self.needed(node)
+        self.first |= needed or set()
+        return needed is None
+
+    def needed(self, check: Node) -> set[Node] | None:
+        """A check and what it needs of the run, if that is only arithmetic of numbers."""
+        found: set[Node] = set()
+        stack = [check]
+        while stack:
+            node = stack.pop()
+            if node in found or node in self.first:
+                continue
+            if not isinstance(node, Apply) or not _is_of_numbers(node):
+                return None
+            found.add(node)
+            stack += [self.makers[v] for v in node.inputs if v in self.makers]
+        return found
+
+    def in_order(self) -> list[Node]:
+        return [*(n for n in self.nodes if n in self.first), *(n for n in self.nodes if n not in self.first)]
+
+
+def _inside(node: Node) -> Node:
+    """The node, its own graphs in the new order."""
+    match node:
+        case If():
+            then, orelse = _checks_first(node.then), _checks_first(node.orelse)
+            return node if (then, orelse) == (node.then, node.orelse) else replace(node, then=then, orelse=orelse)
+        case For():
+            body = _checks_first(node.body)
+            return node if body is node.body else replace(node, body=body)
+        case While():
+            cond, body = _checks_first(node.cond), _checks_first(node.body)
+            return node if (cond, body) == (node.cond, node.body) else replace(node, cond=cond, body=body)
+    return node
+
+
+def _is_of_numbers(node: Apply) -> bool:
+    """Whether a node is a check of numbers, or computes an integer or a truth value at no cost."""
+    if node.op.kind == "check":
+        return all(isinstance(v.type, ScalarType) for v in node.inputs)
+    out = node.outputs[0].type
+    cheap = node.op.kind == "elementwise" or node.op.name in ("const", "dim")
+    return cheap and isinstance(out, ScalarType) and out.dtype.kind in "ib"
+
+
+class _OneLength(Rebuild):
+    """Gives lengths that a function has checked to be equal one name.
+
+    Attributes
+    ----------
+    same : dict
+        What stands for a length from where its check is: a symbol of the parameters that come first, or a number.
+    """
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.same: dict[str, Dim] = {}
+
+    def run(self, graph: Graph) -> Graph:
+        with building(self.builder):
+            self.params(graph.params)
+            self.nodes(graph.nodes)
+            return self.builder.finish([self.env[r] for r in graph.results])
+
+    def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
+        made = super().apply(node, inputs)
+        if len(self.builder.regions) == 1 and _says_equal(node):
+            self.learn(*(v.type.value for v in inputs))
+        return made
+
+    def learn(self, x: Dim, y: Dim) -> None:
+        """``y`` is ``x``, or the other way round, if one is no more than a symbol."""
+        if not y.symbol or y.symbol in x.symbols():
+            x, y = y, x
+        if y.symbol and y.symbol not in x.symbols():
+            one = {y.symbol: x}
+            self.same = {name: dims.substitute(d, one) for name, d in self.same.items()} | one
+
+    def value(self, old: Value) -> Value:
+        new = super().value(old)
+        kind = substitute_type(new.type, self.same) if self.same else new.type
+        if kind == new.type:
+            return new
+        if isinstance(kind, ArrayType):
+            return self.builder.retype(new, kind.shape)
+        return (isinstance(kind, ScalarType) and self.builder.known_integer(kind)) or new
