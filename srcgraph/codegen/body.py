@@ -33,6 +33,7 @@ from srcgraph.codegen.items import (
 from srcgraph.codegen.names import Names, is_users
 from srcgraph.codegen.source import Places
 from srcgraph.codegen.statements import statements_in
+from srcgraph.codegen.sums import EXTREMES, Start, Summed
 from srcgraph.codegen.tidy import PureCall
 from srcgraph.ir.graph import Origin, Value
 
@@ -174,7 +175,7 @@ class Body:
             out += self.assign(value, self.resolved(alloc))
         for part in item.parts:
             if isinstance(part, LoopReduce):
-                out += self.assign(part.acc, self.resolved(part.start))
+                out += self.started(part)
             if isinstance(part, LoopStore) and part.base is not None:
                 out += self.aliased(part.target, part.base)
         inner = [s for part in item.parts for s in self.placed(self.part(part), part.origin)]
@@ -198,12 +199,26 @@ class Body:
             case LoopStore():
                 return [self.stored(part.target, part.index, part.expr, part.combine)]
             case LoopReduce():
-                return self.assign(part.acc, combined(part.combine, self.plain(part.acc), self.resolved(part.expr)))
+                return self.reduced(part)
             case InnerReduce():
-                start = self.assign(part.acc, self.resolved(part.start))
-                body = [s for let in part.parts for s in self.part(let)]
-                body += self.assign(part.acc, combined(part.combine, self.plain(part.acc), self.resolved(part.expr)))
-                return start + self.nest(part.extents, part.first, body)
+                body = [s for let in part.parts for s in self.part(let)] + self.reduced(part)
+                return self.started(part) + self.nest(part.extents, part.first, body)
+
+    def started(self, part: LoopReduce | InnerReduce) -> list[ast.stmt]:
+        """The first value of a reduction."""
+        start = self.resolved(part.start)
+        if is_sum(part):
+            return [Start([self.target(part.acc)], start, lineno=0)]
+        return self.assign(part.acc, start)
+
+    def reduced(self, part: LoopReduce | InnerReduce) -> list[ast.stmt]:
+        """What a reduction does at each point."""
+        value = self.resolved(part.expr)
+        if is_sum(part):
+            return [Summed(self.target(part.acc), ast.Add(), value)]
+        if is_extreme(part):
+            return self.assign(part.acc, ast.Call(dotted(part.combine), [self.plain(part.acc), value], []))
+        return self.assign(part.acc, combined(part.combine, self.plain(part.acc), value))
 
     # -- control flow -----------------------------------------------------------------------------
 
@@ -317,6 +332,15 @@ def conditional(test: ast.expr, then: list[ast.stmt], orelse: list[ast.stmt]) ->
     if not then:
         return [ast.If(negated(test), orelse, [])]
     return [ast.If(test, then, orelse)]
+
+
+def is_sum(part: LoopReduce | InnerReduce) -> bool:
+    """Whether numbers that are rounded are added up."""
+    return part.combine == "add" and part.acc.type.dtype.kind in "fc"
+
+
+def is_extreme(part: LoopReduce | InnerReduce) -> bool:
+    return part.combine in EXTREMES and part.acc.type.dtype.kind == "f"
 
 
 def _same_text(x: ast.expr, y: ast.expr) -> bool:

@@ -11,7 +11,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import TypeGuard
 
-from srcgraph.codegen.body import Body
+from srcgraph.codegen import sums
+from srcgraph.codegen.body import Body, is_extreme, is_sum
 from srcgraph.codegen.buffers import made_once
 from srcgraph.codegen.decisions import transparent
 from srcgraph.codegen.expr import loop_index
@@ -19,6 +20,7 @@ from srcgraph.codegen.integers import annotated, grow, is_numpy_integer
 from srcgraph.codegen.items import (
     Block,
     Do,
+    InnerReduce,
     Invoke,
     Item,
     Kernel,
@@ -42,6 +44,7 @@ from srcgraph.codegen.several import several_at_once
 from srcgraph.codegen.source import Places, Text, emit
 from srcgraph.codegen.statements import names_in
 from srcgraph.codegen.storage import Copied, Interface, assign_storage
+from srcgraph.codegen.sums import in_blocks
 from srcgraph.codegen.tidy import calls_nested, tidy
 from srcgraph.ir.closure import free_values, open_
 from srcgraph.ir.graph import NOWHERE, Graph, Origin, Value
@@ -175,7 +178,7 @@ class Module:
         block.results = [block.results[k] for k in interface.returned]
         block.values = [block.values[k] for k in interface.returned]
         _drop_unread(block)
-        helpers = _helpers_used(block)
+        helpers = {**_helpers_used(block), **dict.fromkeys(_reducing(block), "blocks")}
         reserved = frozenset((*helpers, *self.graphs, *self.kernels, self.depth_left))
         names = Names(block, plain.params, reserved=reserved, hints=scheduler.hints)
         watched = grow(plain, scheduler.uses)
@@ -183,8 +186,9 @@ class Module:
         body = Body(names, self.places, self.depth_left, self.kernels)
         statements = body.block(block.items)
         leave = _return([body.resolved(e) for e in block.results])
-        statements = tidy(statements + body.placed([leave], _last_origin(block, interface)))
         params = [names.of(p) for p in plain.params]
+        statements = tidy(statements + body.placed([leave], _last_origin(block, interface)))
+        statements = in_blocks(statements, {*params, *reserved})
         self.copies += copies
         self.helpers.update(helpers)
         if not self.depth_left:
@@ -323,7 +327,7 @@ def _helpers() -> dict[str, str]:
     return found
 
 
-_IMPORTED = ("np", "math", "njit", "Integers", "WrappingIntegers", "Raised", "native_kernel")
+_IMPORTED = ("np", "math", "njit", "Integers", "WrappingIntegers", "Raised", "native_kernel", *sums.NAMES)
 _BUILTIN = frozenset(dir(builtins))
 _CALLS = ("library", "effect", "draw")
 """Kinds of ops whose text is the name of a helper."""
@@ -345,6 +349,14 @@ def _helpers_used(block: Block) -> dict[str, str]:
     return own | {name: module for name, module in _helpers().items() if name in found}
 
 
+def _reducing(block: Block) -> Iterator[str]:
+    """The helpers that reductions call."""
+    for kernel in (i for inner in all_blocks(block) for i in inner.items if isinstance(i, Kernel)):
+        for part in kernel.parts:
+            if isinstance(part, LoopReduce | InnerReduce):
+                yield from sums.HELPERS if is_sum(part) else (part.combine,) if is_extreme(part) else ()
+
+
 def _return(results: Sequence[ast.expr]) -> ast.stmt:
     if not results:
         return ast.Return(None)
@@ -361,6 +373,7 @@ def _imports(
     functions: Sequence[ast.FunctionDef], helpers: Mapping[str, str], kernels: Mapping[str, str]
 ) -> list[ast.stmt]:
     used = {n.id for n in names_in(*functions)}
+    helpers = {name: home for name, home in helpers.items() if home != "blocks" or name in used}
     helpers = {**helpers, **{name: "integers" for name in ("Integers", "WrappingIntegers") if name in used}}
     lines = []
     if "math" in used:

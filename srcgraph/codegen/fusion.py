@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from srcgraph.codegen.expr import loop_index
 from srcgraph.codegen.items import (
     Access,
-    InnerReduce,
     Item,
     Kernel,
     Let,
@@ -20,9 +19,12 @@ from srcgraph.codegen.items import (
     Ref,
     reads_of,
     ref,
+    refs,
     writes_of,
 )
+from srcgraph.codegen.statements import names_in
 from srcgraph.ir.graph import Apply, Value
+from srcgraph.ir.types import ScalarType
 
 if TYPE_CHECKING:
     from srcgraph.codegen.schedule import Scheduler
@@ -35,26 +37,43 @@ def fused(items: list[Item], s: Scheduler) -> list[Item]:
         if isinstance(item, Kernel):
             at = _partner(out, item, s)
             if at is not None:
-                moved = out[at + 1 :]
-                joined = _joined(out[at], item, s)  # type: ignore[arg-type]
-                out[at:] = [*moved, joined]
+                first = out[at]
+                assert isinstance(first, Kernel)
+                free = [_independent(first, b) for b in out[at + 1 :]]
+                earlier, later = ([b for b, f in zip(out[at + 1 :], free, strict=True) if f is side] for side in _SIDES)
+                out[at:] = [*earlier, _joined(first, item, s), *later]
                 continue
         out.append(item)
     return out
 
 
 def _partner(out: list[Item], item: Kernel, s: Scheduler) -> int | None:
-    """The last nest before ``item`` that it can join: only lets that do not need it may lie between."""
-    between: list[Item] = []
+    """The last nest before ``item`` that it can join: only lets may lie between, which one of both does not need."""
+    between: list[Let] = []
     for at in range(len(out) - 1, -1, -1):
         before = out[at]
         if isinstance(before, Kernel):
-            free = all(_independent(before, b) for b in between)
-            return at if free and _can_join(before, item, s) else None
+            return at if _can_part(before, between, item) and _can_join(before, item, s) else None
         if not isinstance(before, Let):
             return None
         between.append(before)
     return None
+
+
+_SIDES = (True, False)
+
+
+def _can_part(first: Kernel, between: Sequence[Let], second: Kernel) -> bool:
+    """Whether what stands between two nests may run before the first, or after the second."""
+    later = [b for b in between if not _independent(first, b)]
+    needed = reads_of(second).union(*(reads_of(b) for b in between if b not in later))
+    return all(b.value not in needed and _is_of_numbers(b) for b in later)
+
+
+def _is_of_numbers(let: Let) -> bool:
+    """Whether a number is computed from numbers, which neither a store nor a draw changes."""
+    drawn = any(n.id.startswith("draw_") for n in names_in(let.expr))
+    return not drawn and all(isinstance(v.type, ScalarType) for v in (let.value, *refs(let.expr)))
 
 
 def _independent(kernel: Kernel, item: Item) -> bool:
@@ -126,7 +145,7 @@ def _contracted(kernel: Kernel, s: Scheduler) -> Kernel:
 def _readers_outside(value: Value, kernel: Kernel, s: Scheduler) -> bool:
     """Whether anything but the values this nest computes reads ``value``."""
     inside = {p.target for p in kernel.parts if isinstance(p, LoopStore)}
-    inside |= {p.acc for p in kernel.parts if isinstance(p, LoopReduce | InnerReduce)}
+    inside |= {p.out for p in kernel.parts if isinstance(p, LoopReduce)}
     named = {p.value for p in kernel.parts if isinstance(p, LoopLet)}
     stack = [value]
     seen: set[Value] = set()

@@ -163,9 +163,10 @@ class LoopStore:
 
 @dataclass(eq=False, slots=True)
 class LoopReduce:
-    """``acc = combine(acc, expr)`` over the whole nest."""
+    """``acc = combine(acc, expr)`` over the whole nest; ``out`` is the graph's value, which may be narrower."""
 
     acc: Value
+    out: Value
     combine: str
     start: ast.expr
     expr: ast.expr

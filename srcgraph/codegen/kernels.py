@@ -290,7 +290,7 @@ def _full(s: Scheduler, node: Apply) -> Iterator[Item]:
     body = _Body(s)
     expr, reads = body.expr(x, loop_index(x.type.shape))
     parts: list[Part] = list(body.close())
-    parts.append(LoopReduce(acc, _rule(node).combine, start, expr, reads, node.origin))
+    parts.append(LoopReduce(acc, out, _rule(node).combine, start, expr, reads, node.origin))
     yield Kernel(x.type.shape, parts, extents(s, x.type.shape), [], node.origin)
     s.name(acc)
     if acc is not out:

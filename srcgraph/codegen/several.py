@@ -1,4 +1,5 @@
-"""Calls that LLVM can make for several elements of an array at a time: those in loops without others, and no way out.
+"""Calls that LLVM can make for several elements of an array at a time: those in loops without others, and no way out,
+of what does not depend on earlier steps.
 
 ``np.exp(x[i])`` is such a call if it is that of `srcgraph.runtime.vector`; elsewhere numba's own stays, as a person
 would write it.
@@ -9,7 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from srcgraph.codegen.statements import names_in
+from srcgraph.codegen.outline import NOTHING, live_before
+from srcgraph.codegen.statements import names_in, statements_in
 
 FUNCTIONS = {
     "np": frozenset((
@@ -29,12 +31,7 @@ def several_at_once(functions: Sequence[ast.FunctionDef]) -> list[str]:
     found: dict[str, None] = {}
     for function in functions:
         for loop in _innermost(function):
-            for call in _calls(loop):
-                assert isinstance(call.func, ast.Attribute)
-                name = call.func.attr
-                if name not in taken:
-                    call.func = ast.copy_location(ast.Name(name, ast.Load()), call.func)
-                    found[name] = None
+            _Calls(taken, found, _Carried(loop)).visit(loop)
     return list(found)
 
 
@@ -49,8 +46,79 @@ def _innermost(function: ast.FunctionDef) -> Iterator[ast.For]:
                     yield node
 
 
-def _calls(loop: ast.For) -> Iterator[ast.Call]:
-    for node in (n for s in loop.body for n in ast.walk(s)):
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=home), attr=name)) if name in FUNCTIONS.get(home, ()):
-                yield node
+class _Carried:
+    """What depends on earlier steps of a loop: LLVM computes it one by one, and waiting for a function of several
+    numbers takes ten times as long as for one of a single number."""
+
+    def __init__(self, loop: ast.For):
+        self.stores: dict[str, set[str]] = {}
+        for node in statements_in(loop.body):
+            for target in _targets(node):
+                if isinstance(target, ast.Subscript):
+                    self.stores.setdefault(ast.unparse(target.value), set()).add(ast.unparse(target.slice))
+        own = frozenset(n.id for s in statements_in(loop.body) for t in _targets(s) for n in _names(t))
+        self.names = set(own & live_before(loop.body, NOTHING, NOTHING, NOTHING))
+        while True:
+            before = len(self.names)
+            for node in statements_in(loop.body):
+                if isinstance(node, ast.Assign | ast.AugAssign) and self.reaches(node.value):
+                    self.names.update(n.id for t in _targets(node) for n in _names(t))
+            if len(self.names) == before:
+                break
+
+    def reaches(self, expr: ast.AST) -> bool:
+        """Whether an expression depends on earlier steps."""
+        return any(
+            (isinstance(n, ast.Name) and n.id in self.names)
+            or (isinstance(n, ast.Subscript) and not self.stores.get(ast.unparse(n.value), set()) <= {_place(n)})
+            for n in ast.walk(expr)
+        )
+
+
+def _place(node: ast.Subscript) -> str:
+    return ast.unparse(node.slice)
+
+
+def _targets(node: ast.stmt) -> list[ast.expr]:
+    match node:
+        case ast.Assign(targets=targets):
+            return [e for t in targets for e in (t.elts if isinstance(t, ast.Tuple) else [t])]
+        case ast.AugAssign(target=target):
+            return [target]
+    return []
+
+
+def _names(target: ast.expr) -> list[ast.Name]:
+    return [target] if isinstance(target, ast.Name) else []
+
+
+class _Calls(ast.NodeTransformer):
+    """``np.exp(x)`` as ``exp(x)``, ``x ** y`` as ``power(x, y)``; ``found`` gets the names."""
+
+    def __init__(self, taken: set[str], found: dict[str, None], carried: _Carried):
+        self.taken = taken
+        self.found = found
+        self.carried = carried
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        match node.func:
+            case ast.Attribute(value=ast.Name(id=home), attr=name) if name in FUNCTIONS.get(home, ()):
+                if self.may_be(name, node):
+                    node.func = ast.copy_location(ast.Name(name, ast.Load()), node.func)
+        self.generic_visit(node)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        whole = isinstance(node.right, ast.Constant) and isinstance(node.right.value, int)
+        several = isinstance(node.op, ast.Pow) and not whole and self.may_be("power", node)
+        self.generic_visit(node)
+        if not several:
+            return node
+        return ast.copy_location(ast.Call(ast.Name("power", ast.Load()), [node.left, node.right], []), node)
+
+    def may_be(self, name: str, node: ast.expr) -> bool:
+        """Whether several of these can be computed at a time."""
+        if name in self.taken or self.carried.reaches(node):
+            return False
+        self.found[name] = None
+        return True

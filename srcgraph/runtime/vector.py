@@ -22,6 +22,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core.typing.templates import signature
 from numba.extending import lower_builtin, type_callable
 from scipy import special
 
@@ -73,7 +74,12 @@ def _one(x: Any) -> Any:
 
 
 def _two(x: Any, y: Any) -> Any:
-    return x if isinstance(x, types.Float) and x == y else None
+    """Numbers of the wider type, integers among them as float64."""
+    kinds = [k for k in (x, y) if isinstance(k, types.Float)]
+    if not kinds or not all(isinstance(k, types.Float | types.Integer) for k in (x, y)):
+        return None
+    kind = max((*kinds, *(types.float64 for k in (x, y) if isinstance(k, types.Integer))), key=lambda k: k.bitwidth)
+    return signature(kind, kind, kind)
 
 
 def _called(builder: Any, name: str, kind: Any, args: Any) -> Any:
@@ -161,5 +167,6 @@ arcsinh = _vectorisable("asinh", np.arcsinh)
 arccosh = _vectorisable("acosh", np.arccosh)
 arctanh = _vectorisable("atanh", np.arctanh)
 cbrt = _vectorisable("cbrt", np.cbrt)
+power = _vectorisable("pow", np.power, 2)
 erf = _vectorisable("erf", special.erf)
 erfc = _vectorisable("erfc", special.erfc)

@@ -202,3 +202,23 @@ def test_numbers_do_not_depend_on_where_they_lie() -> None:
             buffer[start : start + n] = x
             np.testing.assert_array_equal(f(buffer[start : start + n]), found)
         np.testing.assert_array_equal(f(np.concatenate([x, rng.normal(size=64)]))[:n], found)
+
+
+def test_what_depends_on_earlier_steps() -> None:
+    """Steps that wait for each other call functions of one number, which answer sooner."""
+
+    def steps(x):
+        s, t = 0.1, 0.0
+        out = np.zeros(x.shape[0])
+        for i in range(1, x.shape[0]):
+            s = 0.9 * s + 0.1 * np.sin(s * x[i])
+            out[i] = np.cos(out[i - 1]) + np.tan(x[i])
+            t += np.log(s) + np.exp(x[i])
+        return s, t, out
+
+    x = np.random.default_rng(2).uniform(0.1, 1.0, 200)
+    for found, wanted in zip(sg.compile(steps)(x), steps(x), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-13)
+    text = sg.inspect(steps, x).cpu
+    called = ("np.sin(", "np.cos(", "np.log(", " tan(", " exp(")
+    assert all(c in text for c in called), text
