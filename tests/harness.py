@@ -67,7 +67,7 @@ from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.floats import leaf_positions, structured, with_places
 from srcgraph.runtime.load import load
 from srcgraph.runtime.results import Objects, maker, updater
-from srcgraph.runtime.specialization import as_is, describe_arguments, lowered
+from srcgraph.runtime.specialization import USUAL_WAY, Way, as_is, describe_arguments, lowered
 from srcgraph.runtime.transforms import Gradient, Numbered, Version, interfaces
 from srcgraph.runtime.verification.differences import derivative
 
@@ -289,18 +289,18 @@ class Versions:
         self.distinct = distinct
         self.code = prepare(function)
         self.names = list(inspect.signature(function).parameters)
-        self.static: frozenset[str] = frozenset()
+        self.way = USUAL_WAY
         self.known: dict[Any, tuple[Version, list[Any]]] = {}
         self.gradients: dict[Any, tuple[Version, Generated]] = {}
 
     def key(self, args: tuple[Any, ...]) -> Any:
-        return tuple(describe_arguments(self.names, args, self.static, self.distinct)[0].values())
+        return tuple(describe_arguments(self.names, args, self.way, self.distinct)[0].values())
 
     def of(self, args: tuple[Any, ...]) -> tuple[Version, list[Any]]:
         """The version for a call, and the globals it reads."""
         if self.key(args) not in self.known:
-            found, skeletons, static = lowered(self.code, self.names, args, self.distinct)
-            self.static |= static
+            found, skeletons, way = lowered(self.code, self.names, args, self.distinct)
+            self.way = Way(self.way.static | way.static, self.way.alike or way.alike)
             verify(found.program)
             for inner in found.program.graphs.values():
                 check_text(inner)
@@ -666,7 +666,7 @@ def interpreted(versions: Versions, args: tuple[Any, ...]) -> Outcome:
     place = {k: k for k in range(len(results))}
     for position, k in version.interface.changed.items():
         leaves[position][...] = results[k]
-    known = Objects(objects_of(own), describe_arguments(versions.names, own, versions.static)[1].lists)
+    known = Objects(objects_of(own), describe_arguments(versions.names, own, versions.way)[1].lists)
     value = maker(version.template, version.graph.results, place)(results, leaves, known)
     makes = [(k, maker(t, version.graph.results, place)) for k, t in version.lists]
     for items, new in [(known.lists[k], make(results, leaves, known)) for k, make in makes]:

@@ -32,6 +32,7 @@ from srcgraph.infer.signature import (
     ItemsArg,
     ObjectArg,
     ScalarArg,
+    Size,
     Skeleton,
     StaticArg,
     TupleArg,
@@ -210,7 +211,7 @@ def as_numbers(x: Skeleton, y: Skeleton) -> Skeleton:
     return y if isinstance(x, ScalarArg) else x
 
 
-def _differ(x: int | str, y: int | str) -> bool:
+def _differ(x: Size, y: Size) -> bool:
     return isinstance(x, int) and isinstance(y, int) and x != y
 
 

@@ -216,7 +216,7 @@ def root_param(low: Lowering, name: str, type: Any) -> Value:
     try:
         b.reserve(frozenset().union(*(d.symbols() for d in type.shape)) if isinstance(type, ArrayType) else frozenset())
         if isinstance(type, ArrayType):
-            b.sizes_not_one |= {d.symbol for d in type.shape if d.symbol} - low.maybe_one
+            b.sizes_not_one |= {d for d in type.shape if d.symbol not in low.maybe_one}
         return b.param(name, type)
     finally:
         b.regions = open_regions

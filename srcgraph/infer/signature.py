@@ -47,20 +47,38 @@ class RngArg(ScalarArg):
 RNG = RngArg(INT, weak=True)
 
 
+Size: TypeAlias = int | str | tuple[str, int]
+
+
+Between: TypeAlias = tuple[int, int, int, int, int]
+"""An array among the leaves, an axis, another array, an axis, and how much longer this is."""
+
+
+def _named(size: str | tuple[str, int]) -> tuple[str, int]:
+    return (size, 0) if isinstance(size, str) else size
+
+
+def _dim(size: Size) -> Dim:
+    if isinstance(size, int):
+        return as_dim(size)
+    name, more = _named(size)
+    return symbol(name) + more
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayArg:
-    """An array. Sizes are numbers where they are part of the signature, else symbols' names.
+    """An array. Sizes are numbers where they are part of the signature, else symbols' names, or these and a difference.
 
     Arguments with the same ``cell`` are the same array.
     """
 
     dtype: np.dtype
-    shape: tuple[int | str, ...]
+    shape: tuple[Size, ...]
     cell: int
 
     @property
     def dims(self) -> tuple[Dim, ...]:
-        return tuple(symbol(d) if isinstance(d, str) else as_dim(d) for d in self.shape)
+        return tuple(map(_dim, self.shape))
 
     @property
     def type(self) -> ArrayType:
@@ -291,6 +309,12 @@ class Leaves:
     generators: list[np.random.Generator] = field(default_factory=list)
     distinct: bool = False
     """Whether an array or object passed twice counts as two."""
+    alike: bool = False
+    """Whether it is part of the signature that sizes of arrays are the same, or differ by a small number."""
+
+    named: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """For each symbol: the first array with it, the axis, and what is added to it there."""
+    between: list[Between] = field(default_factory=list)
 
     def array(self, value: np.ndarray) -> ArrayArg:
         """Describe an array; one with the memory of an earlier one is the same array."""
@@ -298,10 +322,36 @@ class Leaves:
         for other, arg in self.cells:
             if not self.distinct and (value is other or _same_memory(value, other)):
                 return arg
-        shape = tuple(1 if d == 1 else self.sizes.new() for d in value.shape)
+        shape = tuple(1 if d == 1 else self.size(value.shape, k) for k, d in enumerate(value.shape))
+        self.note(shape)
         arg = ArrayArg(value.dtype, shape, len(self.cells))
         self.cells.append((value, arg))
         return arg
+
+    def size(self, shape: tuple[int, ...], k: int) -> Size:
+        """What an axis is called: by an axis of an earlier array that it goes with, or anew."""
+        near: list[tuple[int, tuple[str, int]]] = []
+        for other, arg in self.cells if self.alike else ():
+            alike = other.ndim == len(shape)
+            for j in {k} if alike else {k, k + other.ndim - len(shape)}:
+                size = arg.shape[j] if 0 <= j < other.ndim else 1
+                if not isinstance(size, int):
+                    difference = shape[k] - other.shape[j]
+                    if not difference or (alike and 4 * abs(difference) <= min(32, shape[k])):
+                        near.append((difference, _named(size)))
+        if not near:
+            return self.sizes.new()
+        difference, (name, more) = min(near, key=lambda found: abs(found[0]))
+        return (name, difference + more) if difference + more else name
+
+    def note(self, shape: Sequence[Size]) -> None:
+        """What must hold of the lengths of the array that comes last, described so."""
+        for axis, size in enumerate(shape):
+            if not isinstance(size, int):
+                name, more = _named(size)
+                first, its, less = self.named.setdefault(name, (len(self.values) - 1, axis, more))
+                if (first, its) != (len(self.values) - 1, axis):
+                    self.between.append((first, its, len(self.values) - 1, axis, more - less))
 
     def met(self, value: Any) -> int | None:
         """The number of an object's box, if it has been met."""

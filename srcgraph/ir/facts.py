@@ -42,7 +42,7 @@ class Facts:
 
     def __init__(self) -> None:
         self.regions = [Region()]
-        self.sizes_not_one: set[str] = set()
+        self.sizes_not_one: set[Dim] = set()
         self.implied: dict[Value, tuple[Value, bool]] = {}
         """Tests that are ``a and b``, or ``a or b``, by the ``a`` that decides, and which of the two."""
         self._definitions: dict[Value, Apply] = {}
@@ -113,7 +113,7 @@ class Facts:
         """Whether a size is known not to be 1, so that it cannot be stretched."""
         if dim.const is not None:
             return dim.const != 1
-        return dim.symbol in self.sizes_not_one or self.proves(dim - 2)
+        return dim in self.sizes_not_one or self.proves(dim - 2)
 
 
 _COMPARISONS = {

@@ -59,6 +59,8 @@ class StraightBuilder(Facts):
         value = self.fresh(name, type)
         self.region.params += (value,)
         self._enter(value)
+        if isinstance(type, ArrayType):
+            self.learn(*(d for d in type.shape if not self.proves(d)))
         return value
 
     def finish(self, results: Sequence[Value]) -> Graph:

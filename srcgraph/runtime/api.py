@@ -20,7 +20,15 @@ from srcgraph.runtime.custom import CustomFunction
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
 from srcgraph.runtime.options import USUAL, AnyMode, Options, options_of
-from srcgraph.runtime.specialization import NOT_READY, Specialization, describe_arguments, quick_key, specialize
+from srcgraph.runtime.specialization import (
+    NOT_READY,
+    USUAL_WAY,
+    Specialization,
+    Way,
+    describe_arguments,
+    quick_key,
+    specialize,
+)
 from srcgraph.runtime.state import Outdated
 from srcgraph.runtime.transforms import Transform
 
@@ -82,8 +90,8 @@ class Compiled:
         self.quick: dict[Any, Specialization] = {}
         """Versions by what `quick_key` sees."""
         self.newest: Specialization | None = None
-        self.statics: list[frozenset[str]] = [frozenset()]
-        """Sets of arguments whose numbers are part of the signature: which ones may differ from version to version."""
+        self.ways: list[Way] = [USUAL_WAY]
+        """How arguments are described, which may differ from version to version."""
         functools.update_wrapper(self, function)
 
     @property
@@ -105,7 +113,7 @@ class Compiled:
             return result
         while True:
             version, given = self.version(args)
-            if key is not None and not version.shared and not version.static:
+            if key is not None and not version.shared and not version.way.static:
                 self.quick[key] = version
             with suppress(Outdated):  # another thread has changed the shape of a shared variable: look again
                 return version.call(given)
@@ -126,28 +134,29 @@ class Compiled:
 
     def version(self, args: Sequence[Any]) -> tuple[Specialization, Leaves]:
         """The compiled version for these arguments, and the numbers, arrays and objects to call it with."""
-        for static in self.statics:
-            key, leaves = self.described(args, static)
+        for way in self.ways:
+            key, leaves = self.described(args, way)
             for version in self.versions.get(key, ()):
                 if version.valid():
                     return version, leaves
         version = self.cached.version(self.names, args, bool(self.transforms), self.specialized)
-        if version.static not in self.statics:
-            self.statics.append(version.static)
-        key, leaves = self.described(args, version.static)
+        if version.way not in self.ways:
+            self.ways = sorted([*self.ways, version.way], key=lambda way: not way.alike)
+        key, leaves = self.described(args, version.way)
         self.versions.setdefault(key, []).append(version)
         self.newest = version
         return version, leaves
 
     def specialized(self, args: Sequence[Any]) -> Specialization:
         """A version compiled for these arguments."""
-        return specialize(self.code, self.names, args, self.transforms, self.options)
+        general = any(way.alike for way in self.ways)
+        return specialize(self.code, self.names, args, self.transforms, self.options, general)
 
-    def described(self, args: Sequence[Any], static: frozenset[str]) -> tuple[Any, Leaves]:
+    def described(self, args: Sequence[Any], way: Way) -> tuple[Any, Leaves]:
         """The signature of a call, and its leaves."""
         distinct = bool(self.transforms)
-        skeletons, leaves = describe_arguments(self.names, args, static, distinct)
-        return (static, *skeletons.values()), leaves
+        skeletons, leaves = describe_arguments(self.names, args, way, distinct)
+        return (way, *skeletons.values()), leaves
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """The optimised, typed graph for these arguments."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba.core.errors
 import numpy as np
@@ -17,11 +17,20 @@ from srcgraph.frontend.callees import Summary
 from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import FunctionCode, FunctionGuard, Guard, Hidden
 from srcgraph.frontend.specialize import Lowered, lower_entry
-from srcgraph.infer.signature import Column, Leaves, Skeleton, TupleArg, passed_twice, skeleton_of
+from srcgraph.infer.signature import (
+    Between,
+    Column,
+    Leaves,
+    Skeleton,
+    TupleArg,
+    passed_twice,
+    skeleton_of,
+)
 from srcgraph.ir.bitgen import address
-from srcgraph.ir.graph import Graph
+from srcgraph.ir.graph import Apply, Graph
 from srcgraph.ir.shared import Container, held
 from srcgraph.ir.types import NAME_OF
+from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.inline import inline
 from srcgraph.opt.marks import unmarked
@@ -57,6 +66,18 @@ MANY = 12
 """How often a signature is tried again with one more number known when compiling."""
 
 
+class Way(NamedTuple):
+    """How the arguments of a call are described."""
+
+    static: frozenset[str] = frozenset()
+    """Names of arguments whose numbers are part of the signature."""
+    alike: bool = False
+    """Whether it is part of it which lengths are the same, or differ by a small number."""
+
+
+USUAL_WAY = Way()
+
+
 @dataclass(slots=True)
 class Specialization:
     """A compiled version.
@@ -77,8 +98,10 @@ class Specialization:
         Globals and closure cells read at each call, after the arguments' leaves.
     guards : tuple of Guard and FunctionGuard
         What was compiled in; the version is valid while all hold.
-    static : frozenset
-        Names of arguments whose numbers are part of the signature.
+    way : Way
+        How the arguments are described.
+    between : sequence of Between
+        What must hold of lengths.
     shared : bool
         Whether it is for calls that pass one array as several arguments.
     """
@@ -104,7 +127,8 @@ class Specialization:
     places: tuple[Place, ...] = ()
     """The shared variables that it reads, and where among the leaves."""
     guards: tuple[Guard | FunctionGuard, ...] = ()
-    static: frozenset[str] = frozenset()
+    way: Way = USUAL_WAY
+    between: Sequence[Between] = ()
     shared: bool = False
     lists: tuple[tuple[int, Make, bool], ...] = ()
     """For each list among the arguments that it changes: its number, and what it holds afterwards."""
@@ -135,6 +159,9 @@ class Specialization:
             with COMMITTING:
                 key = hidden_key(self.hidden, leaves)
             if key is None or key != self.hidden_key:
+                return False
+        for first, axis, second, other, difference in self.between:
+            if leaves[second].shape[other] - leaves[first].shape[axis] != difference:
                 return False
         return not (self.changed or self.private or self.contiguous) or self.apart(leaves)
 
@@ -346,7 +373,7 @@ class Described(tuple[Any, ...]):
 
 
 def describe_arguments(
-    names: Sequence[str], args: Sequence[Any], static: frozenset[str], distinct: bool = False
+    names: Sequence[str], args: Sequence[Any], way: Way = USUAL_WAY, distinct: bool = False
 ) -> tuple[dict[str, Skeleton], Leaves]:
     """The skeletons of a call's arguments, and their numbers, arrays and objects in order.
 
@@ -354,60 +381,83 @@ def describe_arguments(
     """
     if isinstance(args, Described):
         return args.skeletons, Leaves()
-    leaves = Leaves(distinct=distinct)
+    leaves = Leaves(distinct=distinct, alike=way.alike)
     refuse_shared(names, args)
-    skeletons = {n: skeleton_of(a, n, leaves, static) for n, a in zip(names, args, strict=True)}
+    skeletons = {n: skeleton_of(a, n, leaves, way.static) for n, a in zip(names, args, strict=True)}
     return skeletons, leaves
 
 
 def lowered(
-    code: FunctionCode, names: Sequence[str], args: Sequence[Any], distinct: bool, raises: bool = True
-) -> tuple[Lowered, dict[str, Skeleton], frozenset[str]]:
+    code: FunctionCode,
+    names: Sequence[str],
+    args: Sequence[Any],
+    distinct: bool,
+    raises: bool = True,
+    general: bool = False,
+) -> tuple[Lowered, dict[str, Skeleton], Way]:
     """Lower a function for a call; numbers that must be known when compiling become part of the signature.
+
+    So does it which lengths go together, where it depends on them whether something is stretched, unless what is
+    compiled is to be ``general``.
 
     Returns
     -------
     Lowered
     dict
         The skeletons of the arguments.
-    frozenset of str
-        The arguments that had to be known.
+    Way
+        How they are described.
     """
-    static: frozenset[str] = frozenset()
+    way = USUAL_WAY
     static_globals: frozenset[Any] = frozenset()
     for _ in range(MANY):
-        skeletons, _ = describe_arguments(names, args, static, distinct)
+        skeletons, _ = describe_arguments(names, args, way, distinct)
         try:
             found = lower_entry(
                 code, skeletons, static_globals, distinct, raises, derived, checked=current_mode().check
             )
-            return found, skeletons, static
+            alike = way._replace(alike=True)
+            if general or way.alike or not may_stretch(found):
+                return found, skeletons, way
+            if describe_arguments(names, args, alike, distinct)[0] == skeletons:
+                return found, skeletons, way
+            way = alike
         except NeedStatic as need:
             kind, *where = need.origin
-            known = where[0] in static if kind == "argument" else tuple(where) in static_globals
+            known = where[0] in way.static if kind == "argument" else tuple(where) in static_globals
             if known:
                 raise InternalError(str(need)) from need
             if kind == "argument":
-                static |= {where[0]}
+                way = way._replace(static=way.static | {where[0]})
             else:
                 static_globals |= {tuple(where)}
     raise InternalError("too many arguments need to be known when compiling")
 
 
 def specialize(
-    code: FunctionCode, names: Sequence[str], args: Sequence[Any], transforms: Sequence[Transform], options: Options
+    code: FunctionCode,
+    names: Sequence[str],
+    args: Sequence[Any],
+    transforms: Sequence[Transform],
+    options: Options,
+    general: bool = False,
 ) -> Specialization:
-    """Compile a function, transformed, for the types of ``args``."""
+    """Compile a function, transformed, for the types of ``args``; ``general`` is for lengths of all kinds."""
     with compiling(options.mode):
-        return _specialized(code, names, args, transforms, options)
+        return _specialized(code, names, args, transforms, options, general)
 
 
 def _specialized(
-    code: FunctionCode, names: Sequence[str], args: Sequence[Any], transforms: Sequence[Transform], options: Options
+    code: FunctionCode,
+    names: Sequence[str],
+    args: Sequence[Any],
+    transforms: Sequence[Transform],
+    options: Options,
+    general: bool,
 ) -> Specialization:
-    found, skeletons, static = lowered(code, names, args, bool(transforms), raises=options.raises)
+    found, skeletons, way = lowered(code, names, args, bool(transforms), options.raises, general)
     report = Report()
-    with compiling(options.mode, _numbers(names, args, static, found) if options.mode.check else None):
+    with compiling(options.mode, _numbers(names, args, way, found) if options.mode.check else None):
         version = derived(found, skeletons, transforms, report)
     made = finished(version, code.name, options, report)
     return replace(
@@ -417,20 +467,27 @@ def _specialized(
         hidden_types=describe_hidden(found.summary.hidden),
         hidden_key=key_of_hidden(found.summary.hidden),
         guards=found.guards,
-        static=static,
+        way=way,
+        between=describe_arguments(names, args, way, bool(transforms))[1].between,
         shared=passed_twice(skeletons.values()),
-        places=places_of(found.summary.hidden, _count(names, args, static, bool(transforms))),
+        places=places_of(found.summary.hidden, _count(names, args, way, bool(transforms))),
     )
 
 
-def _count(names: Sequence[str], args: Sequence[Any], static: frozenset[str], distinct: bool) -> int:
+def may_stretch(found: Lowered) -> bool:
+    """Whether it depends on lengths that are known when running whether axes are stretched."""
+    nodes = (n for graph in found.program.graphs.values() for n in all_nodes(graph))
+    return any(isinstance(n, Apply) and n.op.name in ("check_fits", "broadcast_size") for n in nodes)
+
+
+def _count(names: Sequence[str], args: Sequence[Any], way: Way, distinct: bool) -> int:
     """How many numbers and arrays the arguments are."""
-    return len(describe_arguments(names, args, static, distinct)[1].values)
+    return len(describe_arguments(names, args, way, distinct)[1].values)
 
 
-def _numbers(names: Sequence[str], args: Sequence[Any], static: frozenset[str], found: Lowered) -> list[Any]:
+def _numbers(names: Sequence[str], args: Sequence[Any], way: Way, found: Lowered) -> list[Any]:
     """The numbers and arrays that the graph is called with, those of globals last."""
-    _, leaves = describe_arguments(names, args, static, distinct=True)
+    _, leaves = describe_arguments(names, args, way, distinct=True)
     for h in found.summary.hidden:
         h.skeleton(leaves)
     return [v.array() if type(v) is Column else v for v in leaves.values]

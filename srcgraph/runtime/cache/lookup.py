@@ -28,8 +28,10 @@ from srcgraph.runtime.cache.sizes import make_room
 from srcgraph.runtime.cache.statistics import LOG, STATISTICS
 from srcgraph.runtime.cache.versions import FIRST, SECOND, Restored, read_both, write_text, write_version
 from srcgraph.runtime.specialization import (
+    USUAL_WAY,
     Described,
     Specialization,
+    Way,
     describe_arguments,
     describe_hidden,
     key_of_hidden,
@@ -118,10 +120,10 @@ class Call:
         self.args = args
         self.distinct = distinct
         self.make = make
-        self.first = digest(owner.how, print_of_call(self.described(frozenset())))[:16]
+        self.first = digest(owner.how, print_of_call(self.described(USUAL_WAY)))[:16]
 
-    def described(self, static: frozenset[str]) -> dict[str, Skeleton]:
-        return describe_arguments(self.names, self.args, static, self.distinct)[0]
+    def described(self, way: Way) -> dict[str, Skeleton]:
+        return describe_arguments(self.names, self.args, way, self.distinct)[0]
 
     @property
     def stem(self) -> str:
@@ -141,10 +143,11 @@ class Call:
     def find(self) -> Restored | None:
         """The version on disk, if there is one and all that it was compiled from is the same."""
         ending = ".entry.json"
-        for file in sorted(self.folder.names(self.owner.key, self.stem)):
-            entry = Entry(self.folder, self.owner.key, file.removesuffix(ending))
-            note = entry.read("entry.json") if file.endswith(ending) else None
-            found = self.read(entry, note) if note is not None else None
+        files = [f for f in self.folder.names(self.owner.key, self.stem) if f.endswith(ending)]
+        entries = [Entry(self.folder, self.owner.key, f.removesuffix(ending)) for f in sorted(files)]
+        notes = [(entry, note) for entry in entries if (note := entry.read("entry.json")) is not None]
+        for entry, note in sorted(notes, key=lambda found: not found[1].get("alike")):
+            found = self.read(entry, note)
             if found is not None:
                 STATISTICS.hits += 1
                 self.folder.used(entry.key, entry.file("hits"))
@@ -153,8 +156,8 @@ class Call:
 
     def read(self, entry: Entry, note: dict[str, Any]) -> Restored | None:
         try:
-            static = frozenset(note["static"])
-            skeletons = self.described(static)
+            way = Way(frozenset(note["static"]), note["alike"])
+            skeletons = self.described(way)
             places = self.places(skeletons)
             if note["call"] != plain(print_of_call(skeletons)):
                 return None
@@ -168,7 +171,8 @@ class Call:
         except Exception as error:  # nothing on disk is a reason to fail
             LOG.warning("an entry of %s cannot be read: %r", self.owner.function.__name__, error)
             return None
-        made.guards, made.hidden, made.static = guards, hidden, static
+        made.guards, made.hidden, made.way = guards, hidden, way
+        made.between = describe_arguments(self.names, self.args, way, self.distinct)[1].between
         made.hidden_types, made.hidden_key = describe_hidden(hidden), key_of_hidden(hidden)
         made.shared = passed_twice(skeletons.values())
         return made
@@ -202,7 +206,7 @@ class Call:
         return made
 
     def keep(self, made: Specialization) -> None:
-        skeletons = self.described(made.static)
+        skeletons = self.described(made.way)
         places = self.places(skeletons)
         call = print_of_call(skeletons)
         guards = write_guards(made.guards, made.hidden, places)
@@ -210,11 +214,11 @@ class Call:
         parts = {FIRST: made} | ({SECOND: made.second()} if made.second is not None else {})
         records = {part: write_version(one, places, files) for part, one in parts.items()}
         written = [one.generated.text.text for one in parts.values()]
-        name = f"{self.stem}{digest(sorted(made.static), call, guards, places.shape, written)[:16]}"
+        name = f"{self.stem}{digest(sorted(made.way.static), call, guards, places.shape, written)[:16]}"
         entry = Entry(self.folder, self.owner.key, name)
         note = {
-            "function": made.name, "static": sorted(made.static), "call": call, "guards": guards,
-            "shape": places.shape, "files": [[f, _file_of(f, places)] for f in files],
+            "function": made.name, "static": sorted(made.way.static), "alike": made.way.alike, "call": call,
+            "guards": guards, "shape": places.shape, "files": [[f, _file_of(f, places)] for f in files],
             "named": [f for f in files if any(f in text for text in written)], **records,
         }  # fmt: skip
         for part, one in parts.items():
