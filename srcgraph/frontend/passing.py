@@ -74,6 +74,7 @@ from srcgraph.infer.signature import (
     RecordArg,
     RowsArg,
     ScalarArg,
+    Size,
     Sizes,
     Skeleton,
     StaticArg,
@@ -197,7 +198,7 @@ class Arguments:
         if ref not in self.known or self.apart:
             self.known.append(ref)
         self.add(read(self.low, ref), ref)
-        shape = tuple(d.const if d.const is not None else self.size(d) for d in type.shape)
+        shape = tuple(d.const if d.const is not None else self.length(d) for d in type.shape)
         return ArrayArg(type.dtype, shape, len(self.known) - 1 if self.apart else self.known.index(ref))
 
     def list(self, entity: Listing) -> Skeleton:
@@ -220,6 +221,15 @@ class Arguments:
             return item
         size = shape[0].const if shape[0].const is not None else self.size(shape[0])
         return RowsArg(self.sized(item.item, shape[1:]), size, -1)
+
+    def length(self, dim: Dim) -> Size:
+        """The name of an axis' length, or that of another one, and how much longer it is."""
+        if dim not in self.names and self.low.session.differences and self.low.builder.not_one(dim):
+            for known, name in self.names.items():
+                difference = (dim - known).const
+                if difference is not None:
+                    return name, difference
+        return self.size(dim)
 
     def size(self, dim: Dim) -> str:
         if dim not in self.names:

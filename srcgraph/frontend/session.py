@@ -235,6 +235,8 @@ class Session:
     """Whether what the user promises is checked when it runs."""
     deriving: bool = False
     """Whether a derivative may be taken of what is being lowered."""
+    differences: bool = False
+    """Whether it is part of the signature how much longer axes are than others."""
     marked: dict[Any, Any] = field(default_factory=dict)
     """Functions that the program marks to be run again."""
     ruled: dict[Any, Any] = field(default_factory=dict)
@@ -404,6 +406,7 @@ def _renamed(skeleton: Skeleton, sizes: dict[str, str], offset: int) -> Skeleton
     """A global's skeleton with sizes and cells of its own."""
     match skeleton:
         case ArrayArg():
+            assert not any(isinstance(d, tuple) for d in skeleton.shape)
             shape = tuple(sizes[d] if isinstance(d, str) else d for d in skeleton.shape)
             return ArrayArg(skeleton.dtype, shape, skeleton.cell + offset)
         case TupleArg() | RecordArg():
