@@ -21,7 +21,6 @@ from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
 from srcgraph.runtime.options import USUAL, AnyMode, Options, options_of
 from srcgraph.runtime.specialization import (
-    NOT_READY,
     USUAL_WAY,
     Specialization,
     Way,
@@ -30,6 +29,7 @@ from srcgraph.runtime.specialization import (
     specialize,
 )
 from srcgraph.runtime.state import Outdated
+from srcgraph.runtime.straight import NOT_READY, Direct
 from srcgraph.runtime.transforms import Transform
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -90,6 +90,8 @@ class Compiled:
         self.quick: dict[Any, Specialization] = {}
         """Versions by what `quick_key` sees."""
         self.newest: Specialization | None = None
+        self.straight: Direct | None = None
+        """The call of the version that was called last."""
         self.ways: list[Way] = [USUAL_WAY]
         """How arguments are described, which may differ from version to version."""
         functools.update_wrapper(self, function)
@@ -104,12 +106,15 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.py_func.__code__ is not self.identity:
             self.begin()
+        if self.straight is not None and not kwargs and (result := self.straight(args)) is not NOT_READY:
+            return result
         if kwargs or not self.positional or len(args) != len(self.names):
             args = self.bound(args, kwargs)
         leaves: list[Any] = []
         key = quick_key(args, leaves)
         known = self.quick.get(key)
         if known is not None and (result := known.quickly(leaves)) is not NOT_READY:
+            self.straight = known.straight(args)
             return result
         while True:
             version, given = self.version(args)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -91,11 +91,40 @@ def borrowed(template: Template | NewBox | ArgumentBox) -> set[int]:
     return set().union(*map(borrowed, parts_of(template)))
 
 
+Direct: TypeAlias = tuple[list[tuple[int, Any]], bool]
+"""Outputs by position, each with a type that numbers are made of, if any; and whether a tuple of them is returned."""
+
+
+def direct_parts(make: Make) -> Direct | None:
+    """What a result is made of, if it is a number or an array, or a tuple of these."""
+    return getattr(make, "direct", None)
+
+
+def _direct(template: Template, results: Sequence[Value], place: dict[int, int]) -> Direct | None:
+    match template:
+        case Out(index=k):
+            own = getattr(results[k].type, "weak", False)
+            return [(place[k], None if own else results[k].type.dtype.type)], False
+        case NewArray(index=k, view=None):
+            return [(place[k], None)], False
+        case TupleOf(items=items, cls=cls) if cls is tuple and items:
+            parts = [_direct(item, results, place) for item in items]
+            if all(p is not None and not p[1] for p in parts):
+                return [p[0][0] for p in parts if p is not None], True
+    return None
+
+
 def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -> Make:
     """The function that builds what ``template`` describes.
 
     ``place`` maps an output's number to its position among the values the generated code returns.
     """
+    make = _maker(template, results, place)
+    make.direct = _direct(template, results, place)  # type: ignore[attr-defined]
+    return make
+
+
+def _maker(template: Template, results: Sequence[Value], place: dict[int, int]) -> Make:
     match template:
         case Fixed(value=value):
             return lambda outs, leaves, objects: value

@@ -58,10 +58,9 @@ from srcgraph.runtime.results import (
     updater,
 )
 from srcgraph.runtime.state import COMMITTING, Place, commit, copied, places_of, read_outside, refuse_shared
+from srcgraph.runtime.straight import NOT_READY, Direct, straight
 from srcgraph.runtime.transforms import Transform, Version, interfaces
 
-NOT_READY = object()
-"""What `Specialization.quickly` gives where it has not run."""
 MANY = 12
 """How often a signature is tried again with one more number known when compiling."""
 
@@ -143,6 +142,8 @@ class Specialization:
     """What it was made of."""
     second: Callable[[], Specialization] | None = None
     """The reverse sweep, where that is for the caller to run."""
+    direct: Direct | bool | None = False
+    """A call without detours, None if there is none for it; False before it was needed."""
 
     def valid(self) -> bool:
         """Whether what was compiled in is what it was, and globals are of the types they were."""
@@ -210,6 +211,12 @@ class Specialization:
             stored = copied(self.places, self.changed, leaves)
             return self.run_on(leaves, [container for container, _ in self.places], (), stored)
 
+    def straight(self, args: Sequence[Any]) -> Direct | None:
+        """A call without detours, for arguments of the types of these, which it has run on."""
+        if isinstance(self.direct, bool):
+            self.direct = straight(self, args)
+        return self.direct
+
     @property
     def writes(self) -> bool:
         """Whether it may assign shared variables."""
@@ -225,10 +232,8 @@ class Specialization:
         """Run on all numbers and arrays, those of globals last."""
         try:
             outs = self.run(*leaves)
-        except numba.core.errors.NumbaError as error:
-            raise self.defect(error) from error
         except Exception as error:
-            failure = self.explained(error)
+            failure = self.failed(error)
         else:
             outs = (outs,) if self.single else outs
             known = Objects(objects, lists)
@@ -285,6 +290,12 @@ class Specialization:
         if any(at == position for _, at in self.places):
             return f"the shared variable {name.removesuffix('_value')!r}"
         return f"argument {name!r}" if position < count else f"{name!r}, read from outside"
+
+    def failed(self, error: Exception) -> Exception:
+        """What a call raises for what the compiled function has raised."""
+        if isinstance(error, numba.core.errors.NumbaError):
+            raise self.defect(error) from error
+        return self.explained(error)
 
     def explained(self, error: Exception) -> Exception:
         """An error raised by generated code with its message filled in, and the user's line as a note."""
