@@ -97,7 +97,7 @@ def _alike(x: Any, layout: Literal["C", "F"]) -> Any:
 
 
 @overload(copy)
-def _copy_of_list(x: Any) -> Any:
+def _copy_of_list(x):
     return (lambda x: x.copy()) if isinstance(x, types.List) else None
 
 

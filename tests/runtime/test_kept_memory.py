@@ -251,6 +251,23 @@ def test_contents_of_all_kinds() -> None:
         del dirty, a, got
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32", "complex128"])
+@pytest.mark.parametrize("shape", [(), (2, 0, 3), (700, 5, 300)])
+def test_dtypes_and_shapes(dtype: str, shape: Any) -> None:
+    kind = np.dtype(dtype).type
+
+    @njit
+    def made(shape):
+        a = arrays.empty(shape, kind)
+        a[...] = 1
+        return a, arrays.zeros(shape, kind), arrays.ones(shape, kind), arrays.full(shape, 1, kind), arrays.copy(a)
+
+    for a, value in zip(made(shape), (1, 0, 1, 1, 1), strict=True):
+        want = np.full(shape, value, dtype)
+        np.testing.assert_array_equal(a, want)
+        assert a.dtype == want.dtype and a.shape == want.shape and (a.strides == want.strides or not a.size)
+
+
 def test_cleared_memory_is_zero_whether_new_or_not() -> None:
     for n in (10, N, 10 * N, N):
         for _ in range(3):
@@ -337,6 +354,41 @@ def test_threads() -> None:
     assert sg.memory.held() == sum(STATE.sizes[: STATE.count]) <= sg.memory.limit()
 
 
+def test_threads_that_run_at_once() -> None:
+    """Without Python's lock several take memory and give it back at the same time."""
+
+    @njit(nogil=True)
+    def churn(seed, rounds):
+        bad = 0
+        first = second = arrays.empty(1, np.int64)
+        for k in range(rounds):
+            seed = (seed * 1103515245 + 12345) % 2**31
+            n = 65_536 + seed % 200_000
+            new, clear = arrays.empty(n, np.int64), arrays.zeros(n, np.int64)
+            for i in range(0, n, 512):
+                new[i] = k
+                bad += clear[i] != 0
+                clear[i] = -1
+            for i in range(0, n, 512):
+                bad += new[i] != k
+            if k > 1:
+                bad += first[0] != k - 2 or second[512] != k - 1
+            first, second = second, new
+        return bad
+
+    churn(0, 3)
+    found: list[int] = []
+    threads = [threading.Thread(target=lambda k=k: found.append(churn(k, 300))) for k in range(8)]
+    for t in threads:
+        t.start()
+    while any(t.is_alive() for t in threads):
+        sg.memory.release()
+        sg.memory.limit(sg.memory.limit() // 2 + (8 << 20))
+    for t in threads:
+        t.join()
+    assert found == [0] * 8 and STATE.lock == 0 and sg.memory.held() == sum(STATE.sizes[: STATE.count])
+
+
 def test_without_the_lock_nothing_is_kept() -> None:
     a = f(X)
     STATE.lock = 1
@@ -385,6 +437,7 @@ def test_arrays_outlive_functions() -> None:
 
 
 def test_lists_of_arrays() -> None:
+    assert njit(lambda: arrays.copy([1.0, 2.0]))() == [1.0, 2.0]
     for _ in range(3):
         np.testing.assert_array_equal(r(X, 4), X * 3.0)
     assert sg.memory.held() > 4 * X.nbytes
