@@ -20,8 +20,8 @@ from numba.np import arrayobj
 
 from srcgraph.runtime.pool import NEW, SUPPORTED, enter
 
-LARGE = 1 << 19
-"""From how many bytes on memory is kept: below, what the system takes to hand it out is little."""
+LARGE = 1 << 17
+"""From how many bytes on memory is kept: C's allocator asks the system for so much, and returns it, each time."""
 _WORD, _BIT = ir.IntType(64), ir.IntType(1)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import mmap
 import re
 
-PLACES = 256
+PLACES = 1024
 """How many blocks can be kept."""
 HUGE, SMALL = 2 << 20, 64 << 10
 """Bytes; blocks are of whole huge pages where that is at most an eighth more than is needed, else of small pieces."""
@@ -66,8 +66,9 @@ end:
   ret ptr %info
 }
 
-; Memory in a block that is kept, the smallest that is large enough and wastes little, or in a new one. Before it are
-; the address and the size of its block; the size is odd if all its bytes are 0, as they are where it is new.
+; Memory in a block that is kept, the smallest that is large enough and wastes little, the latest of several, or in a
+; new one. Before it are the address and the size of its block; the size is odd if all its bytes are 0, as they are
+; where it is new.
 define ptr @srcgraph_memory_take(i64 %bytes, ptr %state) {
   %wanted = add i64 %bytes, 16
   %up = add i64 %wanted, <HUGE>
@@ -87,20 +88,22 @@ start:
   %count = load i64, ptr %count_at
   br label %test
 test:
-  %k = phi i64 [0, %start], [%after, %step]
+  %k = phi i64 [%count, %start], [%before, %step]
   %best = phi i64 [-1, %start], [%better, %step]
   %least = phi i64 [%most, %start], [%lesser, %step]
-  %ended = icmp eq i64 %k, %count
+  %exact = icmp eq i64 %least, %need
+  %first = icmp eq i64 %k, 0
+  %ended = or i1 %exact, %first
   br i1 %ended, label %chosen, label %step
 step:
-  %at = getelementptr %State, ptr %state, i64 0, i32 8, i64 %k
+  %before = sub i64 %k, 1
+  %at = getelementptr %State, ptr %state, i64 0, i32 8, i64 %before
   %size = load i64, ptr %at
   %enough = icmp uge i64 %size, %need
-  %less = icmp ule i64 %size, %least
+  %less = icmp ult i64 %size, %least
   %fits = and i1 %enough, %less
-  %better = select i1 %fits, i64 %k, i64 %best
+  %better = select i1 %fits, i64 %before, i64 %best
   %lesser = select i1 %fits, i64 %size, i64 %least
-  %after = add i64 %k, 1
   br label %test
 chosen:
   %none = icmp eq i64 %best, -1
