@@ -20,6 +20,7 @@ PAGES = [
     ROOT / "docs" / "instructions.md",
     ROOT / "docs" / "engines.md",
     ROOT / "docs" / "kernels.md",
+    ROOT / "docs" / "memory.md",
     ROOT / "docs" / "rewriting.md",
     ROOT / "docs" / "facts.md",
     ROOT / "docs" / "shared.md",

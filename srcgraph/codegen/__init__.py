@@ -17,6 +17,7 @@ names      the user's names; one name for the versions of one variable
 body       items to statements
 tidy       flags back to `break` and `return`; `truths`: tests where they are asked
 buffers    arrays that a loop makes anew in each trip, made once before it
+memory     arrays that may be large in memory that is kept for the next one
 outline    a large function as a short driver over named kernels
 source     statements to text, line map, comments with the user's lines
 statements the statements and names in a piece of a syntax tree

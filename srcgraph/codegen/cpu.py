@@ -36,6 +36,7 @@ from srcgraph.codegen.items import (
     all_exprs,
     refs,
 )
+from srcgraph.codegen.memory import kept
 from srcgraph.codegen.names import Names
 from srcgraph.codegen.outline import outlined
 from srcgraph.codegen.repeats import written_once
@@ -123,7 +124,7 @@ def generate(
     module = Module({**callees, name: (graph, interface)}, options, integers, inplace, kernels)
     parts = [part for key, (inner, to) in module.graphs.items() for part in module.function(key, inner, to)]
     several = several_at_once(parts)
-    helpers = {**module.helpers, **dict.fromkeys(several, "vector")}
+    helpers = {**module.helpers, **dict.fromkeys(several, "vector"), **dict.fromkeys(kept(parts), "arrays")}
     text = emit(ast.Module([*_imports(parts, helpers, kernels), *parts], []), module.places)
     frame = max(map(_frame, parts)) if module.depth_left else 0
     return Generated(name, text, tuple(module.copies), frame, tuple(kernels.values()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import overload
 
+from srcgraph.runtime.arrays import empty, zeros
 from srcgraph.runtime.helpers import helper
 from srcgraph.runtime.integers import Integers
 from srcgraph.runtime.kernels.blas import copy, dot, gemm, gemv
@@ -27,13 +28,13 @@ def matmul(x, y):
         return total[0]
     if x.ndim == 1 or y.ndim == 1:
         a, v = (y.T, x) if x.ndim == 1 else (x, y)
-        out = np.empty(len(a), a.dtype)
+        out = empty(len(a), a.dtype)
         if gemv((out,), (a, v, 1.0, 0.0), a.shape, out.strides + a.strides + v.strides, ()) != 0:
             a, v = takeable(a), takeable(v)
             gemv((out,), (a, v, 1.0, 0.0), a.shape, out.strides + a.strides + v.strides, ())
         return out
     (m, k), n = x.shape, y.shape[1]
-    out = np.empty((m, n), x.dtype)
+    out = empty((m, n), x.dtype)
     if gemm((out,), (x, y, 1.0, 0.0), (m, n, k), out.strides + x.strides + y.strides, ()) != 0:
         a, b = takeable(x), takeable(y)
         gemm((out,), (a, b, 1.0, 0.0), (m, n, k), out.strides + a.strides + b.strides, ())
@@ -42,7 +43,7 @@ def matmul(x, y):
 
 @helper
 def _times_vector(a, x):
-    out = np.empty(len(a), a.dtype)
+    out = empty(len(a), a.dtype)
     if gemv((out,), (a, x, 1.0, 0.0), a.shape, out.strides + a.strides + x.strides, ()) != 0:
         b, y = takeable(a), takeable(x)
         gemv((out,), (b, y, 1.0, 0.0), a.shape, out.strides + b.strides + y.strides, ())
@@ -60,13 +61,13 @@ def _takeable(x):
 
 
 def _copied(x):
-    out = np.empty(x.shape, x.dtype)
+    out = empty(x.shape, x.dtype)
     copy((out,), (x,), x.shape, out.strides + x.strides, ())
     return out
 
 
 def _copied_vector(x):
-    out = np.empty(len(x), x.dtype)
+    out = empty(len(x), x.dtype)
     copy((out,), (x,), (len(x), 1), (out.strides[0], 0, x.strides[0], 0), ())
     return out
 
@@ -88,7 +89,7 @@ def matmul_exact(x, y):
 
 @helper(pipeline_class=Integers)
 def _product(x, y):
-    out = np.zeros((x.shape[0], y.shape[1]), x.dtype)
+    out = zeros((x.shape[0], y.shape[1]), x.dtype)
     for i in range(x.shape[0]):
         for k in range(x.shape[1]):
             for j in range(y.shape[1]):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from srcgraph.runtime.arrays import empty, zeros
 from srcgraph.runtime.cpu import matmul
 from srcgraph.runtime.helpers import helper
 from srcgraph.runtime.kernels import lapack
@@ -17,7 +18,7 @@ from srcgraph.runtime.kernels.blas import copy
 def columns(a):
     """A new array of the columns of ``a``: what LAPACK takes for ``a``."""
     m, n = a.shape
-    out = np.empty((n, m), a.dtype)
+    out = empty((n, m), a.dtype)
     copy((out,), (a,), (m, n), (out.strides[1], out.strides[0], *a.strides), ())
     return out
 
@@ -27,7 +28,7 @@ def rows_of(b):
     """As `columns`, of a matrix, or of a vector as one column."""
     if b.ndim == 2:
         return columns(b)
-    out = np.empty((1, len(b)), b.dtype)
+    out = empty((1, len(b)), b.dtype)
     copy((out,), (b,), out.shape, (*out.strides, 0, b.strides[0]), ())
     return out
 
@@ -36,7 +37,7 @@ def rows_of(b):
 def lu_factor(a):
     """``L`` and ``U`` in one matrix, the row that each row was exchanged with, and ``info``."""
     n = len(a)
-    f, pivots, info = columns(a), np.empty(n, np.int32), np.ones(1, np.int32)
+    f, pivots, info = columns(a), empty(n, np.int32), np.ones(1, np.int32)
     lapack.getrf((f, pivots, info), (), (n, n), f.strides[:1], ())
     return columns(f), pivots, np.int64(info[0])
 
@@ -90,7 +91,7 @@ def cholesky(a):
     n = len(a)
     f, info = columns(a), np.ones(1, np.int32)
     lapack.potrf((f, info), (), (n,), f.strides[:1], (True,))
-    out = np.zeros((n, n), a.dtype)
+    out = zeros((n, n), a.dtype)
     for i in range(n):
         for j in range(i + 1):
             out[i, j] = f[j, i]
@@ -111,12 +112,12 @@ def qr(a):
     """``q`` with as many columns as ``r`` has rows, the smaller side of ``a``."""
     m, n = a.shape
     k = min(m, n)
-    f, tau, info = columns(a), np.empty(k, a.dtype), np.ones(1, np.int32)
+    f, tau, info = columns(a), empty(k, a.dtype), np.ones(1, np.int32)
     size = 64 * max(n, 1)
-    work = np.empty(size, a.dtype)
+    work = empty(size, a.dtype)
     if lapack.geqrf((f, tau, work, info), (), (m, n, size), f.strides[:1], ()) != 0:
         raise ValueError("qr: the matrix is too large for LAPACK")
-    r = np.zeros((k, n), a.dtype)
+    r = zeros((k, n), a.dtype)
     for i in range(k):
         for j in range(i, n):
             r[i, j] = f[j, i]
@@ -128,9 +129,9 @@ def qr(a):
 def eigh(a, upper):
     """Eigenvalues in order, eigenvectors as columns, and ``info``; one triangle is read."""
     n = len(a)
-    f, w, info = columns(a), np.empty(n, a.dtype), np.ones(1, np.int32)
+    f, w, info = columns(a), empty(n, a.dtype), np.ones(1, np.int32)
     size, whole = 1 + 6 * n + 2 * n * n, 3 + 5 * n
-    work, iwork = np.empty(size, a.dtype), np.empty(whole, np.int32)
+    work, iwork = empty(size, a.dtype), np.empty(whole, np.int32)
     lapack.syevd((f, w, work, iwork, info), (), (n, size, whole), f.strides[:1], (True, upper))
     return w, columns(f), np.int64(info[0])
 
@@ -139,9 +140,9 @@ def eigh(a, upper):
 def eigvalsh(a, upper):
     """Eigenvalues in order, and ``info``; one triangle is read."""
     n = len(a)
-    f, w, info = columns(a), np.empty(n, a.dtype), np.ones(1, np.int32)
+    f, w, info = columns(a), empty(n, a.dtype), np.ones(1, np.int32)
     size = 1 + 2 * n
-    work, iwork = np.empty(size, a.dtype), np.empty(1, np.int32)
+    work, iwork = empty(size, a.dtype), np.empty(1, np.int32)
     lapack.syevd((f, w, work, iwork, info), (), (n, size, 1), f.strides[:1], (False, upper))
     return w, np.int64(info[0])
 
@@ -152,8 +153,8 @@ def svd(a, full):
     m, n = a.shape
     k = min(m, n)
     wide, high = (m, n) if full else (k, k)
-    f, s, info = columns(a), np.empty(k, a.dtype), np.ones(1, np.int32)
-    u, v = np.zeros((wide, m), a.dtype), np.zeros((n, high), a.dtype)
+    f, s, info = columns(a), empty(k, a.dtype), np.ones(1, np.int32)
+    u, v = zeros((wide, m), a.dtype), zeros((n, high), a.dtype)
     if k == 0:
         for i in range(wide):
             u[i, i] = 1
@@ -161,7 +162,7 @@ def svd(a, full):
             v[i, i] = 1
         return columns(u), s, columns(v), 0
     size = 4 * k * k + 7 * k + 64 * max(m, n)
-    work, iwork = np.empty(size, a.dtype), np.empty(8 * k, np.int32)
+    work, iwork = empty(size, a.dtype), np.empty(8 * k, np.int32)
     strides = (f.strides[0], u.strides[0], v.strides[0])
     lapack.gesdd((f, s, u, v, work, iwork, info), (), (m, n, wide, high, size), strides, (full,))
     return columns(u), s, columns(v), np.int64(info[0])
@@ -172,11 +173,11 @@ def svdvals(a):
     """Singular values from the largest down, and ``info``."""
     m, n = a.shape
     k = min(m, n)
-    f, s, info = columns(a), np.empty(k, a.dtype), np.ones(1, np.int32)
+    f, s, info = columns(a), empty(k, a.dtype), np.ones(1, np.int32)
     if k == 0:
         return s, 0
     size = 10 * k + 64 * max(m, n)
-    work, iwork, none = np.empty(size, a.dtype), np.empty(8 * k, np.int32), np.empty(1, a.dtype)
+    work, iwork, none = empty(size, a.dtype), np.empty(8 * k, np.int32), np.empty(1, a.dtype)
     lapack.gesdd_values((f, s, work, iwork, info), (none,), (m, n, size), f.strides[:1], ())
     return s, np.int64(info[0])
 
@@ -186,7 +187,7 @@ def pinv(a, rcond):
     """The pseudo-inverse, singular values of at most ``rcond`` times the largest counted as 0, and ``info``."""
     u, s, vh, info = svd(a, False)
     _m, n = a.shape
-    scaled = np.zeros((len(s), n), a.dtype)
+    scaled = zeros((len(s), n), a.dtype)
     for k in range(len(s)):
         if s[k] > rcond * s[0]:
             for i in range(n):
@@ -199,8 +200,8 @@ def lstsq(a, b, rcond):
     """The shortest ``x`` that makes ``a @ x - b`` shortest, the squares of that, rank, singular values, ``info``."""
     m, n = a.shape
     count, k, rows = b.shape[1], min(m, n), max(m, n, 1)
-    f, s, info, rank = columns(a), np.zeros(k, a.dtype), np.zeros(1, np.int32), np.zeros(1, np.int32)
-    x = np.zeros((max(count, 1), rows), a.dtype)
+    f, s, info, rank = columns(a), zeros(k, a.dtype), np.zeros(1, np.int32), np.zeros(1, np.int32)
+    x = zeros((max(count, 1), rows), a.dtype)
     for i in range(m):
         for j in range(count):
             x[j, i] = b[i, j]
@@ -210,9 +211,9 @@ def lstsq(a, b, rcond):
         strides = (f.strides[0], x.strides[0])
         lapack.gelsd((f, x, s, rank, work, iwork, info), (rcond,), (m, n, count, -1, rows), strides, ())
         size = int(work[0])
-        work, iwork = np.empty(size, a.dtype), np.empty(max(iwork[0], 1), np.int32)
+        work, iwork = empty(size, a.dtype), np.empty(max(iwork[0], 1), np.int32)
         lapack.gelsd((f, x, s, rank, work, iwork, info), (rcond,), (m, n, count, size, rows), strides, ())
-    residuals = np.zeros(count if rank[0] == n and m > n else 0, a.dtype)
+    residuals = zeros(count if rank[0] == n and m > n else 0, a.dtype)
     for j in range(len(residuals)):
         for i in range(n, m):
             residuals[j] += x[j, i] ** 2
@@ -224,13 +225,13 @@ def eig(a):
     """Real and imaginary parts of the eigenvalues, of the eigenvectors as columns, and ``info``."""
     n = len(a)
     f, info = columns(a), np.ones(1, np.int32)
-    re, im = np.empty(n, a.dtype), np.empty(n, a.dtype)
-    packed, none = np.empty((n, n), a.dtype), np.empty(1, a.dtype)
+    re, im = empty(n, a.dtype), empty(n, a.dtype)
+    packed, none = empty((n, n), a.dtype), np.empty(1, a.dtype)
     size = 64 * max(n, 1)
-    work = np.empty(size, a.dtype)
+    work = empty(size, a.dtype)
     strides = (f.strides[0], packed.strides[0])
     lapack.geev((f, re, im, packed, work, info), (none,), (n, size), strides, ())
-    real, imag = np.zeros((n, n), a.dtype), np.zeros((n, n), a.dtype)
+    real, imag = zeros((n, n), a.dtype), zeros((n, n), a.dtype)
     j = 0
     while j < n:
         pair = im[j] != 0 and j + 1 < n
@@ -263,7 +264,7 @@ def moved_cofactors(a, e):
     u, s, vh, _ = svd(a, True)
     sign = _orientation(u) * _orientation(vh)
     between = matmul(matmul(u.T, e), vh.T)
-    moved = np.zeros((n, n), a.dtype)
+    moved = zeros((n, n), a.dtype)
     for i in range(n):
         for j in range(n):
             if i != j:

@@ -12,6 +12,7 @@ from numba import types
 from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.extending import overload
 
+from srcgraph.runtime.arrays import empty
 from srcgraph.runtime.helpers import helper
 from srcgraph.runtime.kernels import lines as kernels
 
@@ -28,13 +29,13 @@ def _with_length(shape, axis, n):
 
 def complex_array(x, shape):
     """An array of complex numbers whose parts have the dtype of ``x``; for compiled code."""
-    return np.empty(shape, np.result_type(x.dtype, 1j))
+    return empty(shape, np.result_type(x.dtype, 1j))
 
 
 @overload(complex_array)
 def _complex_array(x, shape):
     dtype = np.complex64 if x.dtype == types.float32 else np.complex128
-    return lambda x, shape: np.empty(shape, dtype)
+    return lambda x, shape: empty(shape, dtype)
 
 
 @helper
@@ -58,7 +59,7 @@ def lines_along(x, out, axis):
 @helper
 def fft(x, n, factor, axis):
     """The transform of length ``n`` along an axis, times a factor."""
-    x, out = np.ascontiguousarray(x), np.empty(with_length(x.shape, axis, n), x.dtype)
+    x, out = np.ascontiguousarray(x), empty(with_length(x.shape, axis, n), x.dtype)
     dims, strides = lines_along(x, out, axis)
     kernels.fft((out,), (x, factor), dims, strides, ())
     return out
@@ -67,7 +68,7 @@ def fft(x, n, factor, axis):
 @helper
 def ifft(x, n, factor, axis):
     """The transform the other way, times a factor."""
-    x, out = np.ascontiguousarray(x), np.empty(with_length(x.shape, axis, n), x.dtype)
+    x, out = np.ascontiguousarray(x), empty(with_length(x.shape, axis, n), x.dtype)
     dims, strides = lines_along(x, out, axis)
     kernels.ifft((out,), (x, factor), dims, strides, ())
     return out
@@ -85,7 +86,7 @@ def rfft(x, n, factor, axis):
 @helper
 def irfft(x, n, factor, axis):
     """The real numbers whose transform begins with ``x``, times a factor."""
-    x, out = np.ascontiguousarray(x), np.empty(with_length(x.shape, axis, n), x.real.dtype)
+    x, out = np.ascontiguousarray(x), empty(with_length(x.shape, axis, n), x.real.dtype)
     dims, strides = lines_along(x, out, axis)
     kernels.irfft((out,), (x, factor), dims, strides, ())
     return out

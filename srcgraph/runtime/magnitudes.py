@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from numba.core import ir, types
 
+from srcgraph.runtime.arrays import NEW_ARRAYS
+
 NUMPY = "np.int64"
 """The annotation of a parameter that holds one of NumPy's integers, not one of Python's."""
 
@@ -293,4 +295,4 @@ def _index(e: Any) -> Iterator[str]:
 def _measures(function: Any) -> bool:
     """Whether a function's arguments are bounds or lengths: ``range``, ``slice``, those that make arrays."""
     key = getattr(function, "typing_key", None)
-    return key in (range, slice, np.empty, np.zeros, np.ones, np.full)
+    return key in (range, slice, np.empty, np.zeros, np.ones, np.full, *NEW_ARRAYS)

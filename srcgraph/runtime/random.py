@@ -18,6 +18,7 @@ from numba.extending import overload
 from srcgraph.ir.bitgen import ROOM, pointer
 from srcgraph.ir.ops.random import DISTRIBUTIONS, SMALL, filling
 from srcgraph.ir.types import DTYPE_OF
+from srcgraph.runtime.arrays import empty
 
 _TYPES = {
     "f64": types.float64,
@@ -70,7 +71,7 @@ def _no_parameters(draw: Any, dtype: Any) -> tuple[Callable, Callable]:
         return draw(rng)
 
     def many(rng, shape):
-        out = np.empty(shape, dtype)
+        out = empty(shape, dtype)
         flat = out.reshape(-1)
         for k in range(flat.size):
             flat[k] = draw(rng)
@@ -84,7 +85,7 @@ def _one_parameter(draw: Any, dtype: Any) -> tuple[Callable, Callable]:
         return draw(rng, a)
 
     def many(rng, a, shape):
-        out, a = np.empty(shape, dtype), line(a)
+        out, a = empty(shape, dtype), line(a)
         flat = out.reshape(-1)
         for k in range(flat.size):
             flat[k] = draw(rng, at(a, k))
@@ -98,7 +99,7 @@ def _two_parameters(draw: Any, dtype: Any) -> tuple[Callable, Callable]:
         return draw(rng, a, b)
 
     def many(rng, a, b, shape):
-        out, a, b = np.empty(shape, dtype), line(a), line(b)
+        out, a, b = empty(shape, dtype), line(a), line(b)
         flat = out.reshape(-1)
         for k in range(flat.size):
             flat[k] = draw(rng, at(a, k), at(b, k))
@@ -112,7 +113,7 @@ def _three_parameters(draw: Any, dtype: Any) -> tuple[Callable, Callable]:
         return draw(rng, a, b, c)
 
     def many(rng, a, b, c, shape):
-        out, a, b, c = np.empty(shape, dtype), line(a), line(b), line(c)
+        out, a, b, c = empty(shape, dtype), line(a), line(b), line(c)
         flat = out.reshape(-1)
         for k in range(flat.size):
             flat[k] = draw(rng, at(a, k), at(b, k), at(c, k))
@@ -157,7 +158,7 @@ def draw_integer(rng, low, last):
 @njit(error_model="numpy")
 def draw_integer_array(rng, low, last, shape):
     """Integers from ``low`` to ``last``, numbers or arrays."""
-    out, low, last = np.empty(shape, np.int64), line(low), line(last)
+    out, low, last = empty(shape, np.int64), line(low), line(last)
     flat = out.reshape(-1)
     for k in range(flat.size):
         flat[k] = draw_integer(rng, at(low, k), at(last, k))
@@ -170,7 +171,7 @@ def _fewer_bits(dtype: np.dtype) -> tuple[Callable, Callable]:
     mask = 2 ** (8 * dtype.itemsize) - 1
 
     def many(rng, low, last, shape):
-        out = np.empty(shape, dtype)
+        out = empty(shape, dtype)
         if out.size > 0:
             fill(rng, np.uint32(low & mask), np.uint32((last - low) & mask), out.size, False, out.ctypes.data)
         return out
@@ -215,7 +216,7 @@ def draw_some_of(rng, n, count, in_any_order):
         out = np.arange(n)
         swap_down(rng, out, max(n - count, 1))
         return out[n - count :].copy()
-    out = np.empty(count, np.int64)
+    out = empty(count, np.int64)
     room = 1
     while room <= 2 * count:
         room *= 2

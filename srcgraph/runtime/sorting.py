@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from srcgraph.runtime.arrays import empty, zeros
 from srcgraph.runtime.helpers import helper
 from srcgraph.runtime.kernels import lines
 from srcgraph.runtime.kernels.blas import copy
@@ -25,7 +26,7 @@ def sort(x):
 def argsort(x):
     """The indices that put ``x`` in order along its last axis; equal elements keep theirs."""
     rows = _rows(x)
-    order = np.empty(rows.shape, np.int64)
+    order = empty(rows.shape, np.int64)
     if lines.argsort((order,), (rows,), rows.shape, order.strides + rows.strides, ()) != 0:
         raise MemoryError("no room to sort in")
     return order.reshape(x.shape)
@@ -35,10 +36,10 @@ def argsort(x):
 def _rows(x):
     """A copy of ``x``, row by row; of a vector, as one row."""
     if x.ndim == 1:
-        out = np.empty((1, len(x)), x.dtype)
+        out = empty((1, len(x)), x.dtype)
         copy((out,), (x,), out.shape, (*out.strides, 0, x.strides[0]), ())
     else:
-        out = np.empty(x.shape, x.dtype)
+        out = empty(x.shape, x.dtype)
         copy((out,), (x,), out.shape, out.strides + x.strides, ())
     return out
 
@@ -46,7 +47,7 @@ def _rows(x):
 @helper
 def gather(x, index):
     """``x[..., index]``, row by row where there are two axes."""
-    out = np.empty(index.shape, x.dtype)
+    out = empty(index.shape, x.dtype)
     if x.ndim == 1:
         for k in range(len(index)):
             out[k] = x[index[k]]
@@ -61,11 +62,11 @@ def gather(x, index):
 def scatter(v, index, n):
     """Zeros of length ``n`` to which ``v[k]`` is added at ``index[k]``, row by row where there are two axes."""
     if v.ndim == 1:
-        out = np.zeros(n, v.dtype)
+        out = zeros(n, v.dtype)
         for k in range(len(index)):
             out[index[k]] += v[k]
     else:
-        out = np.zeros((v.shape[0], n), v.dtype)
+        out = zeros((v.shape[0], n), v.dtype)
         for i in range(index.shape[0]):
             for k in range(index.shape[1]):
                 out[i, index[i, k]] += v[i, k]
@@ -93,7 +94,7 @@ def _position(a, v, right):
 @helper
 def searchsorted(a, v, right):
     """Where each of ``v`` would go in the sorted ``a``."""
-    out = np.empty(len(v), np.int64)
+    out = empty(len(v), np.int64)
     for k in range(len(v)):
         out[k] = _position(a, v[k], right)
     return out
@@ -118,7 +119,7 @@ def direction(a):
 @helper
 def count_in_bins(x, edges):
     """How many of ``x`` are between neighbouring edges; the last edge is in the last bin."""
-    out = np.zeros(max(len(edges) - 1, 0), np.int64)
+    out = zeros(max(len(edges) - 1, 0), np.int64)
     for k in range(len(x)):
         b = bin_of(x[k], edges)
         if b >= 0:
@@ -129,7 +130,7 @@ def count_in_bins(x, edges):
 @helper
 def weigh_in_bins(x, weights, edges):
     """The sum of the weights of those of ``x`` that are between neighbouring edges."""
-    out = np.zeros(max(len(edges) - 1, 0), weights.dtype)
+    out = zeros(max(len(edges) - 1, 0), weights.dtype)
     for k in range(len(x)):
         b = bin_of(x[k], edges)
         if b >= 0:
@@ -140,7 +141,7 @@ def weigh_in_bins(x, weights, edges):
 @helper
 def gather_from_bins(x, ct, edges):
     """What each of ``x`` finds in its bin: the transpose of `weigh_in_bins`."""
-    out = np.zeros(len(x), ct.dtype)
+    out = zeros(len(x), ct.dtype)
     for k in range(len(x)):
         b = bin_of(x[k], edges)
         if b >= 0:
@@ -178,9 +179,9 @@ def _differ(x, y):
 def unique_all(x):
     """Of each different element where it comes first, and how often; of each element which of these it is."""
     order = argsort(x)
-    first = np.empty(len(x), np.int64)
-    inverse = np.empty(len(x), np.int64)
-    counts = np.zeros(len(x), np.int64)
+    first = empty(len(x), np.int64)
+    inverse = empty(len(x), np.int64)
+    counts = zeros(len(x), np.int64)
     count = 0
     for k in range(len(x)):
         if k == 0 or _differ(x[order[k]], x[order[k - 1]]):
@@ -198,7 +199,7 @@ def flatnonzero(x):
     for k in range(len(x)):
         if x[k] != 0:
             count += 1
-    out = np.empty(count, np.int64)
+    out = empty(count, np.int64)
     count = 0
     for k in range(len(x)):
         if x[k] != 0:
@@ -211,7 +212,7 @@ def flatnonzero(x):
 def isin(x, among):
     """Which elements of ``x`` are among others."""
     known = sort(among)
-    out = np.empty(len(x), np.bool_)
+    out = empty(len(x), np.bool_)
     for k in range(len(x)):
         at = _position(known, x[k], False)
         out[k] = at < len(known) and known[at] == x[k]

@@ -33,7 +33,7 @@ def test_only_what_matters(case: tuple) -> None:
     function, args, absent, zeros, tapes = case
     seen = sg.inspect(sg.grad(function), *args)
     assert [word for word in absent.split() if word in seen.cpu] == []
-    assert seen.cpu.count("np.zeros(") == zeros, seen.cpu
+    assert seen.cpu.count(" zeros(") == zeros, seen.cpu
     assert len([row for row in seen.tape if row.bytes]) == tapes
 
 
@@ -48,4 +48,4 @@ def test_derivative(case: tuple) -> None:
 
 def test_aux_is_computed_and_not_differentiated() -> None:
     code = sg.grad(programs.with_aux, has_aux=True).python(X)
-    assert "cos" not in code and "d_h" not in code and code.count("np.zeros(") == 1
+    assert "cos" not in code and "d_h" not in code and code.count(" zeros(") == 1

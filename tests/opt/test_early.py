@@ -27,14 +27,14 @@ def test_one_loop() -> None:
     """Three arrays of one length, checked twice, before one loop."""
     code = sg.inspect(priced, X, Y, Z).cpu
     assert loops_of(code) == 1 and code.count("raise ") == 2
-    assert code.index("raise ", code.index("raise ") + 1) < code.index("np.empty")
+    assert code.index("raise ", code.index("raise ") + 1) < code.index(" empty(")
     np.testing.assert_allclose(sg.compile(priced)(X, Y, Z), priced(X, Y, Z), rtol=1e-14)
 
 
 def test_the_gradient_is_one_loop() -> None:
     gradient = sg.grad(lambda x, y, z: np.sum(priced(x, y, z)), argnums=(0, 1, 2))
     code = sg.inspect(gradient, X, Y, Z).cpu
-    assert loops_of(code) == 1 and code.count("np.empty(") == 3
+    assert loops_of(code) == 1 and code.count(" empty(") == 3
 
 
 @pytest.mark.parametrize("lengths", [(5, 4, 5), (5, 5, 4), (4, 5, 5)])

@@ -31,7 +31,7 @@ WITHOUT: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 
 def arrays(code: str) -> int:
     """How many arrays generated code makes."""
-    return code.count("np.empty(") + code.count("np.zeros(") + code.count("np.full(")
+    return sum(code.count(f"{name}(") for name in ("empty", "zeros", "full"))
 
 
 @pytest.mark.parametrize(("program", "args"), WITHOUT, ids=lambda v: getattr(v, "__name__", ""))

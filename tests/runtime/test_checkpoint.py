@@ -106,7 +106,7 @@ def steps_run(text: str, steps: int) -> int:
         return ahead
 
     body = text[text.index("def ") :]
-    space: dict[str, Any] = {"np": np, "steps_ahead": counted}
+    space: dict[str, Any] = {"np": np, "empty": np.empty, "zeros": np.zeros, "steps_ahead": counted}
     exec(body, space)
     space["recurrence_grad"](0.3, steps)
     return done

@@ -20,7 +20,10 @@ import json, numpy as np, srcgraph as sg
 from srcgraph.runtime.kernels import machine
 made = []
 compiled = machine._Linker.compiled
-machine._Linker.compiled = lambda self, glue: made.append(glue) or compiled(self, glue)
+def noted(self, written, optimised):
+    made.extend([written] * optimised)  # not the memory of arrays
+    return compiled(self, written, optimised)
+machine._Linker.compiled = noted
 a = np.arange(25.0).reshape(5, 5)
 import tuning_programs
 x = sg.compile(tuning_programs.product)(a, a)

@@ -27,6 +27,7 @@ from srcgraph.runtime.cache.environment import digest
 from srcgraph.runtime.cache.files import Entry, sha256
 from srcgraph.runtime.cache.statistics import LOG, STATISTICS
 from srcgraph.runtime.kernels import bound_of
+from srcgraph.runtime.pool import NEW, enter
 
 _SYMBOLS = "srcgraph_"
 """How the names of C functions begin that modules of `srcgraph.runtime` enter for compiled code."""
@@ -134,10 +135,12 @@ def _external(library: Any) -> tuple[list[str], list[str]]:
 
 
 def _is_known(symbol: str) -> bool:
-    """Whether code that needs a symbol can be linked; kernels are made, or read, for that."""
+    """Whether code that needs a symbol can be linked; kernels, and the pool, are made, or read, for that."""
     kernel = bound_of(symbol)
     if kernel is not None:
         kernel.enter()
+    elif symbol == NEW:
+        enter()
     return bool(llvm.address_of_symbol(symbol))
 
 

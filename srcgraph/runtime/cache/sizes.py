@@ -26,13 +26,18 @@ _OLD = 3600.0
 
 def cap() -> int:
     """How many bytes may be kept: ``$SRCGRAPH_CACHE_SIZE``, such as ``500 MB``, or a gibibyte."""
-    given = os.environ.get("SRCGRAPH_CACHE_SIZE", "")
+    found = bytes_of("SRCGRAPH_CACHE_SIZE", "srcgraph keeps up to 1 GiB of compiled code on disk")
+    return DEFAULT if found is None else found
+
+
+def bytes_of(variable: str, otherwise: str) -> int | None:
+    """The amount of memory that a variable of the environment names; None, with a warning, if it is none."""
+    given = os.environ.get(variable, "")
     text = re.fullmatch(r"\s*(\d+\.?\d*)\s*([kmgt]i?)?b?\s*", given, re.IGNORECASE)
     if text is None:
         if given.strip():
-            why = f"SRCGRAPH_CACHE_SIZE={given!r} is no amount of memory such as '500 MB' or '2 GiB'"
-            warn_once(why, "srcgraph keeps up to 1 GiB of compiled code on disk")
-        return DEFAULT
+            warn_once(f"{variable}={given!r} is no amount of memory such as '500 MB' or '2 GiB'", otherwise)
+        return None
     return int(Fraction(text[1]) * _UNITS[(text[2] or "").lower()])
 
 
