@@ -120,8 +120,9 @@ def direction(a):
 def count_in_bins(x, edges):
     """How many of ``x`` are between neighbouring edges; the last edge is in the last bin."""
     out = zeros(max(len(edges) - 1, 0), np.int64)
+    per_unit = bins_per_unit(edges)
     for k in range(len(x)):
-        b = bin_of(x[k], edges)
+        b = bin_of(x[k], edges, per_unit)
         if b >= 0:
             out[b] += 1
     return out
@@ -131,8 +132,9 @@ def count_in_bins(x, edges):
 def weigh_in_bins(x, weights, edges):
     """The sum of the weights of those of ``x`` that are between neighbouring edges."""
     out = zeros(max(len(edges) - 1, 0), weights.dtype)
+    per_unit = bins_per_unit(edges)
     for k in range(len(x)):
-        b = bin_of(x[k], edges)
+        b = bin_of(x[k], edges, per_unit)
         if b >= 0:
             out[b] += weights[k]
     return out
@@ -142,19 +144,36 @@ def weigh_in_bins(x, weights, edges):
 def gather_from_bins(x, ct, edges):
     """What each of ``x`` finds in its bin: the transpose of `weigh_in_bins`."""
     out = zeros(len(x), ct.dtype)
+    per_unit = bins_per_unit(edges)
     for k in range(len(x)):
-        b = bin_of(x[k], edges)
+        b = bin_of(x[k], edges, per_unit)
         if b >= 0:
             out[k] = ct[b]
     return out
 
 
 @helper
-def bin_of(v, edges):
-    """The bin a number is in, -1 if it is in none."""
+def bins_per_unit(edges):
+    """How many bins there would be on a length of 1 if all were equally wide."""
+    bins = len(edges) - 1
+    return bins / (float(edges[bins]) - float(edges[0])) if bins > 0 and edges[bins] > edges[0] else 0.0
+
+
+@helper
+def bin_of(v, edges, per_unit):
+    """The bin a number is in, -1 if it is in none: where it is if all are equally wide, or beside that, or searched."""
     bins = len(edges) - 1
     if bins < 1 or not edges[0] <= v <= edges[bins]:
         return -1
+    place = (float(v) - float(edges[0])) * per_unit
+    if 0.0 <= place <= bins:  # not NaN, as between infinite edges
+        k = min(int(place), bins - 1)
+        if v < edges[k] and k > 0:
+            k -= 1
+        elif k < bins - 1 and v >= edges[k + 1]:
+            k += 1
+        if edges[k] <= v and (k == bins - 1 or v < edges[k + 1]):
+            return k
     return min(_position(edges, v, True) - 1, bins - 1)
 
 
