@@ -10,7 +10,7 @@ import ast
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -389,10 +389,15 @@ def filled(text: str, operands: Sequence[ast.expr], attrs: Mapping[str, Any]) ->
         if isinstance(node, list):
             return [copied(n) for n in node]
         if isinstance(node, ast.AST):
-            return type(node)(**{key: copied(part) for key, part in ast.iter_fields(node)})
+            made = type(node)(**{key: copied(part) for key, part in ast.iter_fields(node)})
+            return made.operand.operand if _is_minus(made) and _is_minus(made.operand) else made
         return node
 
     return copied(_parsed(text))
+
+
+def _is_minus(node: ast.AST) -> TypeGuard[ast.UnaryOp]:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
 def repeats_operand(text: str) -> frozenset[str]:
