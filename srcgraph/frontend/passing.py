@@ -121,7 +121,9 @@ class Arguments:
             case Scalar(value=value):
                 assert isinstance(value.type, ScalarType)
                 self.add(value, None)
-                return ScalarArg(value.type.dtype, value.type.weak)
+                known = value.type.value if self.low.session.differences else None
+                size = self.size(known) if known is not None and known.const is None else ""
+                return ScalarArg(value.type.dtype, value.type.weak, size)
             case Rng(value=value):
                 self.add(value, None)
                 return RNG

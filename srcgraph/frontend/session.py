@@ -236,7 +236,7 @@ class Session:
     deriving: bool = False
     """Whether a derivative may be taken of what is being lowered."""
     differences: bool = False
-    """Whether it is part of the signature how much longer axes are than others."""
+    """Whether it is part of the signature how much longer axes are than others, or which integers are lengths."""
     marked: dict[Any, Any] = field(default_factory=dict)
     """Functions that the program marks to be run again."""
     ruled: dict[Any, Any] = field(default_factory=dict)

@@ -37,7 +37,7 @@ from srcgraph.frontend.returns import Description, Entry
 from srcgraph.frontend.session import FunctionCode, FunctionGuard, Guard, Session, Shapes
 from srcgraph.frontend.source import node_loc
 from srcgraph.frontend.template import Never, Out, TupleOf
-from srcgraph.infer.signature import ArrayArg, BoxArg, Skeleton, all_parts, sizes_of
+from srcgraph.infer.signature import ArrayArg, BoxArg, ScalarArg, Skeleton, all_parts, sizes_of
 from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.op import building
 from srcgraph.ir.walk import calling, calls, rule_graphs
@@ -93,9 +93,9 @@ def lower_entry(
     NeedStatic
         A number has to be made part of the signature.
     """
-    differences = any(
-        isinstance(d, tuple) for s in all_parts(args.values()) if isinstance(s, ArrayArg) for d in s.shape
-    )
+    parts = list(all_parts(args.values()))
+    sizes = [d for s in parts if isinstance(s, ArrayArg) for d in s.shape]
+    differences = any(isinstance(d, tuple) for d in sizes) or any(isinstance(s, ScalarArg) and s.size for s in parts)
     session = Session(lower_callee, static, code, raises, derive, rules.call, checked, private, differences)
     try:
         with deep_calls():

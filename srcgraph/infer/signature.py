@@ -28,14 +28,15 @@ LETTERS = ("n", "m", "p", "q", "r")
 
 @dataclass(frozen=True, slots=True)
 class ScalarArg:
-    """A number: Python's own (``weak``) or NumPy's."""
+    """A number: Python's own (``weak``) or NumPy's. ``size`` is the symbol that it is, as some axes' lengths are."""
 
     dtype: np.dtype
     weak: bool
+    size: str = ""
 
     @property
     def type(self) -> ScalarType:
-        return ScalarType(self.dtype, self.weak)
+        return ScalarType(self.dtype, self.weak, symbol(self.size) if self.size else None)
 
 
 class RngArg(ScalarArg):
@@ -51,7 +52,7 @@ Size: TypeAlias = int | str | tuple[str, int]
 
 
 Between: TypeAlias = tuple[int, int, int, int, int]
-"""An array among the leaves, an axis, another array, an axis, and how much longer this is."""
+"""An array among the leaves, an axis, another array, an axis, and how much longer this is; -1 for a number itself."""
 
 
 def _named(size: str | tuple[str, int]) -> tuple[str, int]:
@@ -253,6 +254,7 @@ def sizes_of(skeletons: Iterable[Skeleton]) -> frozenset[str]:
     found = [d for s in parts if isinstance(s, ArrayArg) for d in s.shape]
     found += [d for s in parts if isinstance(s, RowsArg) for d in (s.size, *inner_sizes(s.item))]
     found += [o for s in parts if isinstance(s, ViewArg) for o in s.operands]
+    found += [s.size for s in parts if isinstance(s, ScalarArg)]
     return frozenset(d for d in found if isinstance(d, str) and d)
 
 
@@ -313,7 +315,11 @@ class Leaves:
     """Whether it is part of the signature that sizes of arrays are the same, or differ by a small number."""
 
     named: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """For each symbol: the first array with it, the axis, and what is added to it there."""
+    """For each symbol: the first array with it, the axis, and what is added to it there; -1 if that is a number."""
+    lengths: frozenset[int] = frozenset()
+    """The lengths of arrays that are passed as integers, too."""
+    numbers: dict[int, str] = field(default_factory=dict)
+    """The symbols of the integers that are lengths."""
     between: list[Between] = field(default_factory=list)
 
     def array(self, value: np.ndarray) -> ArrayArg:
@@ -330,6 +336,8 @@ class Leaves:
 
     def size(self, shape: tuple[int, ...], k: int) -> Size:
         """What an axis is called: by an axis of an earlier array that it goes with, or anew."""
+        if shape[k] in self.lengths:
+            return self.named_length(shape[k])
         near: list[tuple[int, tuple[str, int]]] = []
         for other, arg in self.cells if self.alike else ():
             alike = other.ndim == len(shape)
@@ -344,14 +352,32 @@ class Leaves:
         difference, (name, more) = min(near, key=lambda found: abs(found[0]))
         return (name, difference + more) if difference + more else name
 
+    def number(self, value: int) -> str:
+        """The symbol of an integer that is the length of an array, else ''."""
+        if value not in self.lengths:
+            return ""
+        name = self.named_length(value)
+        self.meet(name, -1, 0)
+        return name
+
+    def named_length(self, value: int) -> str:
+        if value not in self.numbers:
+            self.numbers[value] = self.sizes.new()
+        return self.numbers[value]
+
     def note(self, shape: Sequence[Size]) -> None:
         """What must hold of the lengths of the array that comes last, described so."""
         for axis, size in enumerate(shape):
             if not isinstance(size, int):
                 name, more = _named(size)
-                first, its, less = self.named.setdefault(name, (len(self.values) - 1, axis, more))
-                if (first, its) != (len(self.values) - 1, axis):
-                    self.between.append((first, its, len(self.values) - 1, axis, more - less))
+                self.meet(name, axis, more)
+
+    def meet(self, name: str, axis: int, more: int) -> None:
+        """A symbol, of the leaf that comes last: what must hold if it is not the first with it."""
+        last = len(self.values) - 1
+        first, its, less = self.named.setdefault(name, (last, axis, more))
+        if (first, its) != (last, axis):
+            self.between.append((first, its, last, axis, more - less))
 
     def met(self, value: Any) -> int | None:
         """The number of an object's box, if it has been met."""
@@ -470,7 +496,7 @@ def skeleton_of(value: Any, name: str, leaves: Leaves, static: frozenset[str] = 
         if type(value) is int and not -(2**63) <= value < 2**63:
             raise _refuse(name, f"{value} does not fit in 64 bits", "pass a float")
         leaves.values.append(value)
-        return ScalarArg(np.dtype(type(value)), weak=True)
+        return ScalarArg(np.dtype(type(value)), True, leaves.number(value) if type(value) is int else "")
     if isinstance(value, np.generic):
         return _numpy_scalar(value, name, leaves, name in static)
     if type(value) is tuple or (isinstance(value, tuple) and is_named_tuple(type(value))):

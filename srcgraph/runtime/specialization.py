@@ -162,7 +162,7 @@ class Specialization:
             if key is None or key != self.hidden_key:
                 return False
         for first, axis, second, other, difference in self.between:
-            if leaves[second].shape[other] - leaves[first].shape[axis] != difference:
+            if _length(leaves[second], other) - _length(leaves[first], axis) != difference:
                 return False
         return not (self.changed or self.private or self.contiguous) or self.apart(leaves)
 
@@ -377,6 +377,20 @@ def quick_key(args: Sequence[Any], leaves: list[Any]) -> Any:
     return tuple(key)
 
 
+SHORT = 4
+"""A smaller integer is not taken for a length."""
+
+
+def _passed_lengths(args: Sequence[Any]) -> frozenset[int]:
+    """The lengths of arrays that are passed as integers, too."""
+    numbers = {a for a in args if type(a) is int and a >= SHORT}
+    return frozenset(n for a in args if isinstance(a, np.ndarray) for n in a.shape if n in numbers)
+
+
+def _length(leaf: Any, axis: int) -> int:
+    return leaf if axis < 0 else leaf.shape[axis]
+
+
 class Described(tuple[Any, ...]):
     """Stands for the arguments of a call that has been described: what is compiled needs no more of them."""
 
@@ -392,7 +406,7 @@ def describe_arguments(
     """
     if isinstance(args, Described):
         return args.skeletons, Leaves()
-    leaves = Leaves(distinct=distinct, alike=way.alike)
+    leaves = Leaves(distinct=distinct, alike=way.alike, lengths=_passed_lengths(args) if way.alike else frozenset())
     refuse_shared(names, args)
     skeletons = {n: skeleton_of(a, n, leaves, way.static) for n, a in zip(names, args, strict=True)}
     return skeletons, leaves

@@ -84,6 +84,43 @@ def test_lengths_that_differ() -> None:
     assert len(compiled.versions) <= 5
 
 
+def sized(n, m, field, steps):
+    """Lengths are passed beside the array."""
+    work = np.zeros((n, m))
+    for _ in range(steps):
+        work[1:-1, 1:-1] = field[2:, 1:-1] - field[:-2, 1:-1]
+        field[1:-1, 1:-1] += 0.1 * work[1:-1, 1:-1]
+    return np.sum(work)
+
+
+def test_integers_that_are_lengths() -> None:
+    compiled = sg.compile(sized)
+    random = np.random.default_rng(4)
+    calls = [(6, 5, (6, 5), 3), (6, 5, (6, 5), 5), (7, 7, (7, 7), 2), (6, 5, (6, 6), 2), (3, 3, (3, 3), 1),
+             (5, 6, (6, 5), 2), (9, 8, (9, 8), 2), (6, 5, (6, 5), 6)]  # fmt: skip
+    for n, m, shape, steps in calls:
+        field = random.normal(size=shape)
+        for _ in range(2):
+            same(sized, compiled, n, m, field, steps)
+    text = sg.inspect(sg.compile(sized), 6, 5, np.ones((6, 5)), 3).cpu
+    assert "broadcast" not in text and ".shape" not in text
+
+
+def called(field, n, m):
+    return sized(n, m, field, 2) + sized(n, m, field, 1)
+
+
+def test_integers_that_are_handed_on() -> None:
+    compiled, gradient = sg.compile(called), sg.grad(called)
+    random = np.random.default_rng(5)
+    for shape in [(6, 5), (8, 5), (5, 5), (6, 5)]:
+        field = random.normal(size=shape)
+        same(called, compiled, field, *shape)
+        by_field, d = gradient(field, *shape), random.normal(size=shape)
+        up, down = (called(field + s * d, *shape) for s in (1e-6, -1e-6))
+        assert np.sum(by_field * d) == pytest.approx((up - down) / 2e-6, rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_shapes_in_random_order(seed: int) -> None:
     random = np.random.default_rng(seed)

@@ -263,8 +263,8 @@ def print_of_skeleton(skeleton: Skeleton) -> Any:
     match skeleton:
         case RngArg():
             return ["rng"]
-        case ScalarArg(dtype=dtype, weak=weak):
-            return ["number", str(dtype), weak]
+        case ScalarArg(dtype=dtype, weak=weak, size=size):
+            return ["number", str(dtype), weak, *([size] if size else [])]
         case ArrayArg(dtype=dtype, shape=shape, cell=cell):
             return ["array", str(dtype), list(shape), cell]
         case TupleArg(items=items, cls=cls):
