@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-SUITES = ["own"]
+SUITES = ["own", "gradbench", "npbench"]
 THREADS = ("OMP", "MKL", "OPENBLAS", "NUMBA", "NUMEXPR", "VECLIB_MAXIMUM")
 
 
