@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import os
 import sys
 from pathlib import Path
 from types import ModuleType
 
+LIBRARIES = ("jax", "torch", "autograd", "numexpr")
 SUITES = ["own", "gradbench", "npbench"]
 THREADS = ("OMP", "MKL", "OPENBLAS", "NUMBA", "NUMEXPR", "VECLIB_MAXIMUM")
 
@@ -55,6 +57,7 @@ def chosen(suite: ModuleType, names: list[str]) -> list[str]:
 def main() -> int:
     given = options()
     limit_threads(given.threads)
+    import by_pythran
     from measure import Absent
     from report import Results, line
     from runner import Plan, run
@@ -64,6 +67,9 @@ def main() -> int:
     if given.report:
         results.write()
         return 0
+    missing = [name for name in LIBRARIES if not importlib.util.find_spec(name)]
+    if missing or not by_pythran.installed():
+        print("not installed and left out:", *missing, *[] if by_pythran.installed() else ["pythran"])
     plan = Plan(rounds=3, at_least=2, seconds=1.0) if given.quick else Plan()
     workers = Workers(given.limit)
     for name in given.suite:

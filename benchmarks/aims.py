@@ -54,8 +54,7 @@ class Reached:
             return f"not measured: {self.text}"
         state = "reached" if self.good else "NOT reached"
         what = "geometric mean" if self.mean else "worst"
-        number = f"{self.value:.2f}, at most {self.limit:.2f}" if self.limit < 1e3 else ""
-        text = f"{state}: {self.text}: {what} {number} ({len(self.found)} measured)"
+        text = f"{state}: {self.text}: {what} {self.value:.2f}, at most {self.limit:.2f} ({len(self.found)} measured)"
         if self.short and not self.mean:
             text += f"; above: {', '.join(f'{c} {r:.2f}' for r, c in self.short)}"
         return text

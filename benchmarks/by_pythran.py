@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -16,6 +15,10 @@ COMMAND = Path(__file__).parent.parent / ".venv-pythran" / "bin" / "pythran"
 LIMIT = 200  # seconds
 
 
+def installed() -> bool:
+    return COMMAND.exists()
+
+
 def built(source: Path) -> ModuleType:
     """The module that pythran makes of a file.
 
@@ -24,8 +27,7 @@ def built(source: Path) -> ModuleType:
     Absent
         Pythran is not installed, or refuses the file.
     """
-    command = Path(os.environ.get("SRCGRAPH_PYTHRAN", COMMAND))
-    if not command.exists():
+    if not installed():
         raise Absent("pythran is not installed")
     key = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
     folder = Path(tempfile.gettempdir()) / "srcgraph-pythran" / key
@@ -34,7 +36,7 @@ def built(source: Path) -> ModuleType:
     if failed.exists():
         raise Absent(failed.read_text())
     if not made.exists():
-        whole = [str(command), "-O3", "-march=native", "--config", "compiler.blas=scipy-openblas", str(source)]
+        whole = [str(COMMAND), "-O3", "-march=native", "--config", "compiler.blas=scipy-openblas", str(source)]
         whole += ["-o", str(made)]
         try:
             done = subprocess.run(whole, capture_output=True, text=True, check=False, timeout=LIMIT)

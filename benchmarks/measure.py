@@ -159,25 +159,29 @@ def peak() -> int | None:
 
 
 def serve(connection: Connection, peer: str) -> None:
-    """Answer the runner: build programs and time them, until told to stop."""
+    """Answer the runner: build programs and time them, until it is gone."""
     running: Running | None = None
-    while True:
-        try:
+    try:
+        while True:
             kind, *given = connection.recv()
-        except EOFError:  # the runner is gone
-            return
-        try:
-            if kind == "build":
-                running = None
-                gc.collect()
-                suite, case, what, size = given
-                running = started(importlib.import_module(f"suites.{suite}").program(case, what, peer, size))
-                answer = (running.first, running.once, running.memory, running.results)
-            else:
-                assert running is not None
-                answer = running.round()
-            connection.send(("done", answer))
-        except Absent as absent:
-            connection.send(("absent", str(absent)))
-        except Exception as error:
-            connection.send(("failed", (f"{type(error).__name__}: {error}", traceback.format_exc())))
+            running = running if kind == "time" else None  # what ran before is freed first
+            running, answer = answered(running, peer, kind, given)
+            connection.send(answer)
+    except (EOFError, ConnectionError):
+        return
+
+
+def answered(running: Running | None, peer: str, kind: str, given: list[Any]) -> tuple[Running | None, tuple[str, Any]]:
+    """What is running from now on, and the answer."""
+    try:
+        if kind == "time":
+            assert running is not None
+            return running, ("done", running.round())
+        gc.collect()
+        suite, case, what, size = given
+        made = started(importlib.import_module(f"suites.{suite}").program(case, what, peer, size))
+        return made, ("done", (made.first, made.once, made.memory, made.results))
+    except Absent as absent:
+        return None, ("absent", str(absent))
+    except Exception as error:
+        return None, ("failed", (f"{type(error).__name__}: {error}", traceback.format_exc()))

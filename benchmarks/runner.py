@@ -102,7 +102,7 @@ def judge(suite: ModuleType, row: Row, size: str, results: dict[str, list[np.nda
     if reference is None:
         for peer, found in results.items():
             error = suite.slope_error(row.case, size, found)
-            if error > suite.SLOPE_TOLERANCE and not any(
+            if not error <= suite.SLOPE_TOLERANCE and not any(
                 difference(found, other, suite.TOLERANCE) is None for p, other in results.items() if p != peer
             ):
                 row.outcomes[peer].status = "wrong"

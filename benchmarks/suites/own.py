@@ -135,7 +135,7 @@ def with_torch(torch: Any, case: Case, given: tuple[Any, ...], function: Callabl
     def tensor(k: int, a: Any) -> Any:
         if isinstance(a, np.ndarray):
             return torch.tensor(a)
-        return torch.tensor(a, dtype=torch.float64) if k in case.argnums and peer == "torch" else a
+        return torch.tensor(a, dtype=torch.float64) if k in case.argnums else a
 
     def prepare() -> Callable:
         made = torch.compile(function, dynamic=False) if peer == "torch.compile" else function
