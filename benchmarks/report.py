@@ -11,6 +11,7 @@ from pathlib import Path
 
 import aims
 from aims import geometric_mean
+from cases import CASES
 from runner import Row, row_of
 
 HERE = Path(__file__).parent
@@ -74,8 +75,9 @@ def page(rows: list[Row]) -> str:
     parts = [
         "# Benchmarks\n",
         "Written by `make bench`; do not edit. Numbers are ratios of medians of one run, in which the peers, a process "
-        "each, took turns;\nall results were compared before they were timed. "
-        "One thread for every peer, unless said otherwise.\n",
+        "each, took turns;\nall results were compared before they were timed. Every peer had one thread, and times are "
+        "CPU seconds of its process, so that\nother work on the machine does not count; so is the first call, with the "
+        "compilers it starts.\n",
         machine(),
         "## Aims\n",
         *[f"- {bold(reached.line())}" for reached in aims.judged(rows)],
@@ -161,7 +163,18 @@ def own_table(rows: list[Row]) -> str:
     for row in rows:
         label = row.case if row.what == "value" else "… gradient"
         body.append([label, *ours(row), megabytes(row), *(multiple(row, p) for p in peers)])
-    return table(["case", "ms", "first, s", "MB", *peers], body)
+    return "\n".join(
+        [table(["case", "ms", "first, s", "MB", *peers], body), "", "What a peer cannot do:\n", *refusals()]
+    )
+
+
+def refusals() -> list[str]:
+    """Why peers have no program for a case."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for case in CASES.values():
+        for peer, reason in case.refused.items():
+            reasons.setdefault((peer, reason), []).append(case.name.partition(",")[0])
+    return [f"- {peer}: {reason} ({', '.join(cases)})" for (peer, reason), cases in sorted(reasons.items())]
 
 
 def slowest_first(rows: list[Row], peers: tuple[str, ...]) -> list[Row]:
