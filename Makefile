@@ -55,7 +55,8 @@ bench: $(VENV)/.test
 # beside the package, never of it; pythran apart from the others, which want other versions of what it needs
 bench-peers:
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet -e . matplotlib jax autograd numexpr torch==2.13.0
+	grep -v '^mpmath=' constraints.txt > $(PEERS)/constraints.txt  # torch's sympy wants an older one
+	$(PEERS)/bin/python -m pip install --quiet -c $(PEERS)/constraints.txt -e . matplotlib jax autograd numexpr torch==2.13.0
 	$(PYTHON) -m venv $(PYTHRAN)
 	$(PYTHRAN)/bin/python -m pip install --quiet "pythran>=0.18" scipy-openblas64 setuptools numpy==2.4.6
 

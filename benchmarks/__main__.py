@@ -27,6 +27,7 @@ def limit_threads(count: int) -> None:
     for name in THREADS:
         os.environ[f"{name}_NUM_THREADS"] = str(count)
     os.environ["NPROC"] = str(count)  # XLA's pool
+    os.environ.pop("OPENBLAS_CORETYPE", None)  # the library knows which kernels suit
     os.environ["SRCGRAPH_CACHE"] = os.environ.get("SRCGRAPH_CACHE", "0")
     if count == 1:
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
