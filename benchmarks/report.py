@@ -74,7 +74,7 @@ class Results:
 def page(rows: list[Row]) -> str:
     parts = [
         "# Benchmarks\n",
-        "Written by `make bench`; do not edit. Numbers are ratios of medians of one run, in which the peers, a process "
+        "Written by `make bench`; do not edit. Numbers are ratios of medians; for each row the peers, a process "
         "each, took turns;\nall results were compared before they were timed. Every peer had one thread, and times are "
         "CPU seconds of its process, so that\nother work on the machine does not count; so is the first call, with the "
         "compilers it starts.\n",
@@ -89,8 +89,9 @@ def page(rows: list[Row]) -> str:
         own_table([r for r in rows if r.suite == "own"]),
         "\n## NPBench\n",
         "Kernels of [NPBench](https://github.com/spcl/npbench), preset S, their NumPy versions compiled as they are; "
-        "the others are NPBench's own\nversions. Numbers of peers are multiples of srcgraph's time. Geometric means "
-        "are over what ran.\n",
+        "the others are NPBench's own\nversions. Numbers of peers are multiples of srcgraph's time; a peer is wrong "
+        "where its result is not NumPy's, or its gradient not\nwhat differences give. Geometric means are over what "
+        "ran.\n",
         npbench_table([r for r in rows if r.suite == "npbench"]),
         "\nGradients of the sum of all float results with respect to all float arrays, checked by differences of the "
         "NumPy version:\n",
@@ -173,7 +174,7 @@ def refusals() -> list[str]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for case in CASES.values():
         for peer, reason in case.refused.items():
-            reasons.setdefault((peer, reason), []).append(case.name.partition(",")[0])
+            reasons.setdefault((peer, reason), []).append(case.name.split(", ")[0])
     return [f"- {peer}: {reason} ({', '.join(cases)})" for (peer, reason), cases in sorted(reasons.items())]
 
 

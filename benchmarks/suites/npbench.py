@@ -113,7 +113,8 @@ def written(name: str, size: str) -> tuple[str, ...]:
     now = copied(given)
     if leaves(getattr(module(name, "_numpy"), about["func_name"])(*now)):
         return tuple(about["output_args"])
-    return tuple(k for k, a, b in zip(about["input_args"], given, now, strict=True) if differ(a, b))
+    changed = tuple(k for k, a, b in zip(about["input_args"], given, now, strict=True) if differ(a, b))
+    return changed or tuple(about["output_args"])  # heat_3d begins with what it ends with
 
 
 def results(name: str, size: str) -> Callable[[Any, tuple[Any, ...]], list[np.ndarray]]:
