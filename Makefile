@@ -7,7 +7,10 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 # what is measured here is what the sources make, not what was kept of them
 demo bench gradbench fuzz conformance: export SRCGRAPH_CACHE = 0
 
-.PHONY: demo test lint bench gradbench golden fuzz conformance native second_order clean
+PEERS := .venv-peers
+PYTHRAN := .venv-pythran
+
+.PHONY: demo test lint bench bench-peers gradbench golden fuzz conformance native second_order clean
 
 # make fuzz N=20000 SEED=1: random programs against CPython
 N    ?= 1000
@@ -44,9 +47,18 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 
+# with every peer that `make bench-peers` installed; NPBench's kernels if SRCGRAPH_NPBENCH names a checkout of it
 bench: $(VENV)/.test
-	$(BIN)/python benchmarks/run.py
+	$(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python) benchmarks --write
 	$(BIN)/python benchmarks/cache.py
+
+# beside the package, never of it; pythran apart from the others, which want other versions of what it needs
+bench-peers:
+	$(PYTHON) -m venv $(PEERS)
+	grep -v '^mpmath=' constraints.txt > $(PEERS)/constraints.txt  # torch's sympy wants an older one
+	$(PEERS)/bin/python -m pip install --quiet -c $(PEERS)/constraints.txt -e . matplotlib jax autograd numexpr torch==2.13.0
+	$(PYTHON) -m venv $(PYTHRAN)
+	$(PYTHRAN)/bin/python -m pip install --quiet "pythran>=0.18" scipy-openblas64 setuptools numpy==2.4.6
 
 gradbench: $(VENV)/.test
 	cd benchmarks && $(abspath $(BIN))/python -m gradbench
@@ -66,4 +78,4 @@ conformance: $(VENV)/.test
 	cd tests && $(abspath $(BIN))/python -m conformance --quiet --write ../docs/conformance_graphs.md
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info demo_output
+	rm -rf $(VENV) $(PEERS) $(PYTHRAN) build dist *.egg-info demo_output

@@ -6,6 +6,7 @@ set-up in it. Stages of the first run are timed by what they call.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -15,11 +16,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import programs
+from cases import CASES
 
 AIM_FIRST = 0.5
 AIM_NEXT = 0.03
+NAMES = ("scalar recurrence, 1e6", "Newton while, 1e5 roots", "rod in place, 1e3 x 1e3", "logistic loss, 1e5 x 100")
 STAGES = ("lowered", "derived", "generate", "load")
 
 
@@ -46,17 +47,12 @@ def process() -> None:
     stages: dict[str, float] = {}
     for name in STAGES:
         setattr(specialization, name, timed(stages, name, getattr(specialization, name)))
-    targets, u = np.linspace(0.5, 20.0, 100), np.linspace(0.5, 1.5, 50)
-    features, labels, weights = np.ones((20, 5)), np.ones(20), np.full(5, 0.1)
     cases: list[tuple[str, Callable, Callable, tuple[Any, ...]]] = []
-    for name, function, argnums, args in (
-        ("scalar recurrence", programs.recurrence, (0, 1), (0.9, 0.1, 100)),
-        ("Newton while", programs.newton, 0, (targets,)),
-        ("in-place stencil", programs.stencil, (0, 1), (u, 0.05, 10)),
-        ("logistic regression", programs.logistic, 0, (weights, features, labels)),
-    ):
-        cases.append((name, sg.compile, function, args))
-        cases.append((f"{name}, gradient", lambda f, argnums=argnums: sg.grad(f, argnums), function, args))
+    for name in NAMES:
+        case = CASES[name]
+        cases.append((name, sg.compile, case.plain, case.arguments(True)))
+        derived = functools.partial(sg.grad, argnums=case.argnums)
+        cases.append((f"{name}, gradient", derived, case.plain, case.arguments(True)))
     rows = []
     for name, make, function, args in cases:
         began = time.perf_counter()
@@ -78,12 +74,12 @@ def main() -> None:
             )
             runs.append(json.loads(done.stdout.splitlines()[-1]))
     cold, warm = runs[0], runs[1:]
-    print(f"{'milliseconds':28} {'cold':>8} {'warm':>8}")
-    print(f"{'imports':28} {1e3 * cold[0]:8.0f} {1e3 * min(r[0] for r in warm):8.0f}")
+    print(f"{'milliseconds':36} {'cold':>8} {'warm':>8}")
+    print(f"{'imports':36} {1e3 * cold[0]:8.0f} {1e3 * min(r[0] for r in warm):8.0f}")
     for k, (name, seconds) in enumerate(cold[1]):
         again = min(r[1][k][1] for r in warm)
         mark = "" if again < (AIM_NEXT if k else AIM_FIRST) else f"   aim: {1e3 * (AIM_NEXT if k else AIM_FIRST):.0f}"
-        print(f"{name:28} {1e3 * seconds:8.0f} {1e3 * again:8.1f}{mark}")
+        print(f"{name:36} {1e3 * seconds:8.0f} {1e3 * again:8.1f}{mark}")
     total = sum(seconds for _, seconds in cold[1])
     print("\nof the cold run: " + ", ".join(f"{name} {1e3 * cold[2].get(name, 0.0):.0f}" for name in STAGES))
     print(f"the rest, numba above all: {1e3 * (total - sum(cold[2].values())):.0f}")
