@@ -15,6 +15,7 @@ from srcgraph.codegen import sums
 from srcgraph.codegen.body import Body, is_extreme, is_sum
 from srcgraph.codegen.buffers import made_once
 from srcgraph.codegen.decisions import transparent
+from srcgraph.codegen.dots import dots_as_sums
 from srcgraph.codegen.expr import loop_index
 from srcgraph.codegen.integers import annotated, grow, is_numpy_integer
 from srcgraph.codegen.items import (
@@ -170,7 +171,7 @@ class Module:
 
     def function(self, name: str, graph: Graph, interface: Interface) -> list[ast.FunctionDef]:
         """A graph as a function, and the kernels it is divided into."""
-        plain = transparent(open_(graph))
+        plain = dots_as_sums(transparent(open_(graph)))
         scheduler = Scheduler(plain, "cpu", self.unread)
         block = scheduler.function()
         stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface, self.inplace)

@@ -15,6 +15,7 @@ from typing import Any
 
 from srcgraph.codegen import fusion, kernels
 from srcgraph.codegen.decisions import Decisions, transparent
+from srcgraph.codegen.dots import dots_as_sums
 from srcgraph.codegen.expr import call, empty_list, filled, literal, negated, number, subscript
 from srcgraph.codegen.items import (
     Block,
@@ -43,7 +44,7 @@ from srcgraph.ir.view import element
 
 def schedule(graph: Graph, target: str = "cpu") -> tuple[Block, Graph]:
     """Return the items of a closed graph, and the open graph whose values they name."""
-    plain = transparent(open_(graph))
+    plain = dots_as_sums(transparent(open_(graph)))
     scheduler = Scheduler(plain, target)
     return scheduler.function(), plain
 

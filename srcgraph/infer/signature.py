@@ -328,14 +328,16 @@ class Leaves:
         for other, arg in self.cells:
             if not self.distinct and (value is other or _same_memory(value, other)):
                 return arg
-        shape = tuple(1 if d == 1 else self.size(value.shape, k) for k, d in enumerate(value.shape))
+        shape: tuple[Size, ...] = ()
+        for k, d in enumerate(value.shape):
+            shape += (1 if d == 1 else self.size(value.shape, k, shape),)
         self.note(shape)
         arg = ArrayArg(value.dtype, shape, len(self.cells))
         self.cells.append((value, arg))
         return arg
 
-    def size(self, shape: tuple[int, ...], k: int) -> Size:
-        """What an axis is called: by an axis of an earlier array that it goes with, or anew."""
+    def size(self, shape: tuple[int, ...], k: int, before: tuple[Size, ...]) -> Size:
+        """What an axis is called: by an axis of an earlier array that it goes with, or of its own, or anew."""
         if shape[k] in self.lengths:
             return self.named_length(shape[k])
         near: list[tuple[int, tuple[str, int]]] = []
@@ -347,6 +349,9 @@ class Leaves:
                     difference = shape[k] - other.shape[j]
                     if not difference or (alike and 4 * abs(difference) <= min(32, shape[k])):
                         near.append((difference, _named(size)))
+        equal = any(difference == 0 for difference, _ in near)
+        if self.alike and not equal and shape[k] in shape[:k]:
+            return before[shape.index(shape[k])]
         if not near:
             return self.sizes.new()
         difference, (name, more) = min(near, key=lambda found: abs(found[0]))

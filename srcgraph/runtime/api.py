@@ -38,6 +38,10 @@ _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _CACHED = type(functools.cache(lambda: None))
 
 
+MOST_ALIKE = 3
+"""For so many patterns of lengths that go together a function is compiled, and then for all others at once."""
+
+
 class Compiled:
     """A function that compiles itself for the types of the arguments it is called with.
 
@@ -154,7 +158,8 @@ class Compiled:
 
     def specialized(self, args: Sequence[Any]) -> Specialization:
         """A version compiled for these arguments."""
-        general = any(way.alike for way in self.ways)
+        known = sum(v.way.alike for versions in self.versions.values() for v in versions)
+        general = known >= MOST_ALIKE
         return specialize(self.code, self.names, args, self.transforms, self.options, general)
 
     def described(self, args: Sequence[Any], way: Way) -> tuple[Any, Leaves]:

@@ -29,15 +29,54 @@ def matmul(x, y):
     if x.ndim == 1 or y.ndim == 1:
         a, v = (y.T, x) if x.ndim == 1 else (x, y)
         out = empty(len(a), a.dtype)
+        if is_small(a.size):
+            return _small_times_vector(a, v, out)
         if gemv((out,), (a, v, 1.0, 0.0), a.shape, out.strides + a.strides + v.strides, ()) != 0:
             a, v = takeable(a), takeable(v)
             gemv((out,), (a, v, 1.0, 0.0), a.shape, out.strides + a.strides + v.strides, ())
         return out
     (m, k), n = x.shape, y.shape[1]
     out = empty((m, n), x.dtype)
+    if is_small(m * k * n):
+        return _small_product(x, y, out)
     if gemm((out,), (x, y, 1.0, 0.0), (m, n, k), out.strides + x.strides + y.strides, ()) != 0:
         a, b = takeable(x), takeable(y)
         gemm((out,), (a, b, 1.0, 0.0), (m, n, k), out.strides + a.strides + b.strides, ())
+    return out
+
+
+SMALL = 64
+"""A product of so few multiplications is done before BLAS would have begun."""
+
+
+def is_small(multiplications):
+    """Whether loops are quicker than BLAS: of compiled code, not of Python."""
+    return False
+
+
+@overload(is_small)
+def _is_small(multiplications):
+    return lambda multiplications: multiplications <= SMALL
+
+
+@helper
+def _small_times_vector(a, v, out):
+    for i in range(len(a)):
+        total = a.dtype.type(0)
+        for j in range(len(v)):
+            total += a[i, j] * v[j]
+        out[i] = total
+    return out
+
+
+@helper
+def _small_product(x, y, out):
+    for i in range(len(x)):
+        for j in range(y.shape[1]):
+            total = x.dtype.type(0)
+            for k in range(len(y)):
+                total += x[i, k] * y[k, j]
+            out[i, j] = total
     return out
 
 

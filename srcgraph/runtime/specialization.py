@@ -27,7 +27,7 @@ from srcgraph.infer.signature import (
     skeleton_of,
 )
 from srcgraph.ir.bitgen import address
-from srcgraph.ir.graph import Apply, Graph
+from srcgraph.ir.graph import Apply, For, Graph, Node, While, node_graphs
 from srcgraph.ir.shared import Container, held
 from srcgraph.ir.types import NAME_OF
 from srcgraph.ir.walk import all_nodes
@@ -422,8 +422,7 @@ def lowered(
 ) -> tuple[Lowered, dict[str, Skeleton], Way]:
     """Lower a function for a call; numbers that must be known when compiling become part of the signature.
 
-    So does it which lengths go together, where it depends on them whether something is stretched, unless what is
-    compiled is to be ``general``.
+    So does it which lengths go together, where that matters, unless what is compiled is to be ``general``.
 
     Returns
     -------
@@ -442,7 +441,7 @@ def lowered(
                 code, skeletons, static_globals, distinct, raises, derived, checked=current_mode().check
             )
             alike = way._replace(alike=True)
-            if general or way.alike or not may_stretch(found):
+            if general or way.alike or not depends_on_lengths(found):
                 return found, skeletons, way
             if describe_arguments(names, args, alike, distinct)[0] == skeletons:
                 return found, skeletons, way
@@ -499,10 +498,16 @@ def _specialized(
     )
 
 
-def may_stretch(found: Lowered) -> bool:
-    """Whether it depends on lengths that are known when running whether axes are stretched."""
-    nodes = (n for graph in found.program.graphs.values() for n in all_nodes(graph))
-    return any(isinstance(n, Apply) and n.op.name in ("check_fits", "broadcast_size") for n in nodes)
+def depends_on_lengths(found: Lowered) -> bool:
+    """Whether it depends on lengths known when running whether axes are stretched, or loops check lengths."""
+    graphs = list(found.program.graphs.values())
+    loops = (g for graph in graphs for n in all_nodes(graph) if isinstance(n, For | While) for g in node_graphs(n))
+    inside = any(_is_check(n, "same_size", "equal_size") for g in loops for n in all_nodes(g))
+    return inside or any(_is_check(n, "check_fits", "broadcast_size") for g in graphs for n in all_nodes(g))
+
+
+def _is_check(node: Node, *names: str) -> bool:
+    return isinstance(node, Apply) and node.op.name in names
 
 
 def _count(names: Sequence[str], args: Sequence[Any], way: Way, distinct: bool) -> int:

@@ -68,7 +68,7 @@ def test_in_any_order(first: tuple[int, int]) -> None:
     sizes = [first, (7, 7), (3, 9), (9, 3), (5, 6), (3, 3), (9, 9), (2, 2), (9, 9), (3, 9)]
     for pair in sizes:
         same(jacobi, compiled, *given(*pair), 2)
-    assert sum(map(len, compiled.versions.values())) <= 2
+    assert sum(map(len, compiled.versions.values())) <= 4
 
 
 def test_lengths_that_differ() -> None:
@@ -81,7 +81,7 @@ def test_lengths_that_differ() -> None:
         same(halo, compiled, random.normal(size=field), random.normal(size=out))
     text = sg.inspect(compiled, np.ones((12, 11)), np.ones((10, 9))).cpu
     assert "raise" not in text and "for i in range(n - 2):" in text
-    assert len(compiled.versions) <= 5
+    assert len(compiled.versions) <= 8
 
 
 def sized(n, m, field, steps):
