@@ -23,10 +23,33 @@ def made_once(function: ast.FunctionDef) -> ast.FunctionDef:
         stores = Counter(n.id for s in function.body for n in names_in(s) if isinstance(n.ctx, ast.Store))
         stores.update(a.arg for a in function.args.args)  # the first trip reads what the caller gave
         axes = {x: len(_sizes(s)) for x, s in found.items()}  # type: ignore[arg-type]
-        private = {x for x in found if stores[x] == 1} - _known_otherwise(function.body, axes)
+        own = set(found) - _known_otherwise(function.body, axes)
         lengths = _lengths(function.body, stores)
-        function.body = _block(function.body, private, lengths)[0]
+        function.body = _block(function.body, {x for x in own if stores[x] == 1}, lengths)[0]
+        _keep(function.body, {x for x in own if stores[x] == 2}, stores, {})
     return function
+
+
+def _keep(body: Statements, own: set[str], stores: Counter[str], made: dict[str, str]) -> None:
+    """Leave out ``x = np.empty(n)`` where ``x`` is such an array already: nothing reads the old one afterwards."""
+    made = dict(made)
+    for node in list(body):
+        name, shape = _empty(node, stores) if _makes_array(node) else ("", "")
+        if name in own and made.get(name) == shape:
+            body.remove(node)
+        elif name in own:
+            made[name] = shape
+        for inner in (getattr(node, part, None) for part in ("body", "orelse")):
+            if inner:
+                _keep(inner, own, stores, made)
+
+
+def _empty(node: ast.stmt, stores: Counter[str]) -> tuple[str, str]:
+    """The name of an array that is made without numbers in it, and how: by lengths that do not change."""
+    assert isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name)
+    steady = all(stores[x] <= 1 for x in _read(node))
+    new = isinstance(node.value.func, ast.Attribute) and node.value.func.attr == "empty"
+    return (node.targets[0].id, ast.unparse(node.value)) if steady and new else ("", "")
 
 
 def _block(body: Sequence[ast.stmt], private: set[str], lengths: set[str]) -> tuple[Statements, set[str]]:
@@ -145,6 +168,12 @@ def _known_otherwise(body: Sequence[ast.stmt], axes: dict[str, int]) -> set[str]
                 pass
             case ast.Call(func=ast.Attribute(value=ast.Name(), attr="copy"), args=[]):
                 pass
+            case ast.Call(func=ast.Name(id="matmul"), args=args):
+                todo += [a for a in args if not isinstance(a, ast.Name)]
+            case ast.Return(value=ast.Name()):
+                pass
+            case ast.Return(value=ast.Tuple(elts=items)):
+                todo += [e for e in items if not isinstance(e, ast.Name)]
             case ast.Name(id=name, ctx=ast.Load()):
                 found.add(name)
             case _:
