@@ -45,5 +45,5 @@ def plot(bars: list[tuple[float, str, str]], place: Path) -> None:
     axes.set_xlabel("time of srcgraph over the best other (left of 1: srcgraph is quicker); orange: gradients")
     axes.margins(y=0.01)
     figure.tight_layout()
-    figure.savefig(place, metadata={"Date": None})
+    figure.savefig(place, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     plt.close(figure)

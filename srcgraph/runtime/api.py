@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from inspect import Parameter, signature
@@ -39,7 +40,7 @@ _CACHED = type(functools.cache(lambda: None))
 
 
 MOST_ALIKE = 3
-"""For so many patterns of lengths that go together a function is compiled, and then for all others at once."""
+"""For so many patterns of lengths that go together a signature is compiled, and then for all others at once."""
 
 
 class Compiled:
@@ -94,6 +95,8 @@ class Compiled:
         self.quick: dict[Any, Specialization] = {}
         """Versions by what `quick_key` sees."""
         self.newest: Specialization | None = None
+        self.patterns: Counter[Any] = Counter()
+        """How many patterns of lengths were compiled for, by the types of the arguments."""
         self.straight: Direct | None = None
         """The call of the version that was called last."""
         self.ways: list[Way] = [USUAL_WAY]
@@ -158,9 +161,11 @@ class Compiled:
 
     def specialized(self, args: Sequence[Any]) -> Specialization:
         """A version compiled for these arguments."""
-        known = sum(v.way.alike for versions in self.versions.values() for v in versions)
-        general = known >= MOST_ALIKE
-        return specialize(self.code, self.names, args, self.transforms, self.options, general)
+        key = self.described(args, USUAL_WAY)[0]
+        general = self.patterns[key] >= MOST_ALIKE
+        made = specialize(self.code, self.names, args, self.transforms, self.options, general)
+        self.patterns[key] += made.way.alike
+        return made
 
     def described(self, args: Sequence[Any], way: Way) -> tuple[Any, Leaves]:
         """The signature of a call, and its leaves."""

@@ -146,6 +146,15 @@ def test_no_version_of_its_own_where_it_does_not_matter() -> None:
     assert sum(map(len, compiled.versions.values())) == 1
 
 
+def test_patterns_are_counted_by_types() -> None:
+    """What was compiled for numbers of one kind does not keep others from being compiled for their lengths."""
+    compiled = sg.compile(jacobi)
+    for n, m in [(9, 9), (20, 19), (20, 18), (20, 17), (20, 16)]:
+        same(jacobi, compiled, *given(n, m), 2)
+    floats = np.ones(9, np.float32), np.ones(9, np.float32)
+    assert "raise" not in compiled.python(*floats, 2)
+
+
 def test_gradients() -> None:
     def f(a, b):
         c = b.copy()
