@@ -303,6 +303,7 @@ def compile(
     error_model: str | None = None,
     mode: AnyMode = None,
     cache: bool | None = None,
+    parallel: bool | str | None = None,
 ) -> Any:
     """Compile a Python function; the work is done when it is first called with new types.
 
@@ -323,6 +324,10 @@ def compile(
         needed, or quick; all, with the graph verified and evaluated after each.
     cache : bool, optional
         Whether to keep what is compiled on disk, for other processes; True if not given. See `srcgraph.cache`.
+    parallel : bool or "auto", optional
+        Whether threads share the trips of loops that do not need each other, operations on arrays among them: where a
+        loop turns out to be large when it runs, with "auto" only where it is much larger. Sums are formed in parts
+        then, whose number depends on sizes alone. See `srcgraph.threads`.
 
     Returns
     -------
@@ -334,7 +339,7 @@ def compile(
     UnsupportedError
         The function uses something outside the supported language; all such places are listed.
     ArgumentError
-        There is no such error model or mode, or the function is not a Python function.
+        There is no such error model, mode or value of ``parallel``, or the function is not a Python function.
 
     Examples
     --------
@@ -344,8 +349,8 @@ def compile(
     >>> square(3.0)
     9.0
     """
-    chosen = {"source": source, "error_model": error_model, "mode": mode, "cache": cache}
-    options = options_of(function, error_model=error_model, mode=mode, cache=cache)
+    chosen = {"source": source, "error_model": error_model, "mode": mode, "cache": cache, "parallel": parallel}
+    options = options_of(function, error_model=error_model, mode=mode, cache=cache, parallel=parallel)
     if function is None:
         return lambda f: compile(f, **chosen)
     if isinstance(function, Compiled):

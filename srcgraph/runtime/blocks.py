@@ -148,38 +148,54 @@ def _two_sum_complex(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 # vectorise what is indexed by them.
 
 
-class _Numbers(types.SimpleIteratorType):
+class BlockNumbers(types.SimpleIteratorType):
     """Runs through a block."""
 
     def __init__(self) -> None:
         super().__init__("srcgraph.numbers_of_block", types.int64)
 
 
-class _Block(types.SimpleIterableType):
+class Block(types.SimpleIterableType):
     def __init__(self) -> None:
-        super().__init__("srcgraph.block", _Numbers())
+        super().__init__("srcgraph.block", BlockNumbers())
 
 
 class _EachBlock(types.SimpleIteratorType):
     """Runs through the blocks."""
 
     def __init__(self) -> None:
-        super().__init__("srcgraph.each_block", _Block())
+        super().__init__("srcgraph.each_block", Block())
 
 
-class _Blocks(types.SimpleIterableType):
+class Blocks(types.SimpleIterableType):
     def __init__(self) -> None:
         super().__init__("srcgraph.blocks", _EachBlock())
 
 
-@register_model(_Block)
-@register_model(_Blocks)
+class Rows(types.SimpleIterableType):
+    """A part of a range; its numbers are not negative."""
+
+    def __init__(self) -> None:
+        super().__init__("srcgraph.rows", BlockNumbers())
+
+
+class SignedRows(types.SimpleIterableType):
+    """A part of a range of any numbers, or all of it."""
+
+    def __init__(self) -> None:
+        super().__init__("srcgraph.signed_rows", BlockNumbers())
+
+
+@register_model(Block)
+@register_model(Blocks)
+@register_model(Rows)
+@register_model(SignedRows)
 class _RangeModel(models.StructModel):
     def __init__(self, manager: Any, kind: Any):
         super().__init__(manager, kind, [("first", types.int64), ("stop", types.int64)])
 
 
-@register_model(_Numbers)
+@register_model(BlockNumbers)
 @register_model(_EachBlock)
 class _RunModel(models.StructModel):
     def __init__(self, manager: Any, kind: Any):
@@ -188,7 +204,7 @@ class _RunModel(models.StructModel):
 
 @type_callable(blocks)
 def _type_of_blocks(context: Any) -> Callable[..., Any]:
-    return lambda n: signature(_Blocks(), types.int64)
+    return lambda n: signature(Blocks(), types.int64)
 
 
 def _range(context: Any, builder: Any, kind: Any, first: Any, stop: Any) -> Any:
@@ -202,9 +218,19 @@ def _blocks(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return _range(context, builder, sig.return_type, ir.Constant(args[0].type, 0), args[0])
 
 
-@lower_builtin("getiter", _Block)
-@lower_builtin("getiter", _Blocks)
+@lower_builtin("getiter", Block)
+@lower_builtin("getiter", Blocks)
+@lower_builtin("getiter", Rows)
 def _started(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    given = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
+    run = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+    first = builder.and_(given.first, ir.Constant(given.first.type, 2**63 - 1))  # LLVM sees that it is not negative
+    run.next, run.stop = cgutils.alloca_once_value(builder, first), given.stop
+    return run._getvalue()
+
+
+@lower_builtin("getiter", SignedRows)
+def _started_anywhere(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     given = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
     run = cgutils.create_struct_proxy(sig.return_type)(context, builder)
     run.next, run.stop = cgutils.alloca_once_value(builder, given.first), given.stop
@@ -227,8 +253,8 @@ def _next(step: int, value: Callable[..., Any]) -> Callable[..., Any]:
 
 def _block(context: Any, builder: Any, now: Any, after: Any, stop: Any) -> Any:
     last = builder.select(builder.icmp_signed("<", after, stop), after, stop)
-    return _range(context, builder, _Block(), now, last)
+    return _range(context, builder, Block(), now, last)
 
 
-lower_builtin("iternext", _Numbers)(_next(1, lambda context, builder, now, after, stop: now))
+lower_builtin("iternext", BlockNumbers)(_next(1, lambda context, builder, now, after, stop: now))
 lower_builtin("iternext", _EachBlock)(_next(LENGTH, _block))

@@ -44,7 +44,7 @@ from srcgraph.runtime.floats import ColumnArg, leaf_positions
 from srcgraph.runtime.kernel_types import check_kernels, is_off
 from srcgraph.runtime.load import load
 from srcgraph.runtime.natives import with_kernels
-from srcgraph.runtime.options import USUAL, Options
+from srcgraph.runtime.options import PARALLEL, USUAL, Options
 from srcgraph.runtime.pullbacks import pulling
 from srcgraph.runtime.results import (
     Make,
@@ -537,6 +537,7 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
         callees=emitted.callees,
         kernels=emitted.kernels,
         inplace=options.mode.inplace,
+        parallel=PARALLEL[options.parallel],
     )
     entry, file = load(generated.text.text, generated.name)
     run = with_depth(entry, generated.frame) if generated.frame else entry
