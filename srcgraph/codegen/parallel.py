@@ -211,6 +211,8 @@ class Sharing:
     def function_of(self, node: ast.For, params: Sequence[str], body: Statements) -> str:
         """The name of a function of these statements, which may be there already, with other names."""
         args = ast.arguments([], [ast.arg(p) for p in params], None, [], [], None, [])
+        for statement in statements_in(body):
+            statement.lineno = getattr(statement, "lineno", 0)
         made = ast.FunctionDef("", args, body, list(self.function.decorator_list), None, lineno=0)
         form = _form(made, self.variables)
         raises = any(isinstance(s, ast.Raise) for s in statements_in(body))  # the place is the user's to know

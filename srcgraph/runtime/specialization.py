@@ -291,8 +291,10 @@ class Specialization:
             return f"the shared variable {name.removesuffix('_value')!r}"
         return f"argument {name!r}" if position < count else f"{name!r}, read from outside"
 
-    def failed(self, error: Exception) -> Exception:
+    def failed(self, error: Exception) -> BaseException:
         """What a call raises for what the compiled function has raised."""
+        if isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt):
+            return error.__cause__  # it came while numba made objects of the results
         if isinstance(error, numba.core.errors.NumbaError):
             raise self.defect(error) from error
         return self.explained(error)
