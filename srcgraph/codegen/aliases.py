@@ -7,7 +7,7 @@ It does not matter when: two names share memory if anything in the function coul
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from srcgraph.codegen.statements import statements_in
 
@@ -25,12 +25,22 @@ class Aliases:
     params : sequence of str
     held : set of str
         The names of arrays and lists.
+    axes : mapping
+        How many axes the arrays have.
     views : set of str
         Functions that may return an argument's memory.
     """
 
-    def __init__(self, body: Sequence[ast.stmt], params: Sequence[str], held: Set[str], views: Set[str]):
+    def __init__(
+        self,
+        body: Sequence[ast.stmt],
+        params: Sequence[str],
+        held: Set[str],
+        axes: Mapping[str, int],
+        views: Set[str],
+    ):
         self.held = held
+        self.axes = axes
         self.views = views
         self.parent: dict[str, str] = {}
         self.exchanged: list[frozenset[str]] = []
@@ -95,6 +105,8 @@ class Aliases:
         match value:
             case ast.Name(id=name):
                 yield from [name] if name in self.held else []
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if self._is_element(name, index):
+                pass
             case ast.Attribute(attr="T", value=inner) | ast.Subscript(value=inner):
                 yield from self._memory(inner)
             case ast.IfExp(body=one, orelse=other):
@@ -111,6 +123,11 @@ class Aliases:
                         yield from self._memory(arg)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=method)):
                 yield from [owner] if owner in self.held and method not in NEW else []
+
+    def _is_element(self, name: str, index: ast.expr) -> bool:
+        """Whether it is a number of an array."""
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        return len(parts) == self.axes.get(name) and all(is_number(p) for p in parts)
 
     def _remade(self, body: Sequence[ast.stmt], params: Sequence[str]) -> set[str]:
         """Parameters that mean arrays of the function's own before anything else is done: ``x = copy(x)``."""
@@ -136,6 +153,14 @@ class Aliases:
         a, b = self._root(a), self._root(b)
         if a != b:
             self.parent[a] = b
+
+
+def is_number(part: ast.expr) -> bool:
+    """Whether a part of an index is for one place on one axis; arrays as indices are not written so."""
+    if isinstance(part, ast.Constant):
+        return isinstance(part.value, int)
+    newaxis = isinstance(part, ast.Attribute) and part.attr == "newaxis"
+    return not (newaxis or isinstance(part, ast.Starred | ast.Slice))
 
 
 def makes_array(value: ast.expr) -> bool:

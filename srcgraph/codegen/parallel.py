@@ -112,7 +112,7 @@ class Sharing:
         self.all = assigned_names(self.function.body) | frozenset(params)
         self.taken = {*self.all, *self.variables.taken, self.function.name, *HELPERS}
         held = {*self.variables.axes, *self.variables.lists}
-        self.aliases = Aliases(self.function.body, params, held, self.variables.views)
+        self.aliases = Aliases(self.function.body, params, held, self.variables.axes, self.variables.views)
         self.lengths = _lengths(self.function, params)
         self.not_negative = set(self.lengths)
 

@@ -277,7 +277,7 @@ def test_first_exception() -> None:
         assert any("raise ValueError" in note for note in caught.value.__notes__)
     assert_shared(before)
     x[1234] = 1.0
-    with pytest.raises(ValueError, match="^40000 is negative"):
+    with pytest.raises(ValueError, match="40000 is negative"):
         fast(x)
 
 
