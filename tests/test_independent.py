@@ -22,7 +22,7 @@ def found(
     body = ast.parse(before + "\n" + text).body
     loop = next(s for s in body if isinstance(s, ast.For))
     held = {*AXES, "k", "xs"}
-    aliases = Aliases(body, params, held, {**AXES, "k": 1}, {"reshape"})
+    aliases = Aliases(body, list(params), held, {**AXES, "k": 1}, {"reshape"})
     known = Known({**AXES, "k": 1}, {"xs"}, {"count"}, {"n"}, {"show"}, {"solve"}, aliases)
     return independent(loop, known, AFTER)
 
