@@ -26,6 +26,7 @@ kernels         products, factors, sorts and transforms by libraries, as C funct
 native          kernels of the user's;  kernel_types: whether one fits;  natives: calls of them in generated code
 helpers         functions that generated code calls, kept on disk;  loops: where NumPy's C loops are
 memory          how much memory of large arrays is kept;  pool, pool_code: the blocks it is in;  arrays: those in them
+parallel        loops that threads share, in generated code;  workers, workers_code: the threads;  threads: how many
 cpu             helpers: products, reshaping;  decompositions, fourier, sorting: those around kernels
 ufuncs          NumPy's C loops, powers;  decimals: round
 """

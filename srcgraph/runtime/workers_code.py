@@ -10,6 +10,7 @@ LLVM language reference. pthread_create(3), pthread_cond_wait(3), pthread_sigmas
 
 from __future__ import annotations
 
+import platform
 import re
 import signal
 import time
@@ -27,19 +28,26 @@ MOST_APART = 1 << 23
 """Parts have so many elements of their own at most, to add to, all together."""
 _SPIN = 50_000
 """Nanoseconds that a thread without work looks for some before it sleeps."""
-_PATIENCE = 2000
-"""How often the last parts are looked for before the caller sleeps between looks."""
+_AWAKE, _PATIENCE = 1000, 4000
+"""How often the caller looks whether the last parts are done before it lets others run, and before it sleeps."""
+_X86, _ARM = ("llvm.x86.sse2.pause", "", ""), ("llvm.aarch64.hint", "i32", "i32 1")
+_WAITS = {"x86_64": _X86, "AMD64": _X86, "aarch64": _ARM, "arm64": _ARM}
+"""What a processor does while a thread looks for something again and again: a name, the type of its argument, that."""
 
 
 def text() -> str:
     """The module."""
+    name, kind, argument = _WAITS.get(platform.machine(), ("llvm.donothing", "", ""))
     numbers = {
         **PLACES,
         "WORDS": WORDS,
         "MOST_PARTS": f"{float(MOST_PARTS):e}",
         "MOST_APART": f"{float(MOST_APART):e}",
         "SPIN": _SPIN,
+        "AWAKE": _AWAKE,
         "PATIENCE": _PATIENCE,
+        "WAIT": f"@{name}({argument})",
+        "WAITS": f"@{name}({kind})",
         "CLOCK": getattr(time, "CLOCK_MONOTONIC", 1),
         "SET_MASK": int(getattr(signal, "SIG_SETMASK", 2)),
     }
@@ -60,6 +68,7 @@ declare i32 @pthread_cond_init(ptr, ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @sched_yield()
+declare void <WAITS>
 declare i32 @usleep(i32)
 declare i32 @clock_gettime(i32, ptr)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -224,6 +233,12 @@ test:
   %none = icmp sle i64 %active, 0
   br i1 %none, label %end, label %wait
 wait:
+  %awake = icmp slt i64 %looks, <AWAKE>
+  br i1 %awake, label %spin, label %tire
+spin:
+  call void <WAIT>
+  br label %again
+tire:
   %patient = icmp slt i64 %looks, <PATIENCE>
   br i1 %patient, label %yield, label %sleep
 yield:
@@ -347,7 +362,7 @@ pause:
   %closed = icmp ne i64 %closing, 0
   br i1 %closed, label %end, label %spin
 spin:
-  %yielded = call i32 @sched_yield()
+  call void <WAIT>
   %time = call i64 @now()
   %waited = sub i64 %time, %began
   %patient = icmp slt i64 %waited, <SPIN>
