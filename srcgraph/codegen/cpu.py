@@ -192,7 +192,8 @@ class Module:
         block.values = [block.values[k] for k in interface.returned]
         _drop_unread(block)
         helpers = {**_helpers_used(block), **dict.fromkeys(_reducing(block), "blocks")}
-        reserved = frozenset((*helpers, *self.graphs, *self.kernels, self.depth_left))
+        shared = HELPERS if self.parallel else ()
+        reserved = frozenset((*helpers, *self.graphs, *self.kernels, *shared, self.depth_left))
         names = Names(block, plain.params, reserved=reserved, hints=scheduler.hints)
         watched = grow(plain, scheduler.uses)
         options = f"{self.options}, pipeline_class={self.integers}" if watched else self.options
@@ -220,7 +221,7 @@ class Module:
 
     def shared_out(self, function: ast.FunctionDef, names: Names, watched: bool) -> list[ast.FunctionDef]:
         """A function, and those of its loops that threads share."""
-        if not self.parallel:
+        if not self.parallel or any(a.arg in HELPERS for a in function.args.args):
             return [function]
         ordered = frozenset((*self.graphs, *self.kernels))
         variables = variables_of(names, watched, ordered, frozenset((*self.helpers, *ordered)))

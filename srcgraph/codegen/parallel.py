@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from srcgraph.codegen.affine import Scope as Numbers
-from srcgraph.codegen.affine import Trips, is_not_negative
+from srcgraph.codegen.affine import Trips, is_not_negative, number_of, plus
 from srcgraph.codegen.aliases import Aliases
 from srcgraph.codegen.independent import Independent, Known, independent
 from srcgraph.codegen.outline import (
@@ -41,12 +41,13 @@ from srcgraph.codegen.outline import (
     live_before,
     target_of,
 )
+from srcgraph.codegen.pieces import call
 from srcgraph.codegen.regions import Region
 from srcgraph.codegen.statements import names_in, statements_in
 from srcgraph.codegen.variables import Variables
 from srcgraph.codegen.work import work_of
 
-HELPERS = ("in_parallel", "in_parts", "parts_of", "signed_range")
+HELPERS = ("apart", "in_parallel", "in_parts", "parts_of", "signed_range")
 SMALLEST = 160_000.0
 """A loop that is known to be fewer operations stays as it is."""
 FEW = 8
@@ -140,16 +141,7 @@ class Sharing:
 
     def loop(self, node: ast.For, after: Names, bound: Names, depth: int) -> Statements:
         has_loops = any(isinstance(s, ast.For | ast.While) for s in statements_in(node.body))
-        known = Known(
-            self.variables.axes,
-            self.variables.lists,
-            self.variables.integers,
-            self.not_negative,
-            self.variables.ordered,
-            self.variables.fallible,
-            self.aliases,
-        )
-        found = independent(node, known, after)
+        found = independent(node, self.known(), after)
         why = found if isinstance(found, str) else self.too_small(node, has_loops, depth)
         if isinstance(found, Independent) and not why:
             made = Region(self, node, found, bound).statements()
@@ -161,6 +153,32 @@ class Sharing:
         if has_loops and why != _SMALL:
             self.inside(node, after, bound, depth)
         return [node]
+
+    def known(self) -> Known:
+        """What `independent` is told."""
+        known = self.variables
+        ordered, fallible = known.ordered, known.fallible
+        return Known(known.axes, known.lists, known.integers, self.not_negative, ordered, fallible, self.aliases)
+
+    def counted_up(self, body: Statements, after: Names) -> None:
+        """Loops that count down, as in reverse sweeps, count up if that is the same: LLVM vectorises them then."""
+        for node, needed in zip(body, live_after_each(body, after), strict=True):
+            match node:
+                case ast.For():
+                    self.counted_up(node.body, needed | live_before([node], needed, NOTHING, NOTHING))
+                    trips = Trips.of(node.iter)
+                    if (
+                        trips is not None
+                        and trips.step == -1
+                        and _is_plain(node, independent(node, self.known(), needed))
+                    ):
+                        first, stop = plus(trips.stop, 1), plus(trips.first, 1)
+                        node.iter = call("range", [stop] if number_of(first) == 0 else [first, stop])
+                case ast.While():
+                    self.counted_up(node.body, needed | live_before([node], needed, NOTHING, NOTHING))
+                case ast.If():
+                    self.counted_up(node.body, needed)
+                    self.counted_up(node.orelse, needed)
 
     def inside(self, node: ast.For, after: Names, bound: Names, depth: int) -> None:
         """The loops in one that stays as it is."""
@@ -226,6 +244,11 @@ class Sharing:
         self.forms[form] = made
         self.made.append(made)
         return made.name
+
+
+def _is_plain(node: ast.For, found: Independent | str) -> bool:
+    """Whether the trips of a loop give the same in any order, to the last bit."""
+    return found == Independent() and not any(isinstance(s, ast.Raise) for s in statements_in(node.body))
 
 
 _SMALL = "it is small"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from srcgraph.codegen.affine import Scope, Trips, is_not_negative, plus, reads
@@ -47,6 +47,7 @@ class Region:
             return None
         if any(self.work.variables.dtypes.get(n) == "" for s in self.found.sums for n in s.names):
             return None
+        self.work.counted_up(self.loop.body, read)
         trips, head = self.range()
         body: Statements = [*head, *self.loop.body]
         read = (read | live_before(head, NOTHING, NOTHING, NOTHING)) & self.work.all
@@ -111,8 +112,8 @@ class Region:
         work, found, axes = self.work, self.found, self.work.variables.axes
         places = [places_of(s, work.variables.dtypes, work.fresh) for s in found.sums]
         arrays = {n: work.fresh(f"{n}_parts") for n in found.anywhere}
-        own = [p.array for ps in places for p in ps] + list(arrays.values())
-        first = [*begin(found.sums, places, self.part), *_own_arrays(arrays, self.part)]
+        own = [p.array for ps in places for p in ps]
+        first = begin(found.sums, places, self.part)
         last = [_put(p.array, self.part, p.name) for ps in places for p in ps]
         params = [self.rows, self.part, *inputs, *own]
         name = work.function_of(self.loop, params, [*before, *first, self.through(body), *last])
@@ -125,7 +126,8 @@ class Region:
             out.append(assign(q, _made("zeros", [copies, *_shape(n, axes[n])], work.variables.dtypes[n])))
         turns = ast.Constant(2 if found.spread else 1)
         args = [ast.Name(name, ast.Load()), copy.copy(trips), ast.Name(parts, ast.Load()), turns]
-        out.append(ast.Expr(call("in_parts", [*args, *loaded([*inputs, *own])])))
+        given = [call("apart", loaded([n, arrays[n]])) if n in arrays else ast.Name(n, ast.Load()) for n in inputs]
+        out.append(ast.Expr(call("in_parts", [*args, *given, *loaded(own)])))
         return out + joined(found.sums, places, arrays, axes, parts, work.taken)
 
     def least(self) -> list[ast.expr]:
@@ -138,17 +140,6 @@ class Region:
 
 
 # -- pieces of text ---------------------------------------------------------------------------------------
-
-
-def _own_arrays(arrays: Mapping[str, str], part: str) -> Statements:
-    """The first part adds to the array itself, each other one to an array of its own."""
-    if not arrays:
-        return []
-    at = ast.BinOp(ast.Name(part, ast.Load()), ast.Sub(), ast.Constant(1))
-    body: Statements = [
-        assign(n, ast.Subscript(ast.Name(q, ast.Load()), copy.copy(at), ast.Load())) for n, q in arrays.items()
-    ]
-    return [ast.If(_compare(part, ast.Gt(), 0), body, [])]
 
 
 def _put(target: str, part: str, name: str) -> ast.stmt:

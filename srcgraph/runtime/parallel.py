@@ -19,13 +19,16 @@ J. ACM 46 (1999), for why parts are more than threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.callconv import Status, excinfo_ptr_t
+from numba.core.datamodel import models
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import lower_builtin
+from numba.extending import lower_builtin, register_model
+from numba.np import arrayobj
 
 from srcgraph.runtime import workers
 from srcgraph.runtime.blocks import LENGTH, Blocks, Rows, SignedRows
@@ -59,7 +62,23 @@ def in_parts(function: Callable[..., None], trips: Any, parts: int, turns: int, 
     """Call ``function(rows, part, *args)`` for so many parts; in two turns, those with even numbers first."""
     for turn in range(turns):
         for part in range(turn, parts, turns):
-            function(_rows(trips, part, parts), part, *args)
+            own = [a.of(part) if isinstance(a, Apart) else a for a in args]
+            function(_rows(trips, part, parts), part, *own)
+
+
+class Apart(NamedTuple):
+    """An array that parts add to: the first one to itself, each other one to an array of its own."""
+
+    array: np.ndarray
+    others: np.ndarray
+
+    def of(self, part: int) -> np.ndarray:
+        return self.others[part - 1] if part else self.array
+
+
+def apart(array: np.ndarray, others: np.ndarray) -> Apart:
+    """For `in_parts`: an array, and those of the parts after the first, one behind the other."""
+    return Apart(array, others)
 
 
 def _rows(trips: Any, part: int, parts: int) -> Any:
@@ -84,7 +103,38 @@ class _TypeOfSignedRange(AbstractTemplate):
 
 
 def _plain(kinds: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(types.unliteral(k) for k in kinds)
+    """What the function is given for what the call is given."""
+    return tuple(k.own if isinstance(k, ApartType) else types.unliteral(k) for k in kinds)
+
+
+class ApartType(types.Type):
+    """That of what `apart` makes."""
+
+    def __init__(self, array: Any, others: Any):
+        self.array, self.others = array, others
+        self.own = array.copy(layout="C" if array.layout == "C" else "A")
+        super().__init__(f"srcgraph.apart({array}, {others})")
+
+
+@register_model(ApartType)
+class _ApartModel(models.StructModel):
+    def __init__(self, manager: Any, kind: Any):
+        super().__init__(manager, kind, [("array", kind.array), ("others", kind.others)])
+
+
+@infer_global(apart)  # type: ignore[reportOptionalCall]
+class _TypeOfApart(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        return signature(ApartType(*args), *args)
+
+
+@lower_builtin(apart, types.Array, types.Array)
+def _apart(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+    made.array, made.others = args
+    for kind, value in zip(sig.args, args, strict=True):
+        context.nrt.incref(builder, kind, value)
+    return made._getvalue()
 
 
 @infer_global(parts_of)  # type: ignore[reportOptionalCall]
@@ -99,16 +149,17 @@ class _TypeOfPartsOf(AbstractTemplate):
 class _TypeOfInParallel(AbstractTemplate):
     def generic(self, args: Any, kws: Any) -> Any:
         function, trips, _, *rest = args
-        compiled = function.get_call_type(self.context, (_rows_of(trips), *_plain(rest)), {})
-        return signature(types.none, function, trips, types.float64, *compiled.args[1:])
+        function.get_call_type(self.context, (_rows_of(trips), *_plain(rest)), {})
+        return signature(types.none, function, trips, types.float64, *_plain(rest))
 
 
 @infer_global(in_parts)  # type: ignore[reportOptionalCall]
 class _TypeOfInParts(AbstractTemplate):
     def generic(self, args: Any, kws: Any) -> Any:
         function, trips, _, _, *rest = args
-        compiled = function.get_call_type(self.context, (_rows_of(trips), types.int64, *_plain(rest)), {})
-        return signature(types.none, function, trips, types.int64, types.int64, *compiled.args[2:])
+        function.get_call_type(self.context, (_rows_of(trips), types.int64, *_plain(rest)), {})
+        given = [k if isinstance(k, ApartType) else types.unliteral(k) for k in rest]
+        return signature(types.none, function, trips, types.int64, types.int64, *given)
 
 
 # -- ranges ------------------------------------------------------------------------------------------------
@@ -227,7 +278,7 @@ class _Region:
     def _kinds(self) -> Iterator[Any]:
         yield _rows_of(self.kind)
         yield from [types.int64] * self.numbered
-        yield from self.types
+        yield from _plain(self.types)
 
     def run(self, parts: Any, turns: Any) -> None:
         """Call it for all parts, in turns if that is asked; the first exception is raised here."""
@@ -298,6 +349,7 @@ class _Region:
         first, stop = self._share(builder, trips, part, parts)
         rows = _between(context, builder, self.kind, trips, first, stop)
         given = [builder.load(cgutils.gep_inbounds(builder, record, 0, k + _GIVEN)) for k in range(len(self.types))]
+        given = [self._own(builder, t, v, part) for t, v in zip(self.types, given, strict=True)]
         args = [rows, *[part] * self.numbered, *given]
         function = context.declare_function(module, self.compiled.fndesc)
         found = self.signature
@@ -308,6 +360,27 @@ class _Region:
             builder.atomic_rmw("min", failed_at, part, "seq_cst")
         builder.ret_void()
         return made
+
+    def _own(self, builder: Any, kind: Any, value: Any, part: Any) -> Any:
+        """What a part is given: of arrays that are added to, its own."""
+        if not isinstance(kind, ApartType):
+            return value
+        pair = cgutils.create_struct_proxy(kind)(self.context, builder, value)
+        array = self.context.make_array(kind.array)(self.context, builder, pair.array)
+        others = self.context.make_array(kind.others)(self.context, builder, pair.others)
+        made = self.context.make_array(kind.own)(self.context, builder)
+        lengths, strides = (cgutils.unpack_tuple(builder, t) for t in (others.shape, others.strides))
+        offset = builder.mul(builder.sub(part, ir.Constant(_WORD, 1)), strides[0])
+        arrayobj.populate_array(
+            made,
+            data=cgutils.pointer_add(builder, others.data, offset, others.data.type),
+            shape=cgutils.pack_array(builder, lengths[1:], ty=_WORD),
+            strides=cgutils.pack_array(builder, strides[1:], ty=_WORD),
+            itemsize=others.itemsize,
+            meminfo=others.meminfo,
+        )
+        first = builder.icmp_signed("==", part, ir.Constant(_WORD, 0))
+        return builder.select(first, array._getvalue(), made._getvalue())
 
     def _share(self, builder: Any, trips: Any, part: Any, parts: Any) -> tuple[Any, Any]:
         """The trips of a part: the first ones have one more, where they cannot be divided evenly."""
@@ -366,4 +439,4 @@ _GIVEN = 5
 """Where the arguments are in a record."""
 
 
-__all__ = ["Rows", "in_parallel", "in_parts", "parts_of", "signed_range"]
+__all__ = ["Rows", "apart", "in_parallel", "in_parts", "parts_of", "signed_range"]
