@@ -92,7 +92,7 @@ def _independent(kernel: Kernel, item: Item) -> bool:
 
 
 def _can_join(first: Kernel, second: Kernel, s: Scheduler) -> bool:
-    if first.dims != second.dims and not _goes_inside(first, second):
+    if first.dims != second.dims and not (s.write.target == "cpu" and _goes_inside(first, second)):
         return False
     made_by_first = {p.target: p.at for p in first.parts if isinstance(p, LoopStore)}
     sums = {p.acc for p in first.parts if isinstance(p, LoopReduce)}
