@@ -26,7 +26,7 @@ class Trips:
         match run:
             case ast.Call(func=ast.Name(id="range"), args=[stop]):
                 return Trips(ast.Constant(0), stop, 1)
-            case ast.Call(func=ast.Name(id="range"), args=[first, stop]):
+            case ast.Call(func=ast.Name(id="range" | "indices"), args=[first, stop]):
                 return Trips(first, stop, 1)
             case ast.Call(func=ast.Name(id="range"), args=[first, stop, by]):
                 step = number_of(by)

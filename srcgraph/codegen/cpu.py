@@ -12,11 +12,13 @@ from types import MappingProxyType
 from typing import TypeGuard
 
 from srcgraph.codegen import sums
+from srcgraph.codegen import upward as upwards
 from srcgraph.codegen.body import Body, is_extreme, is_sum
 from srcgraph.codegen.buffers import made_once
 from srcgraph.codegen.decisions import transparent
 from srcgraph.codegen.dots import dots_as_sums
 from srcgraph.codegen.expr import loop_index
+from srcgraph.codegen.filling import filled_once
 from srcgraph.codegen.integers import annotated, grow, is_numpy_integer
 from srcgraph.codegen.items import (
     Block,
@@ -41,7 +43,9 @@ from srcgraph.codegen.memory import kept
 from srcgraph.codegen.names import Names
 from srcgraph.codegen.outline import outlined
 from srcgraph.codegen.parallel import HELPERS, shared_out
+from srcgraph.codegen.registers import as_written, in_registers
 from srcgraph.codegen.repeats import written_once
+from srcgraph.codegen.rows import by_rows
 from srcgraph.codegen.schedule import Scheduler
 from srcgraph.codegen.several import several_at_once
 from srcgraph.codegen.source import Places, Text, emit
@@ -56,6 +60,9 @@ from srcgraph.ir.graph import NOWHERE, Graph, Origin, Value
 from srcgraph.ir.op import OPS, Op
 from srcgraph.ir.types import COMPLEX, FLOAT, INT, ListType, ScalarType
 from srcgraph.ir.walk import calling, calls
+
+LOOP_HELPERS = frozenset((upwards.HELPER, *sums.NAMES))
+"""What loops call that are written so that LLVM takes several steps at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +209,10 @@ class Module:
         leave = _return([body.resolved(e) for e in block.results])
         params = [names.of(p) for p in plain.params]
         statements = tidy(statements + body.placed([leave], _last_origin(block, interface)))
-        statements = in_blocks(statements, {*params, *reserved})
+        users = {*params, *(n.id for n in names_in(*statements))}
+        statements = quick_loops(statements, users, {*params, *reserved})
+        called = {n.id for n in names_in(*statements)} - users
+        helpers |= dict.fromkeys(LOOP_HELPERS & called, "blocks")
         self.copies += copies
         self.helpers.update(helpers)
         if not self.depth_left:
@@ -233,6 +243,14 @@ class Module:
 
     def lines(self) -> dict[int, int]:
         return {k: loc.line for k, loc in enumerate(self.places.known, 1)}
+
+
+def quick_loops(statements: list[ast.stmt], users: AbstractSet[str], taken: AbstractSet[str]) -> list[ast.stmt]:
+    """The loops of a function as LLVM takes several steps of at a time; helpers whose names are taken are not used."""
+    statements = filled_once(statements)
+    if users.isdisjoint((upwards.HELPER, *sums.HELPERS)):
+        statements = in_registers(by_rows(upwards.upward(statements)), set(taken))
+    return in_blocks(as_written(statements), taken)
 
 
 def _depth_left(graphs: Iterable[Graph]) -> str:
@@ -354,7 +372,7 @@ def _helpers() -> dict[str, str]:
     return found
 
 
-_IMPORTED = ("np", "math", "njit", "Integers", "WrappingIntegers", "Raised", "native_kernel", *sums.NAMES)
+_IMPORTED = ("np", "math", "njit", "Integers", "WrappingIntegers", "Raised", "native_kernel", "assume", *LOOP_HELPERS)
 _BUILTIN = frozenset(dir(builtins))
 _CALLS = ("library", "effect", "draw")
 """Kinds of ops whose text is the name of a helper."""
@@ -370,9 +388,10 @@ def _texts(op: Op) -> list[str]:
 
 def _helpers_used(block: Block) -> dict[str, str]:
     """The helpers a function calls, and the module each is in."""
-    found = {n.id for n in names_in(*all_exprs(block))}
+    found = {n.id for n in names_in(*all_exprs(block)) if not isinstance(n, Ref)}
     raised = {i.error for inner in all_blocks(block) for i in inner.items if isinstance(i, Raise)}
     own = {"Raised": "effects"} if "Raised" in raised else {}
+    own |= {"assume": "known"} if "assume" in found else {}
     return own | {name: module for name, module in _helpers().items() if name in found}
 
 

@@ -149,7 +149,8 @@ class _Analysis:
         assert isinstance(self.loop.iter, ast.Call)
         inside = [s for s in statements_in(self.loop.body) if isinstance(s, ast.For) and self.variable in reads(s.iter)]
         if len(inside) == 1 and isinstance(inside[0].target, ast.Name):
-            self.place, self.trips = inside[0].target.id, Trips(ast.Constant(0), self.loop.iter.args[0], 1)
+            first: ast.expr = ast.Constant(0) if len(self.loop.iter.args) == 1 else self.loop.iter.args[0]
+            self.place, self.trips = inside[0].target.id, Trips(first, self.loop.iter.args[-1], 1)
 
     def result(self) -> Independent:
         self._block(self.loop.body, {})

@@ -110,7 +110,7 @@ def _loop(node: ast.For, scope: Scope) -> Work:
     body = _block(node.body, inner, _rates(node))
     if is_blocks(node.iter):
         assert isinstance(node.iter, ast.Call)
-        return _times(body, node.iter.args[0], scope)
+        return _times(body, node.iter.args[-1], scope)
     if isinstance(node.iter, ast.Name):  # the numbers of a block, which `_loop` of the blocks counts
         return body
     if trips is None:

@@ -28,9 +28,15 @@ LENGTH = 256
 """How many elements a block has."""
 
 
-def blocks(n: int) -> list[range]:
-    """The numbers below ``n``, in blocks."""
-    return [range(k, min(k + LENGTH, n)) for k in range(0, n, LENGTH)]
+def blocks(first: int, stop: int | None = None) -> list[range]:
+    """The numbers from ``first`` to below ``stop``, or those below ``first``, in blocks. None may be negative."""
+    first, stop = (0, first) if stop is None else (first, stop)
+    return [range(k, min(k + LENGTH, stop)) for k in range(first, stop, LENGTH)]
+
+
+def indices(first: int, stop: int) -> range:
+    """The numbers from ``first`` to below ``stop``, none of which may be negative."""
+    return range(first, stop)
 
 
 def plus(part: Any, x: Any) -> Any:
@@ -179,11 +185,18 @@ class Rows(types.SimpleIterableType):
         super().__init__("srcgraph.rows", BlockNumbers())
 
 
+class _SignedNumbers(types.SimpleIteratorType):
+    """Runs through such a part."""
+
+    def __init__(self) -> None:
+        super().__init__("srcgraph.signed_numbers", types.int64)
+
+
 class SignedRows(types.SimpleIterableType):
     """A part of a range of any numbers, or all of it."""
 
     def __init__(self) -> None:
-        super().__init__("srcgraph.signed_rows", BlockNumbers())
+        super().__init__("srcgraph.signed_rows", _SignedNumbers())
 
 
 @register_model(Block)
@@ -196,6 +209,7 @@ class _RangeModel(models.StructModel):
 
 
 @register_model(BlockNumbers)
+@register_model(_SignedNumbers)
 @register_model(_EachBlock)
 class _RunModel(models.StructModel):
     def __init__(self, manager: Any, kind: Any):
@@ -204,7 +218,15 @@ class _RunModel(models.StructModel):
 
 @type_callable(blocks)
 def _type_of_blocks(context: Any) -> Callable[..., Any]:
-    return lambda n: signature(Blocks(), types.int64)
+    def typed(first: Any, stop: Any = None) -> Any:
+        return signature(Blocks(), *[types.int64] * (1 if stop is None else 2))
+
+    return typed
+
+
+@type_callable(indices)
+def _type_of_indices(context: Any) -> Callable[..., Any]:
+    return lambda first, stop: signature(Block(), types.int64, types.int64)
 
 
 def _range(context: Any, builder: Any, kind: Any, first: Any, stop: Any) -> Any:
@@ -218,32 +240,32 @@ def _blocks(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return _range(context, builder, sig.return_type, ir.Constant(args[0].type, 0), args[0])
 
 
+@lower_builtin(blocks, types.int64, types.int64)
+@lower_builtin(indices, types.int64, types.int64)
+def _from_first(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return _range(context, builder, sig.return_type, *args)
+
+
 @lower_builtin("getiter", Block)
 @lower_builtin("getiter", Blocks)
 @lower_builtin("getiter", Rows)
-def _started(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    given = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
-    run = cgutils.create_struct_proxy(sig.return_type)(context, builder)
-    first = builder.and_(given.first, ir.Constant(given.first.type, 2**63 - 1))  # LLVM sees that it is not negative
-    run.next, run.stop = cgutils.alloca_once_value(builder, first), given.stop
-    return run._getvalue()
-
-
 @lower_builtin("getiter", SignedRows)
-def _started_anywhere(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+def _started(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     given = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
     run = cgutils.create_struct_proxy(sig.return_type)(context, builder)
     run.next, run.stop = cgutils.alloca_once_value(builder, given.first), given.stop
     return run._getvalue()
 
 
-def _next(step: int, value: Callable[..., Any]) -> Callable[..., Any]:
+def _next(step: int, value: Callable[..., Any], signed: bool = False) -> Callable[..., Any]:
     def code(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
         run = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
         now = builder.load(run.next)
         going = builder.icmp_signed("<", now, run.stop)
         result.set_valid(going)
         with builder.if_then(going):
+            if not signed:
+                builder.assume(builder.icmp_signed(">=", now, ir.Constant(now.type, 0)))
             after = builder.add(now, ir.Constant(now.type, step), flags=("nsw",))
             builder.store(after, run.next)
             result.yield_(value(context, builder, now, after, run.stop))
@@ -257,4 +279,5 @@ def _block(context: Any, builder: Any, now: Any, after: Any, stop: Any) -> Any:
 
 
 lower_builtin("iternext", BlockNumbers)(_next(1, lambda context, builder, now, after, stop: now))
+lower_builtin("iternext", _SignedNumbers)(_next(1, lambda context, builder, now, after, stop: now, signed=True))
 lower_builtin("iternext", _EachBlock)(_next(LENGTH, _block))

@@ -31,7 +31,7 @@ from numba.extending import lower_builtin, register_model
 from numba.np import arrayobj
 
 from srcgraph.runtime import workers
-from srcgraph.runtime.blocks import LENGTH, Blocks, Rows, SignedRows
+from srcgraph.runtime.blocks import LENGTH, Block, Blocks, Rows, SignedRows
 from srcgraph.runtime.workers_code import MOST_PARTS
 
 _WORD, _BIT, _CODE, _NUMBER = ir.IntType(64), ir.IntType(1), ir.IntType(32), ir.DoubleType()
@@ -93,7 +93,7 @@ def _rows(trips: Any, part: int, parts: int) -> Any:
 def _rows_of(trips: Any) -> Any:
     if isinstance(trips, Blocks | SignedRows):
         return trips
-    return Rows() if isinstance(trips, types.RangeType) else None
+    return Rows() if isinstance(trips, types.RangeType | Block) else None
 
 
 @infer_global(signed_range)  # type: ignore[reportOptionalCall]
@@ -176,9 +176,9 @@ def _bounds(context: Any, builder: Any, kind: Any, trips: Any) -> tuple[Any, Any
     """The first trip, and the one after the last; of blocks, the first is number 0."""
     given = cgutils.create_struct_proxy(kind)(context, builder, trips)
     if isinstance(kind, Blocks):
-        more = builder.add(given.stop, ir.Constant(_WORD, LENGTH - 1))
+        more = builder.add(builder.sub(given.stop, given.first), ir.Constant(_WORD, LENGTH - 1))
         return ir.Constant(_WORD, 0), builder.sdiv(more, ir.Constant(_WORD, LENGTH))
-    if isinstance(kind, SignedRows):
+    if isinstance(kind, SignedRows | Block):
         return given.first, given.stop
     return tuple(context.cast(builder, n, kind.dtype, types.int64) for n in (given.start, given.stop))  # type: ignore[return-value]
 
@@ -189,7 +189,7 @@ def _between(context: Any, builder: Any, kind: Any, trips: Any, first: Any, stop
     if isinstance(kind, Blocks):
         given = cgutils.create_struct_proxy(kind)(context, builder, trips)
         length = ir.Constant(_WORD, LENGTH)
-        first, stop = builder.mul(first, length), builder.mul(stop, length)
+        first, stop = (builder.add(given.first, builder.mul(k, length)) for k in (first, stop))
         stop = _least(builder, stop, given.stop)
     made.first, made.stop = first, stop
     return made._getvalue()
