@@ -275,11 +275,15 @@ def _rule(node: Apply) -> Reduction:
 
 def _start(node: Apply) -> tuple[ast.expr, np.dtype]:
     """The first value of the accumulator, and its dtype: float32 adds up in float64, int8 in int64."""
-    dtype = node.outputs[0].type.dtype
-    wide = dtype
-    if node.op.name in ("sum", "prod"):
-        wide = FLOAT if dtype == np.float32 else INT if dtype.kind in "iu" and dtype.itemsize < 8 else dtype
+    wide = accumulated(_rule(node).combine, node.outputs[0].type.dtype)
     return literal(_rule(node).identity(wide)), wide
+
+
+def accumulated(combine: str, dtype: np.dtype) -> np.dtype:
+    """The dtype in which numbers of a dtype are combined."""
+    if combine not in ("add", "mul"):
+        return dtype
+    return FLOAT if dtype == np.float32 else INT if dtype.kind in "iu" and dtype.itemsize < 8 else dtype
 
 
 def _full(s: Scheduler, node: Apply) -> Iterator[Item]:
