@@ -25,17 +25,18 @@ from srcgraph.codegen.launches import Launching
 from srcgraph.codegen.names import Names
 from srcgraph.codegen.program import scheduled
 from srcgraph.codegen.source import Places, emit
-from srcgraph.codegen.spelling import DEVICE, reads_element
+from srcgraph.codegen.spelling import DEVICE, ON_HOST, reads_element
 from srcgraph.codegen.statements import names_in
 from srcgraph.codegen.storage import Interface
 from srcgraph.codegen.threads import in_threads, is_nest, refused
 from srcgraph.codegen.tidy import tidy
-from srcgraph.ir.graph import Apply, Graph
-from srcgraph.ir.types import ListType
+from srcgraph.ir.graph import NOWHERE, Apply, Graph, Value
+from srcgraph.ir.types import ArrayType, ListType, ScalarType
 from srcgraph.ir.walk import all_nodes, calls
 
 HOST = frozenset((
-    "THREADS", "cuda", "driver", "over", "striding", "parts", "copy", "full", "zeros", "ones", "fill", "host_value",
+    "THREADS", "cuda", "driver", "over", "striding", "parts", "copy", "full", "zeros", "ones", "fill",
+    "device_array", "device_array_like", "host_value", "narrowed",
     "sum_of", "product_of", "max_of", "min_of", "all_of", "any_of",
 ))  # fmt: skip
 """The names of `srcgraph.runtime.gpu` that drivers use."""
@@ -63,20 +64,21 @@ def generate(
     UnsupportedError
         It does what the CUDA target does not, or what cannot be shown to give the same result each time.
     """
-    _refuse_calls(graph, callees, kernels)
+    _refuse_calls(graph, kernels)
     name = name or graph.name
     name = f"{name}_" if name in _OWN or name in helper_modules() else name
     places = Places()
     found = scheduled(graph, interface, "cpu", {}, inplace)
     plain, block = found.graph, found.block
+    _refuse_points(plain.params)
     _refuse_block(block)
     in_threads(block)
     helpers = helpers_used(block)
-    reserved = frozenset((*helpers, *_OWN, name))
+    reserved = frozenset((*helpers, *_OWN, *(h + ON_HOST for h in helpers), name))
     names = Names(block, plain.params, reserved=reserved, hints=found.scheduler.hints)
     body = Launching(names, places)
     statements = body.block(block.items)
-    leave = returning([body.resolved(e) for e in block.results])
+    leave = returning([body.number(e, v) for e, v in zip(block.results, block.values, strict=True)])
     statements = tidy(statements + body.placed([leave], last_origin(block, interface)))
     params = [names.of(p) for p in plain.params]
     changes = [params[k] for k in sorted(interface.changed)]
@@ -89,16 +91,27 @@ def generate(
 # -- what is refused --------------------------------------------------------------------------------
 
 
-def _refuse_calls(graph: Graph, callees: Mapping[str, object], kernels: Mapping[str, str]) -> None:
+def _refuse_calls(graph: Graph, kernels: Mapping[str, str]) -> None:
     for call in calls(graph):
-        if call.callee in callees:
-            raise refused(f"{call.callee} calls itself", call.origin, "write it as a loop, or use target='cpu'")
         if call.callee in kernels:
             raise refused(f"{call.callee} is a kernel for the CPU", call.origin, "use target='cpu'")
+        raise refused(f"{call.callee} calls itself", call.origin, "write it as a loop, or use target='cpu'")
     for node in all_nodes(graph):
-        if isinstance(node, Apply) and node.op.kind in ("library", "draw") and node.op.name not in _RESHAPES:
+        if isinstance(node, Apply) and node.op.kind in ("library", "draw") and not _is_on_host(node):
             what = "draws random numbers" if node.op.kind == "draw" else "calls a library"
             raise refused(f"{node.op.name} {what}, which is not there yet", node.origin, "use target='cpu'")
+
+
+def _refuse_points(params: Sequence[Value]) -> None:
+    for param in params:
+        if isinstance(param.type, ArrayType) and not param.type.ndim:
+            raise refused(f"argument {param.name!r} is an array without axes", NOWHERE, "pass a number")
+
+
+def _is_on_host(node: Apply) -> bool:
+    """Whether it gives another shape, or numbers for numbers."""
+    numbers = all(isinstance(v.type, ScalarType) for v in (*node.inputs, *node.outputs))
+    return node.op.name in _RESHAPES or (node.op.kind == "library" and numbers)
 
 
 _RESHAPES = ("reshape", "reshape_view")
@@ -108,7 +121,11 @@ def _refuse_block(block: Block, inside: Item | None = None) -> None:
     """Refuse single elements that a loop of the user's stores or reads one by one."""
     slow = inside is not None and not _has_nest(block)
     for item in block.items:
-        if slow and (_stores_element(item) or any(map(reads_element, item_exprs(item)))):
+        if (
+            slow
+            and item.origin.loc is not None
+            and (_stores_element(item) or any(map(reads_element, item_exprs(item))))
+        ):
             raise refused("arrays are stored into or read element by element on the host", item.origin)
         for inner in inner_blocks(item):
             _refuse_block(inner, item if isinstance(item, Loop) else inside if slow else None)
@@ -151,9 +168,9 @@ class _Arrays(ast.NodeTransformer):
         self.generic_visit(node)
         match node.func:
             case ast.Attribute(value=ast.Name(id="np"), attr="empty"):
-                return _call("cuda.device_array", *node.args)
+                return _call("device_array", *node.args)
             case ast.Attribute(value=ast.Name(id="np"), attr="empty_like"):
-                return _call("cuda.device_array_like", *node.args)
+                return _call("device_array_like", *node.args)
             case ast.Attribute(value=ast.Name(id="np"), attr="zeros" | "ones" | "full" as made):
                 return _call(made, *node.args)
             case ast.Attribute(value=array, attr="copy"):
@@ -172,10 +189,11 @@ def _call(name: str, *args: ast.expr) -> ast.Call:
 
 def _imports(functions: Sequence[ast.FunctionDef], helpers: Mapping[str, str]) -> list[ast.stmt]:
     used = {n.id for n in names_in(*functions)}
-    own = sorted(used & (HOST | DEVICE) | {"cuda", "driver"})
+    own = sorted(used & (HOST | DEVICE) | {"driver"})
+    other = {f"{name} as {name}{ON_HOST}": module for name, module in helpers.items() if name + ON_HOST in used}
     lines = [f"import {name}" for name in ("math",) if name in used]
     lines += ["import numpy as np"] if "np" in used else []
-    known = {name: module for name, module in helpers.items() if name in used and name not in own}
+    known = other | {name: module for name, module in helpers.items() if name in used and name not in own}
     imports = {"gpu": own}
     for helper, module in known.items():
         imports.setdefault(module, []).append(helper)

@@ -11,6 +11,7 @@ from itertools import count
 from srcgraph.codegen.blocks import OF_COMBINE, block_function
 from srcgraph.codegen.body import Body, combined, is_sum
 from srcgraph.codegen.expr import call, dotted
+from srcgraph.codegen.integers import is_numpy_integer
 from srcgraph.codegen.items import (
     INDICES,
     Effect,
@@ -38,6 +39,7 @@ from srcgraph.ir.types import FLOAT, ArrayType, Type
 
 _KNOWN = frozenset((*dir(builtins), *DEVICE, "np", "math", "cuda"))
 """What kernels read that is no argument."""
+_GROWING = (ast.Add, ast.Sub, ast.Mult, ast.Pow, ast.LShift)
 _PYTHON = {"f": "float", "i": "int", "u": "int", "b": "bool", "c": "complex"}
 
 
@@ -92,9 +94,17 @@ class Launching(Body):
                 return [ast.Expr(ast.Call(func, [self.shown(a) for a in args], []))]
             case Let(expr=ast.Call(func=ast.Name(id="reshape"), args=[ast.Attribute(), _])):
                 raise refused("a transposed array is reshaped, which is not there yet", item.origin, "copy it before")
+            case Let(value=value) if is_numpy_integer(value.type):
+                return self.assign(value, self.number(item.expr, value))
             case Let(value=value) if isinstance(value.type, ArrayType) and not value.type.ndim:
                 raise refused("arrays without axes are not there yet", item.origin, "use a number")
         return super().item(item)
+
+    def number(self, expr: ast.expr, value: Value) -> ast.expr:
+        """What a variable is: one of NumPy's integers wraps, where Python's would be larger than 64 bits."""
+        made = self.resolved(expr)
+        grows = any(isinstance(n, ast.BinOp) and isinstance(n.op, _GROWING) for n in ast.walk(expr))
+        return call("narrowed", made, dotted("np.int64")) if grows and is_numpy_integer(value.type) else made
 
     def shown(self, expr: ast.expr) -> ast.expr:
         """What a helper of Python's is given: a number of Python's, or an array of NumPy's."""

@@ -26,14 +26,17 @@ MATH = {
 DEVICE = frozenset((
     "maximum", "minimum", "fmax", "fmin", "sign", "rint", "exp2", "cbrt", "logaddexp", "integer_power", "two_sum",
     "log1mexp", "logit", "log_expit", "xlogy", "gamma", "gammaln", "ndtr", "conj", "complex_abs", "complex_divide",
-    "complex_reciprocal", "complex_exp", "complex_log", "complex_sqrt", "complex_sin", "complex_cos", "complex_power",
-    "python_divide",
+    "complex_reciprocal", "complex_exp", "complex_log", "complex_sqrt", "complex_sin", "complex_cos",
+    "complex_whole_power", "python_divide",
 ))  # fmt: skip
 """The device functions of `srcgraph.runtime.gpu`."""
+ON_HOST = "_on_host"
+"""What the names of the CPU's functions end in that kernels have others for."""
 _OF_COMPLEX = frozenset((*(n for n in DEVICE if n.startswith("complex_")), "conj", "python_divide"))
 _PLAIN = frozenset(("abs", "bool", "complex", "divmod", "float", "int", "max", "min", "range"))
 _TESTS = frozenset(("isnan", "isfinite", "isinf"))
 _DTYPES = frozenset((*NAME_OF.values(), *(d.name for d in NAME_OF), "intp", "bool_"))
+_NARROWED = frozenset(d.name for d in NAME_OF if d.kind in "iu" and d.name != "int64")
 _ORDER = "biufc"
 
 
@@ -105,7 +108,7 @@ def in_kernel(node: ast.expr) -> ast.expr:
         case ast.BinOp(left=left, op=ast.Pow(), right=right) if kind_of(left) == "c":
             if not isinstance(right, ast.Constant) or not isinstance(right.value, int):
                 raise NoSpelling("power of complex numbers")
-            return call("complex_power", in_kernel(left), right)
+            return call("complex_whole_power", in_kernel(left), right)
         case ast.Attribute(value=ast.Name(id="np"), attr="inf" | "nan" as attr):
             return dotted(f"math.{attr}")
     return _rebuilt(node, in_kernel)
@@ -150,6 +153,10 @@ def on_host(node: ast.expr) -> ast.expr:
             return ast.BinOp(left, op, right)
         case ast.Call(func=func, args=args):
             name = ast.unparse(func)
+            if name.removeprefix("np.") in _NARROWED and len(args) == 1 and kind_of(args[0]) == "i":
+                return call("narrowed", on_host(args[0]), func)
+            if name in DEVICE:
+                return call(name + ON_HOST, *map(on_host, args))
             if name == "np.intp":
                 return call("int", *map(on_host, args))
             if name.startswith("math.") and name[5:] in _TESTS and "c" in map(kind_of, args):

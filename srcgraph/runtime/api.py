@@ -119,7 +119,7 @@ class Compiled:
         if kwargs or not self.positional or len(args) != len(self.names):
             args = self.bound(args, kwargs)
         if not self.options.on_cpu:
-            args = tuple(standing_in(a, name) for a, name in zip(args, self.names, strict=True))
+            args = standing_in(args, self.names)
         leaves: list[Any] = []
         key = quick_key(args, leaves)
         known = self.quick.get(key)

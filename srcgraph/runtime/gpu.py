@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import functools
 import math
-import sys
-import threading
 import types
 import warnings
 from collections.abc import Callable, Sequence
@@ -23,13 +21,20 @@ from typing import Any
 
 import numpy as np
 
-from srcgraph.errors import ArgumentError, Problem
-from srcgraph.runtime.on_device import device_array_of, is_on_device
+from srcgraph.errors import ArgumentError, OverlapError, Problem
+from srcgraph.runtime.on_device import device_array_of, is_on_device, span_of
+from srcgraph.runtime.simulator import narrowed, shared_array, simulated_math, simulated_numpy, without_raising
+
+HOW = 'pip install "srcgraph[cuda]" on a machine with an NVIDIA GPU, or set NUMBA_ENABLE_CUDASIM=1 to simulate one'
 
 if not hasattr(np, "row_stack"):  # numba-cuda reads it; NumPy 2.5 has it no more
     np.row_stack = np.vstack  # type: ignore[attr-defined]
 
-from numba import config, cuda
+try:
+    from numba import config, cuda
+    from numba.core.errors import NumbaPerformanceWarning
+except ImportError as error:
+    raise ImportError(f"target='cuda' needs numba-cuda: {HOW}") from error
 
 SIMULATED = bool(getattr(config, "ENABLE_CUDASIM", False))
 THREADS = 16 if SIMULATED else 256
@@ -37,7 +42,11 @@ THREADS = 16 if SIMULATED else 256
 BLOCKS = 4 if SIMULATED else 1024
 """So many blocks at most share the points of a reduction."""
 
-HOW = 'pip install "srcgraph[cuda]" on a machine with an NVIDIA GPU, or set NUMBA_ENABLE_CUDASIM=1 to simulate one'
+if SIMULATED:
+    from numba.cuda.simulator.kernelapi import FakeCUDAShared
+
+    FakeCUDAShared.array = shared_array  # type: ignore[method-assign]
+    math = simulated_math()  # type: ignore[assignment]
 
 
 @functools.cache
@@ -58,7 +67,7 @@ def check_available() -> None:
 
 
 def _points(sizes: Sequence[int]) -> int:
-    return math.prod(max(int(n), 0) for n in sizes)
+    return functools.reduce(lambda total, n: total * max(int(n), 0), sizes, 1)
 
 
 def over(*sizes: int) -> tuple[int, int]:
@@ -73,7 +82,7 @@ def striding(*sizes: int) -> tuple[int, int]:
 
 def parts(*sizes: int, dtype: Any = np.float64) -> Any:
     """Room for what each block of a reduction over points comes to."""
-    return cuda.device_array(striding(*sizes)[0], dtype)
+    return device_array(striding(*sizes)[0], dtype)
 
 
 def driver(*, changes: Sequence[str] = ()) -> Callable[..., Any]:
@@ -89,7 +98,7 @@ def driver(*, changes: Sequence[str] = ()) -> Callable[..., Any]:
         names = function.__code__.co_varnames
         changed = [names.index(name) for name in changes]
         if SIMULATED:
-            function.__globals__["math"] = _simulated_math()
+            _simulate(function.__globals__)
 
         @functools.wraps(function)
         def run(*args: Any) -> Any:
@@ -97,9 +106,10 @@ def driver(*, changes: Sequence[str] = ()) -> Callable[..., Any]:
             stays = any(is_on_device(a) for a in args)
             held: dict[int, Any] = {}
             given = [_given(a, held) for a in args]
+            if stays:
+                _check_apart(args, names, changed)
             with np.errstate(all="ignore"), warnings.catch_warnings():
-                if SIMULATED:
-                    warnings.simplefilter("ignore", RuntimeWarning)
+                warnings.simplefilter("ignore", RuntimeWarning if SIMULATED else NumbaPerformanceWarning)
                 try:
                     found = function(*given)
                 except Exception as error:
@@ -116,12 +126,32 @@ def driver(*, changes: Sequence[str] = ()) -> Callable[..., Any]:
     return decorate
 
 
+def _check_apart(args: Sequence[Any], names: Sequence[str], changed: Sequence[int]) -> None:
+    """Arrays on the device that are changed share no memory with others."""
+    spans = {k: span_of(own) for k, a in enumerate(args) if (own := device_array_of(a)) is not None}
+    for k in changed:
+        for other, (low, high) in spans.items():
+            if k in spans and args[k] is not args[other] and low < spans[k][1] and spans[k][0] < high:
+                why = (
+                    f"argument {names[k]!r} is changed, and shares memory on the device with argument {names[other]!r}"
+                )
+                raise OverlapError(Problem(why, hint="pass a copy of one of them"))
+
+
+def _simulate(module: dict[str, Any]) -> None:
+    """Let a module's kernels compute what they do on a GPU."""
+    module.update(math=simulated_math(), np=simulated_numpy())
+    for kernel in list(module.values()):
+        if isinstance(kernel, type(_fill_kernel)) and kernel.fn.__globals__ is module:
+            kernel.fn = without_raising(kernel.fn)
+
+
 def _given(x: Any, held: dict[int, Any]) -> Any:
     """An argument as the driver takes it: arrays on the device, floats of NumPy's."""
     if isinstance(x, np.ndarray):
         if id(x) not in held:
             own = device_array_of(x)
-            held[id(x)] = cuda.to_device(np.ascontiguousarray(x)) if own is None else _as_device(own)
+            held[id(x)] = cuda.to_device(np.asarray(x, order="C")) if own is None else _as_device(own)
         return held[id(x)]
     if isinstance(x, list):
         return [_given(v, held) for v in x]
@@ -131,7 +161,7 @@ def _given(x: Any, held: dict[int, Any]) -> Any:
 
 
 def _as_device(x: Any) -> Any:
-    return x if SIMULATED or cuda.devicearray.is_cuda_ndarray(x) else cuda.as_cuda_array(x)
+    return x if SIMULATED else cuda.as_cuda_array(x)
 
 
 def _put_back(x: Any, changed: Any) -> None:
@@ -160,9 +190,20 @@ def _to_host(x: Any) -> Any:
 # -- arrays -----------------------------------------------------------------------------------------
 
 
+def device_array(shape: Any, dtype: Any = np.dtype(np.float64)) -> Any:
+    """A new array on the device."""
+    sizes = shape if isinstance(shape, tuple) else (shape,)
+    return cuda.device_array(tuple(map(int, sizes)), np.dtype(dtype))
+
+
+def device_array_like(x: Any) -> Any:
+    """A new array of the shape and dtype of ``x``."""
+    return device_array(tuple(x.shape), x.dtype)
+
+
 def copy(x: Any) -> Any:
     """A new array with the elements of ``x``."""
-    out = cuda.device_array(tuple(x.shape), x.dtype)
+    out = device_array_like(x)
     if out.size:
         out.copy_to_device(x)
     return out
@@ -170,7 +211,7 @@ def copy(x: Any) -> Any:
 
 def full(shape: Any, value: Any, dtype: Any = np.float64) -> Any:
     """A new array of one number."""
-    return fill(cuda.device_array(shape, dtype), value)
+    return fill(device_array(shape, dtype), value)
 
 
 def zeros(shape: Any, dtype: Any = np.float64) -> Any:
@@ -241,7 +282,7 @@ def any_of(x: Any) -> bool:
 
 def device(function: Callable[..., Any]) -> Any:
     """A function that kernels call."""
-    return cuda.jit(device=True)(function)
+    return cuda.jit(device=True)(without_raising(function) if SIMULATED else function)  # type: ignore[arg-type]
 
 
 @device
@@ -390,24 +431,31 @@ def complex_abs(x):
 
 
 @device
-def complex_divide(x, y):
-    """A quotient, by Smith's method."""
+def _smith(x, y):
+    """What a quotient's parts are multiples of, and of what, by Smith's method, which does not overflow."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
     if c == 0 and d == 0:
-        return complex(a / abs(c), b / abs(c))
+        return a, b, abs(c)
     if abs(c) >= abs(d):
         ratio = d / c
-        scale = 1.0 / (c + d * ratio)
-        return complex((a + b * ratio) * scale, (b - a * ratio) * scale)
+        return a + b * ratio, b - a * ratio, c + d * ratio
     ratio = c / d
-    scale = 1.0 / (c * ratio + d)
-    return complex((a * ratio + b) * scale, (b * ratio - a) * scale)
+    return a * ratio + b, b * ratio - a, c * ratio + d
+
+
+@device
+def complex_divide(x, y):
+    """A quotient as NumPy computes it, which multiplies by the reciprocal; infinite for a divisor of zero."""
+    real, imag, scale = _smith(x, y)
+    factor = 1.0 / scale
+    return complex(real * factor, imag * factor)
 
 
 @device
 def python_divide(x, y):
-    """A quotient."""
-    return complex_divide(x, y)
+    """A quotient as CPython computes it."""
+    real, imag, scale = _smith(x, y)
+    return complex(real / scale, imag / scale)
 
 
 @device
@@ -417,7 +465,7 @@ def complex_reciprocal(x):
 
 
 @device
-def complex_power(x, n):
+def complex_whole_power(x, n):
     """``x**n`` for whole ``n``, by squaring."""
     out, base, left = complex(1.0, 0.0), complex(x.real, x.imag), abs(n)
     while left > 0:
@@ -467,54 +515,4 @@ def complex_cos(x):
     return complex(math.cos(x.real) * math.cosh(x.imag), -math.sin(x.real) * math.sinh(x.imag))
 
 
-# -- the simulator ----------------------------------------------------------------------------------
-
-
-@functools.cache
-def _simulated_math() -> Any:
-    """`math` as kernels on a GPU know it: its functions give inf and NaN where Python's raise."""
-    numpy_names = {
-        "exp": "exp", "expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p", "sin": "sin",
-        "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2",
-        "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
-        "radians": "deg2rad", "degrees": "rad2deg", "sqrt": "sqrt", "hypot": "hypot", "fabs": "fabs",
-        "floor": "floor", "ceil": "ceil", "trunc": "trunc", "fmod": "fmod", "copysign": "copysign",
-        "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite",
-    }  # fmt: skip
-    known = {name: getattr(np, own) for name, own in numpy_names.items()}
-    special = {name: _quietly(getattr(math, name)) for name in ("erf", "erfc", "gamma", "lgamma")}
-    return types.SimpleNamespace(**known, **special, inf=math.inf, nan=math.nan, prod=math.prod)
-
-
-def _quietly(function: Callable[[float], float]) -> Callable[[Any], Any]:
-    """A function that gives inf, or NaN, where it raises."""
-
-    def call(x: Any) -> Any:
-        try:
-            return type(x)(function(x))
-        except OverflowError:
-            return np.float64(np.inf)
-        except ValueError:
-            return np.float64(np.inf if x == 0 or function is math.lgamma else np.nan)
-
-    return call
-
-
-_shared = threading.Lock()
-
-
-def _shared_array(self: Any, shape: Any, dtype: Any) -> Any:
-    """The simulator's shared memory, which two of its threads must not make at once."""
-    frame = sys._getframe(1)
-    place = frame.f_code.co_filename, frame.f_lineno
-    with _shared:
-        if place not in self._allocations:
-            self._allocations[place] = np.empty(shape, dtype)
-        return self._allocations[place]
-
-
-if SIMULATED:
-    from numba.cuda.simulator.kernelapi import FakeCUDAShared
-
-    FakeCUDAShared.array = _shared_array  # type: ignore[method-assign]
-    math = _simulated_math()
+__all__ = ["narrowed"]

@@ -6,7 +6,7 @@ dtype, shape and strides, whose memory nobody reads, and which knows the array.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,21 +34,28 @@ def is_device_array(x: Any) -> bool:
     return hasattr(x, "__cuda_array_interface__") or getattr(x, "__cuda_ndarray__", False)
 
 
-def standing_in(x: Any, name: str) -> Any:
-    """An argument of a call; one of NumPy's arrays for an array on a device.
+def standing_in(args: Sequence[Any], names: Sequence[str]) -> tuple[Any, ...]:
+    """The arguments of a call, with one of NumPy's arrays for each that is on a device.
 
     Raises
     ------
     ArgumentError
         The array has gaps, or axes in another order than C's.
     """
+    known: dict[int, Any] = {}
+    return tuple(_standing_in(a, name, known) for a, name in zip(args, names, strict=True))
+
+
+def _standing_in(x: Any, name: str, seen: dict[int, Any]) -> Any:
     if type(x) is tuple:
-        return tuple(standing_in(v, name) for v in x)
+        return tuple(_standing_in(v, name, seen) for v in x)
     if not is_device_array(x):
         return x
+    if id(x) in seen:
+        return seen[id(x)]
     known = getattr(x, "__cuda_array_interface__", None)
     strides = x.strides if known is None else known.get("strides")
-    made = np.asarray(Standing(x))
+    made = seen[id(x)] = np.asarray(Standing(x))
     if strides is not None and made.size and tuple(strides) != made.strides:
         raise ArgumentError(Problem(f"argument {name!r} is an array on the device that is not C-contiguous"))
     return made
@@ -58,6 +65,13 @@ def device_array_of(x: Any) -> Any:
     """The array on a device that ``x`` stands for, else None."""
     base = getattr(x, "base", None)
     return base.array if isinstance(base, Standing) else None
+
+
+def span_of(x: Any) -> tuple[int, int]:
+    """Where an array's memory on a device begins and ends."""
+    known = getattr(x, "__cuda_array_interface__", None)
+    first = x.__array_interface__["data"][0] if known is None else known["data"][0]
+    return first, first + int(np.prod(x.shape)) * np.dtype(x.dtype).itemsize
 
 
 def is_on_device(x: Any) -> bool:
