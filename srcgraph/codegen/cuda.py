@@ -70,6 +70,7 @@ def generate(
     places = Places()
     found = scheduled(graph, interface, "cpu", {}, inplace)
     plain, block = found.graph, found.block
+    _refuse_libraries(plain)
     _refuse_points(plain.params)
     _refuse_block(block)
     in_threads(block)
@@ -96,6 +97,9 @@ def _refuse_calls(graph: Graph, kernels: Mapping[str, str]) -> None:
         if call.callee in kernels:
             raise refused(f"{call.callee} is a kernel for the CPU", call.origin, "use target='cpu'")
         raise refused(f"{call.callee} calls itself", call.origin, "write it as a loop, or use target='cpu'")
+
+
+def _refuse_libraries(graph: Graph) -> None:
     for node in all_nodes(graph):
         if isinstance(node, Apply) and node.op.kind in ("library", "draw") and not _is_on_host(node):
             what = "draws random numbers" if node.op.kind == "draw" else "calls a library"
@@ -121,11 +125,8 @@ def _refuse_block(block: Block, inside: Item | None = None) -> None:
     """Refuse single elements that a loop of the user's stores or reads one by one."""
     slow = inside is not None and not _has_nest(block)
     for item in block.items:
-        if (
-            slow
-            and item.origin.loc is not None
-            and (_stores_element(item) or any(map(reads_element, item_exprs(item))))
-        ):
+        elements = _stores_element(item) or any(map(reads_element, item_exprs(item)))
+        if slow and elements and item.origin.loc is not None:  # tapes that are packed have no place of the user's
             raise refused("arrays are stored into or read element by element on the host", item.origin)
         for inner in inner_blocks(item):
             _refuse_block(inner, item if isinstance(item, Loop) else inside if slow else None)

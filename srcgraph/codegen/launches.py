@@ -238,7 +238,7 @@ class Launching(Body):
         out: ast.expr = ast.Constant(1)
         for k, size in enumerate(sizes):
             safe = isinstance(size, Ref | ast.Constant) or (isinstance(size, ast.Call) and "max" in ast.dump(size.func))
-            factor = self.resolved(size) if safe else call("max", self.resolved(size), ast.Constant(0))
+            factor = self.resolved(size) if safe else call("maximum", self.resolved(size), ast.Constant(0))
             out = factor if k == 0 else ast.BinOp(out, ast.Mult(), factor)
         return out
 

@@ -125,7 +125,7 @@ def _device_name(name: str, kinds: str) -> str:
             raise NoSpelling(f"{last} of complex numbers")
         return plain
     if name in _PLAIN:
-        return name
+        return {"max": "maximum", "min": "minimum"}.get(name, name)  # which not all versions of numba know in kernels
     if name == "np.sign" and kinds != "f":
         raise NoSpelling("sign of integers")
     if module == "np" and last in MATH:

@@ -190,10 +190,10 @@ def _to_host(x: Any) -> Any:
 # -- arrays -----------------------------------------------------------------------------------------
 
 
-def device_array(shape: Any, dtype: Any = np.dtype(np.float64)) -> Any:
+def device_array(shape: Any, dtype: Any = "float64") -> Any:
     """A new array on the device."""
     sizes = shape if isinstance(shape, tuple) else (shape,)
-    return cuda.device_array(tuple(map(int, sizes)), np.dtype(dtype))
+    return cuda.device_array(tuple(map(int, sizes)), np.dtype(dtype))  # type: ignore[arg-type]
 
 
 def device_array_like(x: Any) -> Any:

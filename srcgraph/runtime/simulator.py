@@ -44,7 +44,7 @@ def _quietly(function: Callable[[float], float]) -> Callable[[Any], Any]:
 
     def call(x: Any) -> Any:
         try:
-            return np.result_type(x, np.float32).type(function(x))
+            return np.result_type(x, np.float64 if isinstance(x, int) else np.float16).type(function(x))
         except OverflowError:
             return np.float64(np.inf)
         except ValueError:
