@@ -141,4 +141,5 @@ def test_the_table_tells_what_the_code_saves(function: Callable) -> None:
     run.graph(version.graph, args)
     line = function.__code__.co_firstlineno + 2
     trips = {f"trips(line {line})": newton_trips(args)} if function is programs.newton_root else {}
-    assert run.bytes == promised(function, args, argnums, trips) > 0
+    assert run.bytes == promised(function, args, argnums, trips)
+    assert run.bytes > 0 or function is programs.tridiagonal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence, Set
+from itertools import groupby
 from typing import Any
 
 from srcgraph.codegen.expr import dotted, negated
@@ -31,6 +32,7 @@ from srcgraph.codegen.items import (
     refs,
 )
 from srcgraph.codegen.names import Names, is_users
+from srcgraph.codegen.registers import Added
 from srcgraph.codegen.source import Places
 from srcgraph.codegen.statements import statements_in
 from srcgraph.codegen.sums import EXTREMES, Start, Summed
@@ -152,9 +154,10 @@ class Body:
         place = ast.Subscript(self.plain(target), where, ast.Store())
         value = self.resolved(expr)
         if combine == "add":
+            kind = Added if target.type.dtype.kind == "f" else ast.AugAssign
             if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
-                return ast.AugAssign(place, ast.Sub(), value.operand)
-            return ast.AugAssign(place, ast.Add(), value)
+                return kind(place, ast.Sub(), value.operand)
+            return kind(place, ast.Add(), value)
         if combine == "mul":
             return ast.AugAssign(place, ast.Mult(), value)
         if combine:
@@ -167,7 +170,7 @@ class Body:
     # -- loop nests -------------------------------------------------------------------------------
 
     def kernel(self, item: Kernel) -> list[ast.stmt]:
-        depth = len(item.dims) + max((len(p.extents) for p in item.parts if isinstance(p, InnerReduce)), default=0)
+        depth = len(item.dims) + max(map(_depth_inside, item.parts), default=0)
         before = dict(self.index_names)
         self.index_names.update(zip(INDICES, self.names.indices(item, depth, self.enclosing), strict=False))
         out: list[ast.stmt] = []
@@ -178,7 +181,10 @@ class Body:
                 out += self.started(part)
             if isinstance(part, LoopStore) and part.base is not None:
                 out += self.aliased(part.target, part.base)
-        inner = [s for part in item.parts for s in self.placed(self.part(part), part.origin)]
+        inner: list[ast.stmt] = []
+        for lengths, parts in groupby(item.parts, key=lambda part: part.inner):
+            body = [s for part in parts for s in self.placed(self.part(part), part.origin)]
+            inner += self.nest([ast.Constant(d.const) for d in lengths], len(item.dims), body)
         out += self.nest(item.extents, 0, inner)
         self.index_names = before
         return out
@@ -309,6 +315,11 @@ class _Resolve(ast.NodeTransformer):
             else:
                 fields[key] = self.visit(old) if isinstance(old, ast.AST) else old
         return type(node)(**fields)
+
+
+def _depth_inside(part: Part) -> int:
+    """How many loops a part has inside the nest."""
+    return len(part.inner) + (len(part.extents) if isinstance(part, InnerReduce) else 0)
 
 
 def combined(combine: str, acc: ast.expr, value: ast.expr) -> ast.expr:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from srcgraph.codegen import sums
+from srcgraph.codegen import upward as upwards
 from srcgraph.codegen.body import Body, is_extreme, is_sum
 from srcgraph.codegen.buffers import made_once
+from srcgraph.codegen.filling import filled_once
 from srcgraph.codegen.helpers import helper_modules, helpers_used
 from srcgraph.codegen.integers import annotated, grow, is_numpy_integer
 from srcgraph.codegen.items import (
@@ -23,7 +26,9 @@ from srcgraph.codegen.memory import kept
 from srcgraph.codegen.names import Names
 from srcgraph.codegen.outline import outlined
 from srcgraph.codegen.program import scheduled
+from srcgraph.codegen.registers import as_written, in_registers
 from srcgraph.codegen.repeats import written_once
+from srcgraph.codegen.rows import by_rows
 from srcgraph.codegen.several import several_at_once
 from srcgraph.codegen.source import Places, Text, emit
 from srcgraph.codegen.statements import names_in
@@ -33,6 +38,9 @@ from srcgraph.codegen.tidy import calls_nested, tidy
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import NOWHERE, Graph, Origin
 from srcgraph.ir.walk import calling, calls
+
+LOOP_HELPERS = frozenset((upwards.HELPER, *sums.NAMES))
+"""What loops call that are written so that LLVM takes several steps at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +173,10 @@ class Module:
         leave = returning([body.resolved(e) for e in block.results])
         params = [names.of(p) for p in plain.params]
         statements = tidy(statements + body.placed([leave], last_origin(block, interface)))
-        statements = in_blocks(statements, {*params, *reserved})
+        users = {*params, *(n.id for n in names_in(*statements))}
+        statements = quick_loops(statements, users, {*params, *reserved})
+        called = {n.id for n in names_in(*statements)} - users
+        helpers |= dict.fromkeys(LOOP_HELPERS & called, "blocks")
         self.copies += found.copies
         self.helpers.update(helpers)
         if not self.depth_left:
@@ -183,6 +194,14 @@ class Module:
 
     def lines(self) -> dict[int, int]:
         return {k: loc.line for k, loc in enumerate(self.places.known, 1)}
+
+
+def quick_loops(statements: list[ast.stmt], users: AbstractSet[str], taken: AbstractSet[str]) -> list[ast.stmt]:
+    """The loops of a function as LLVM takes several steps of at a time; helpers whose names are taken are not used."""
+    statements = filled_once(statements)
+    if users.isdisjoint((upwards.HELPER, *sums.HELPERS)):
+        statements = in_registers(by_rows(upwards.upward(statements)), set(taken))
+    return in_blocks(as_written(statements), taken)
 
 
 def _depth_left(graphs: Iterable[Graph]) -> str:
@@ -224,7 +243,7 @@ def last_origin(block: Block, interface: Interface) -> Origin:
     return next((o for o in found if o.loc is not None), NOWHERE)
 
 
-_IMPORTED = ("np", "math", "njit", "Integers", "WrappingIntegers", "Raised", "native_kernel", *sums.NAMES)
+_IMPORTED = ("np", "math", "njit", "Integers", "WrappingIntegers", "Raised", "native_kernel", "assume", *LOOP_HELPERS)
 
 
 def _reducing(block: Block) -> Iterator[str]:

@@ -68,7 +68,7 @@ def generate(
     name = name or graph.name
     name = f"{name}_" if name in _OWN or name in helper_modules() else name
     places = Places()
-    found = scheduled(graph, interface, "cpu", {}, inplace)
+    found = scheduled(graph, interface, "cuda", {}, inplace)
     plain, block = found.graph, found.block
     _refuse_libraries(plain)
     _refuse_points(plain.params)

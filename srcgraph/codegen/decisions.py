@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from srcgraph.codegen import kernels
+from srcgraph.codegen.costs import is_cheap, is_stretched
 from srcgraph.codegen.expr import Expressions, repeats_operand
 from srcgraph.codegen.integers import bare, with_kind
 from srcgraph.codegen.uses import Place, Use, Uses, analyse, in_memory
 from srcgraph.ir.closure import renamed
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.types import INT, ArrayType, ScalarType
-from srcgraph.ir.view import element, transposed
+from srcgraph.ir.view import element
 
 NEST_LIMIT = 24
 """A nested expression longer than this many ops is split into named parts."""
@@ -29,6 +30,8 @@ class Decisions:
         self.variables: set[Value] = set()
         self.providers: dict[str, Value] = {}
         self.write = Expressions(self.variables, self.uses.definition, self.providers, self.uses.owners, target)
+        self.stretched: set[Value] = set()
+        """Delayed arrays whose elements are evaluated several times each."""
         self.made: set[Value] = set()
         """Delayed arrays that have to be in memory after all."""
         self.hints: dict[Value, str] = {}
@@ -40,8 +43,11 @@ class Decisions:
             for inner in node_graphs(node):
                 self.decide(inner)
             if isinstance(node, Apply) and self.can_delay(node) and isinstance(node.outputs[0].type, ArrayType):
+                if is_stretched(self, node.outputs[0]):
+                    self.stretched.add(node.outputs[0])
                 if self.needs_memory(node.outputs[0]):
                     self.made.add(node.outputs[0])
+                    self.stretched.discard(node.outputs[0])
 
     def can_delay(self, node: Apply) -> bool:
         return node.op.kind in ("elementwise", "structural") and node.op.name != "copy"
@@ -184,7 +190,8 @@ class Decisions:
             return True
         if any(u.place.graph is not place.graph for u in readers) and not self.is_free(node):
             return True
-        if len(readers) > 1 and not self.is_free(node):
+        again = len(readers) > 1 or value in self.stretched
+        if again and not self.is_free(node) and not is_cheap(self, value):
             return True
         if any(u.place.graph is not place.graph for u in readers):
             return self.overtaken_below(value, place, readers)
@@ -207,11 +214,11 @@ class Decisions:
         node = use.node
         if not isinstance(node, Apply):
             return True
-        if node.op.name == "matmul" and is_transpose(self.uses.definition.get(value)):
+        if node.op.name == "matmul" and is_part(self.uses.definition.get(value)):
             return False
         if node.op.kind in ("library", "list", "effect", "draw", "check"):
             return True
-        if is_transpose(node) and node.outputs[0] not in self.made:
+        if is_part(node) and node.outputs[0] not in self.made:
             return any(
                 isinstance(u.node, Apply) and u.node.op.name == "matmul" for u in self.uses.reads[node.outputs[0]]
             )
@@ -222,9 +229,13 @@ class Decisions:
         return node.op.kind == "structural" or node.op.name in ("neg", "cast")
 
 
-def is_transpose(node: Node | None) -> bool:
-    """Whether a node gives all of a matrix with its axes swapped."""
-    return isinstance(node, Apply) and node.op.name == "getitem" and node.attrs["view"] == transposed(2, (1, 0))
+def is_part(node: Node | None) -> bool:
+    """Whether a node gives a part of an array as BLAS takes it where it is: rows, columns, blocks, a transpose."""
+    if not isinstance(node, Apply) or node.op.name != "getitem":
+        return False
+    view = node.attrs["view"]
+    kept = len(view.kept)
+    return set(view.axes) <= {":", "i", 1} and view.order in (tuple(range(kept)), (1, 0)) and 0 < kept <= 2
 
 
 def _repeated_in(text: str, node: Apply) -> set[Value]:

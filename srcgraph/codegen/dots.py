@@ -1,17 +1,19 @@
-"""Products of two vectors as sums over loops: what they are of need not be in memory, and nothing is called.
+"""Products of two vectors, and of small matrices, as sums over loops: what they are of need not be in memory.
 
 A loop that LLVM vectorises adds up as quickly as BLAS does, and BLAS takes as long as a hundred steps of it to begin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 
 from srcgraph.ir.closure import with_graphs
+from srcgraph.ir.dims import as_dim
 from srcgraph.ir.graph import Apply, Graph, Node, Value, node_graphs
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import COMPLEX, FLOAT, ArrayType
+from srcgraph.ir.view import View
 
 
 def dots_as_sums(graph: Graph) -> Graph:
@@ -25,15 +27,45 @@ def dots_as_sums(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
+SMALL = 16
+"""The longest axis of a small matrix."""
+
+
 def _is_dot(node: Node) -> bool:
-    """Whether it multiplies vectors of float64 or complex128; of float32 BLAS adds up twice as many at once."""
-    if not isinstance(node, Apply) or node.op.name != "matmul" or node.outputs[0].type.dtype not in (FLOAT, COMPLEX):
+    """Whether it multiplies vectors, or is small; of float32, BLAS adds up twice as many at once."""
+    if not isinstance(node, Apply) or node.op.name != "matmul" or not all(v.type.ndim for v in node.inputs):
         return False
-    return all(isinstance(v.type, ArrayType) and v.type.ndim == 1 for v in node.inputs)
+    if node.outputs[0].type.dtype not in (FLOAT, COMPLEX):
+        return False
+    return all(v.type.ndim == 1 for v in node.inputs) or _is_small(node)
+
+
+def _is_small(node: Apply) -> bool:
+    """Whether what is added up is short, and all but one of the axes left."""
+    x, y = (v.type.shape for v in node.inputs)
+    others = [d.const for d in (*x[:-1], *y[1:])]
+    short = [d for d in others if d is not None and d <= SMALL]
+    added = y[0].const
+    return added is not None and added <= SMALL and len(short) >= len(others) - (added <= SMALL // 2)
 
 
 def _written(node: Node) -> Iterator[Node]:
+    """``sum_k x[i, k] * y[k, j]``, by views over ``[i, j, k]``."""
     assert isinstance(node, Apply)
-    product = Value("", node.inputs[0].type)
-    yield Apply(OPS["mul"], node.inputs, (product,), {}, node.origin)
-    yield Apply(OPS["sum"], (product,), node.outputs, {"axes": (0,)}, node.origin)
+    x, y = node.inputs
+    if y.type.ndim == 2:
+        y = yield from _viewed(y, (1, 0), node)
+        if x.type.ndim == 2:
+            x = yield from _viewed(x, (0, None, 1), node)
+    shape = (*x.type.shape[:1], *y.type.shape) if x.type.ndim == 3 else max(x.type.shape, y.type.shape, key=len)
+    product = Value("", ArrayType(node.outputs[0].type.dtype, shape))
+    yield Apply(OPS["mul"], (x, y), (product,), {}, node.origin)
+    yield Apply(OPS["sum"], (product,), node.outputs, {"axes": (len(shape) - 1,), "of": "products"}, node.origin)
+
+
+def _viewed(value: Value, order: tuple[int | None, ...], node: Apply) -> Generator[Node, None, Value]:
+    """A matrix with its axes in another order."""
+    shape = tuple(as_dim(1) if k is None else value.type.shape[k] for k in order)
+    out = Value("", ArrayType(value.type.dtype, shape))
+    yield Apply(OPS["getitem"], (value,), (out,), {"view": View((":", ":"), order)}, node.origin)
+    return out

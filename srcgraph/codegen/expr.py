@@ -390,10 +390,20 @@ def filled(text: str, operands: Sequence[ast.expr], attrs: Mapping[str, Any]) ->
             return [copied(n) for n in node]
         if isinstance(node, ast.AST):
             made = type(node)(**{key: copied(part) for key, part in ast.iter_fields(node)})
-            return made.operand.operand if _is_minus(made) and _is_minus(made.operand) else made
+            return _signed(made)
         return node
 
     return copied(_parsed(text))
+
+
+def _signed(node: Any) -> Any:
+    """``-(-x)`` as ``x``, ``x + -y`` as ``x - y``."""
+    if _is_minus(node) and _is_minus(node.operand):
+        return node.operand.operand
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub) and _is_minus(node.right):
+        other = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+        return ast.BinOp(node.left, other, node.right.operand)
+    return node
 
 
 def _is_minus(node: ast.AST) -> TypeGuard[ast.UnaryOp]:

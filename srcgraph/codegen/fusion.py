@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from srcgraph.codegen.expr import loop_index
 from srcgraph.codegen.items import (
     Access,
+    InnerReduce,
     Item,
     Kernel,
     Let,
@@ -23,11 +26,16 @@ from srcgraph.codegen.items import (
     writes_of,
 )
 from srcgraph.codegen.statements import names_in
+from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.types import ScalarType
 
 if TYPE_CHECKING:
     from srcgraph.codegen.schedule import Scheduler
+
+
+FEW = 16
+"""The longest loop that is put inside of a nest that makes what it reads."""
 
 
 def fused(items: list[Item], s: Scheduler) -> list[Item]:
@@ -84,10 +92,11 @@ def _independent(kernel: Kernel, item: Item) -> bool:
 
 
 def _can_join(first: Kernel, second: Kernel, s: Scheduler) -> bool:
-    if first.dims != second.dims:
+    if first.dims != second.dims and not (s.write.target == "cpu" and _goes_inside(first, second)):
         return False
     made_by_first = {p.target: p.at for p in first.parts if isinstance(p, LoopStore)}
     sums = {p.acc for p in first.parts if isinstance(p, LoopReduce)}
+    sums |= {p.target for p in first.parts if isinstance(p, LoopStore) and _partial(p, first)}
     if not sums.isdisjoint(reads_of(second)):
         return False
     overwritten = {p.base for p in first.parts if isinstance(p, LoopStore) and p.base is not None}
@@ -98,21 +107,36 @@ def _can_join(first: Kernel, second: Kernel, s: Scheduler) -> bool:
         if isinstance(part, LoopStore) and part.base is not None:
             if part.base in overwritten:
                 return False  # both change one array: one of them changes a copy
-            if part.base in made_by_first and made_by_first[part.base] != part.at:
+            if part.base in made_by_first and (part.at != made_by_first[part.base] or _partial(part, second)):
                 return False
-            if any(v is part.base and i != part.at for v, i in _accesses(first)):
-                return False
-            if part.combine and _partial(part, second):
+            if any(v is part.base and (i != part.at or _partial(part, second)) for v, i in _accesses(first)):
                 return False
             if part.base in made_by_first and _readers_outside(part.base, _both(first, second), s):
                 return False  # what the first nest made is needed after the second has changed it
-    return not any(isinstance(p, LoopStore) and p.combine and _partial(p, first) for p in first.parts)
+    several = any(_partial(p, k) for k in (first, second) for p in k.parts)
+    return not several or (s.write.target == "cpu" and _shares(first, second))
 
 
-def _partial(part: LoopStore, kernel: Kernel) -> bool:
-    """Whether several points of the nest store into one place."""
+def _goes_inside(first: Kernel, second: Kernel) -> bool:
+    """Whether a nest is over what another is over and few elements more, of what that one makes."""
+    more = second.dims[len(first.dims) :]
+    few = all(d.const is not None and d.const <= FEW for d in more)
+    flat = not any(p.inner or isinstance(p, InnerReduce) for p in second.parts)
+    return second.dims[: len(first.dims)] == first.dims and bool(more) and few and flat and _shares(first, second)
+
+
+def _shares(first: Kernel, second: Kernel) -> bool:
+    """Whether a nest reads what another makes."""
+    made = {v for v, _ in first.fresh}
+    return any(v in made for v, _ in _accesses(second))
+
+
+def _partial(part: Part, kernel: Kernel) -> bool:
+    """Whether several points of the nest add to one place."""
+    if not isinstance(part, LoopStore) or not part.combine:
+        return False
     used = {s for d in part.at for s in d.symbols()}
-    return not all(f"@{k}" in used for k, d in enumerate(kernel.dims) if d != 1)
+    return not all(f"@{k}" in used for k, d in enumerate((*kernel.dims, *part.inner)) if d != 1)
 
 
 def _accesses(kernel: Kernel) -> Iterator[Access]:
@@ -125,21 +149,54 @@ def _joined(first: Kernel, second: Kernel, s: Scheduler) -> Kernel:
 
 
 def _both(first: Kernel, second: Kernel) -> Kernel:
-    return Kernel(first.dims, first.parts + second.parts, first.extents, first.fresh + second.fresh, first.origin)
+    more = second.dims[len(first.dims) :]
+    if more:
+        second = replace(second, parts=[replace(p, inner=more) for p in second.parts])
+    parts = first.parts + list(_unsaid(first, second))
+    return Kernel(first.dims, parts, first.extents, first.fresh + second.fresh, first.origin)
+
+
+def _unsaid(first: Kernel, second: Kernel) -> Iterator[Part]:
+    """The parts of a nest but for numbers that are what they were in the one before it."""
+    now: dict[Value, tuple[tuple[Dim, ...], str]] = {}
+    inner: tuple[Dim, ...] = ()
+    for k, part in enumerate([*first.parts, *second.parts]):
+        if part.inner != inner:  # numbers of an inner loop are what its last step left
+            now = {v: said for v, said in now.items() if not said[0]}
+            inner = part.inner
+        known = isinstance(part, LoopLet) and now.get(part.value) == (inner, ast.dump(part.expr))
+        if isinstance(part, LoopLet):
+            now[part.value] = inner, ast.dump(part.expr)
+        if k >= len(first.parts) and not known:
+            yield part
 
 
 def _contracted(kernel: Kernel, s: Scheduler) -> Kernel:
     """New arrays that only this nest reads, each element where it is made, become loop numbers."""
-    index = loop_index(kernel.dims)
     for value, _ in list(kernel.fresh):
+        where = [part.inner for part in kernel.parts if _touches(part, value)]
+        index = loop_index((*kernel.dims, *where[0])) if where else ()
         places = [i for v, i in _accesses(kernel) if v is value]
         if not places or any(i != index for i in places) or value in s.uses.consumed:
+            continue
+        if where[0] and not _side_by_side(kernel, value):
             continue
         if _readers_outside(value, kernel, s):
             continue
         kernel.fresh = [(v, e) for v, e in kernel.fresh if v is not value]
-        kernel.parts = [_as_let(p, value) for p in kernel.parts]
+        kernel.parts = _numbered(kernel.parts, value)
     return kernel
+
+
+def _touches(part: Part, value: Value) -> bool:
+    """Whether a part stores or reads an array."""
+    return (isinstance(part, LoopStore) and part.target is value) or any(v is value for v, _ in part.reads)
+
+
+def _side_by_side(kernel: Kernel, value: Value) -> bool:
+    """Whether what stores and what reads an array is in one inner loop."""
+    groups = [list(parts) for _, parts in groupby(kernel.parts, key=lambda part: part.inner)]
+    return sum(any(_touches(p, value) for p in group) for group in groups) == 1
 
 
 def _readers_outside(value: Value, kernel: Kernel, s: Scheduler) -> bool:
@@ -166,21 +223,33 @@ def _readers_outside(value: Value, kernel: Kernel, s: Scheduler) -> bool:
     return False
 
 
-def _as_let(part: Part, value: Value) -> Part:
-    part.reads = [r for r in part.reads if r[0] is not value]
-    if isinstance(part, LoopStore) and part.target is value:
-        return LoopLet(value, part.expr, part.reads, part.origin)
-    part.expr = _Numbered(value).visit(part.expr)
-    return part
+def _numbered(parts: Sequence[Part], value: Value) -> list[Part]:
+    """The parts with a number in place of an array's element: the one that was stored, if it has a name."""
+    out: list[Part] = []
+    number = value
+    for part in parts:
+        inner = part.parts if isinstance(part, InnerReduce) else []
+        for one in (part, *inner):
+            one.reads = [r for r in one.reads if r[0] is not value]
+            if not isinstance(one, LoopStore) or one.target is not value:
+                one.expr = _Numbered(value, number).visit(one.expr)
+        if not isinstance(part, LoopStore) or part.target is not value:
+            out.append(part)
+        elif isinstance(part.expr, Ref) and not value.name and isinstance(part.expr.value.type, ScalarType):
+            number = part.expr.value
+        else:
+            out.append(LoopLet(value, part.expr, part.reads, part.origin, part.inner))
+    return out
 
 
 class _Numbered(ast.NodeTransformer):
-    """Reads of one array's element become reads of the loop number."""
+    """Reads of one array's element become reads of a number of the loop."""
 
-    def __init__(self, value: Value):
+    def __init__(self, value: Value, number: Value):
         self.value = value
+        self.number = number
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         if isinstance(node.value, Ref) and node.value.value is self.value:
-            return ref(self.value)
+            return ref(self.number)
         return self.generic_visit(node)  # type: ignore[return-value]

@@ -6,7 +6,7 @@ import ast
 import builtins
 from functools import cache
 
-from srcgraph.codegen.items import Block, Raise, all_blocks, all_exprs
+from srcgraph.codegen.items import Block, Raise, Ref, all_blocks, all_exprs
 from srcgraph.codegen.statements import names_in
 from srcgraph.ir.op import OPS, Op
 from srcgraph.ir.types import COMPLEX, FLOAT, INT
@@ -39,7 +39,8 @@ def _texts(op: Op) -> list[str]:
 
 def helpers_used(block: Block) -> dict[str, str]:
     """The helpers a function calls, and the module each is in."""
-    found = {n.id for n in names_in(*all_exprs(block))}
+    found = {n.id for n in names_in(*all_exprs(block)) if not isinstance(n, Ref)}
     raised = {i.error for inner in all_blocks(block) for i in inner.items if isinstance(i, Raise)}
     own = {"Raised": "effects"} if "Raised" in raised else {}
+    own |= {"assume": "known"} if "assume" in found else {}
     return own | {name: module for name, module in helper_modules().items() if name in found}

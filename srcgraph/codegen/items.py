@@ -139,12 +139,16 @@ Access = tuple[Value, tuple[Dim, ...]]
 
 @dataclass(eq=False, slots=True)
 class LoopLet:
-    """A number per point of a nest."""
+    """A number per point of a nest.
+
+    ``inner`` are the lengths of loops inside the nest that are this part's, and its neighbours' with the same.
+    """
 
     value: Value
     expr: ast.expr
     reads: list[Access] = field(default_factory=list)
     origin: Origin = NOWHERE
+    inner: tuple[Dim, ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -159,6 +163,7 @@ class LoopStore:
     combine: str = ""
     reads: list[Access] = field(default_factory=list)
     origin: Origin = NOWHERE
+    inner: tuple[Dim, ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -172,6 +177,7 @@ class LoopReduce:
     expr: ast.expr
     reads: list[Access] = field(default_factory=list)
     origin: Origin = NOWHERE
+    inner: tuple[Dim, ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -187,6 +193,7 @@ class InnerReduce:
     expr: ast.expr
     reads: list[Access] = field(default_factory=list)
     origin: Origin = NOWHERE
+    inner: tuple[Dim, ...] = ()
 
 
 Part: TypeAlias = LoopLet | LoopStore | LoopReduce | InnerReduce

@@ -102,7 +102,8 @@ class _Body:
                 continue
             self.lets(operand, at)
             node = write.definitions[operand]
-            if operand.name and node.op.kind == "elementwise":
+            shared = bool(operand.name) or (self.s.uses.count(operand) > 1 and not self.s.is_free(node))
+            if shared and node.op.kind == "elementwise":
                 expr, reads = self.traced(operand, at)
                 self.parts.append(LoopLet(operand, expr, reads, node.origin))
                 write.local[operand] = at
@@ -247,7 +248,8 @@ def reduction(s: Scheduler, node: Apply) -> Iterator[Item]:
     """A number, or an array, that combines elements along axes."""
     x, out, axes = node.inputs[0], node.outputs[0], node.attrs["axes"]
     assert isinstance(x.type, ArrayType)
-    s.hints[out] = _reduction_name(s, node)
+    if "of" not in node.attrs:
+        s.hints[out] = _reduction_name(s, node)
     if len(axes) == x.type.ndim:
         yield from _full(s, node)
     elif axes == tuple(range(x.type.ndim - len(axes), x.type.ndim)):
@@ -290,7 +292,7 @@ def _full(s: Scheduler, node: Apply) -> Iterator[Item]:
     x, out = node.inputs[0], node.outputs[0]
     start, wide = _start(node)
     acc = out if wide == out.type.dtype else Value(out.name, ScalarType(wide))
-    s.hints[acc] = s.hints[out]
+    s.hints[acc] = _reduction_name(s, node)
     body = _Body(s)
     expr, reads = body.expr(x, loop_index(x.type.shape))
     parts: list[Part] = list(body.close())
@@ -308,7 +310,7 @@ def _inner(s: Scheduler, node: Apply) -> Iterator[Item]:
     kept = out.type.ndim
     start, wide = _start(node)
     acc = Value(out.name, ScalarType(wide))
-    s.hints[acc] = s.hints[out]
+    s.hints[acc] = _reduction_name(s, node)
     body = _Body(s)
     expr, reads = body.expr(x, loop_index(x.type.shape))
     lets = body.close()
@@ -329,7 +331,7 @@ def _outer(s: Scheduler, node: Apply) -> Iterator[Item]:
     """Other axes: the result is an array that every element is combined into, in memory order."""
     x, out, axes = node.inputs[0], node.outputs[0], node.attrs["axes"]
     base = Value(out.name, out.type)
-    s.hints[base] = s.hints[out]
+    s.hints[base] = _reduction_name(s, node)
     fill = literal(_rule(node).identity(out.type.dtype))
     zero = node.op.name == "sum"
     yield Let(base, allocation(s, out, "zeros") if zero else allocation(s, out, "full", fill), node.origin)

@@ -29,6 +29,7 @@ from srcgraph.codegen.items import (
     refs,
 )
 from srcgraph.codegen.names import Names
+from srcgraph.codegen.registers import as_written
 from srcgraph.codegen.source import Places
 from srcgraph.codegen.spelling import DEVICE, NoSpelling, in_kernel, kind_of, on_host
 from srcgraph.codegen.statements import names_in, statements_in
@@ -136,7 +137,7 @@ class Launching(Body):
         sizes = [self.resolved(item.extents[k]) for k in loops_of(item)]
         self.origin = item.origin
         rooms = {p.acc: self.fresh(f"{self.names.of(p.acc)}_parts") for p in sums}
-        body = self.reducing(item, sums, rooms) if sums else self.mapping(item)
+        body = as_written(self.reducing(item, sums, rooms) if sums else self.mapping(item))
         self.origin = None
         self.placed(body, item.origin)
         self.note_types(item)

@@ -79,6 +79,8 @@ class Names:
         self.pairs: list[tuple[Value, Value]] = []
         self.same_memory: list[tuple[Value, Value]] = []
         self.counters: set[Value] = set()
+        self.elements: set[Value] = set()
+        """Arrays of which only an element at a time is a variable."""
         self.params = tuple(params)
         for value in params:
             self._declare(value, ())
@@ -179,10 +181,12 @@ class Names:
             match part:
                 case LoopLet(value=value):
                     inside.append(value)
+                    self.elements.add(value)
                 case LoopReduce(acc=acc):
                     inside.append(acc)
                 case InnerReduce(acc=acc, parts=lets):
                     inside += [acc, *(p.value for p in lets)]
+                    self.elements.update(p.value for p in lets)
         inside += [v for v, _ in item.fresh]
         memory = memory_of(item)
         for value in inside:
@@ -256,7 +260,7 @@ class Names:
         a, b = self._root(x), self._root(y)
         if a is b:
             return True
-        if not _same_storage(a, b) or self._clashes(a, b):
+        if not _same_storage(a, b) or (a in self.elements) != (b in self.elements) or self._clashes(a, b):
             return False
         if self._named_apart(a, b) and not even_if_named:
             return False

@@ -39,7 +39,7 @@ from srcgraph.ir.dims import Dim
 from srcgraph.ir.exceptions import is_known
 from srcgraph.ir.graph import NOWHERE, Apply, Call, For, Graph, If, Node, Origin, Value, While
 from srcgraph.ir.types import PY_BOOL, PY_INT, ArrayType, ScalarType
-from srcgraph.ir.view import element
+from srcgraph.ir.view import element, split_operands
 
 
 def schedule(graph: Graph, target: str = "cpu") -> tuple[Block, Graph]:
@@ -58,6 +58,7 @@ class Scheduler(Decisions):
         items: list[Item] = []
         for param in self.graph.params:
             items += self.provide(param)
+            items += self.known_lengths(param)
         return self.block(self.graph, None, items)
 
     def provide(self, value: Value) -> Iterator[Item]:
@@ -75,6 +76,14 @@ class Scheduler(Decisions):
                     self.variables.add(holder)
                     shape = ast.Attribute(ref(value), "shape", ast.Load())
                     yield Let(holder, subscript(shape, [number(axis)]))
+
+    def known_lengths(self, param: Value) -> Iterator[Item]:
+        """What numba's types do not say of an argument: how far apart its elements are."""
+        shape = param.type.shape if isinstance(param.type, ArrayType) and self.write.target == "cpu" else ()
+        for axis, size in list(enumerate(shape))[1:]:
+            if size.const is not None:
+                length = subscript(ast.Attribute(ref(param), "shape", ast.Load()), [number(axis)])
+                yield Effect(call("assume", ast.Compare(length, [ast.Eq()], [number(size.const)])))
 
     # -- items ----------------------------------------------------------------------------------
 
@@ -235,10 +244,26 @@ class Scheduler(Decisions):
             yield Let(out, call(name, *args, *attrs), node.origin)
 
     def in_place(self, value: Value) -> ast.expr:
-        """An array in memory, or the transpose of one."""
+        """An array in memory, or a part of one: ``a[:, i]``, ``a[1:]``, ``a.T``."""
         if value in self.variables:
             return ref(value)
-        return ast.Attribute(self.in_place(self.uses.definition[value].inputs[0]), "T", ast.Load())
+        node = self.uses.definition[value]
+        base, view = self.in_place(node.inputs[0]), node.attrs["view"]
+        if set(view.axes) != {":"}:
+            operands = split_operands(view, [self.write.index_of(v) for v in node.inputs[1:]])
+            sizes = node.inputs[0].type.shape
+            base = subscript(base, [self.taken(*each) for each in zip(view.axes, operands, sizes, strict=True)])
+        return ast.Attribute(base, "T", ast.Load()) if view.order == (1, 0) else base
+
+    def taken(self, selector: Any, operands: Sequence[Dim], size: Dim) -> ast.expr:
+        """What is taken of an axis: all, one element, or elements in a row."""
+        if selector == ":":
+            return ast.Slice()
+        if selector == "i":
+            return self.write.dim(operands[0])
+        start, length = operands
+        first = None if start == 0 else self.write.dim(start)
+        return ast.Slice(first, None if start + length == size else self.write.dim(start + length))
 
     def list_op(self, node: Apply) -> Iterator[Item]:
         out = node.outputs[0]

@@ -8,10 +8,12 @@ would write it.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from srcgraph.codegen.outline import NOTHING, live_before
 from srcgraph.codegen.statements import names_in, statements_in
+from srcgraph.codegen.sums import FEW
 
 FUNCTIONS = {
     "np": frozenset((
@@ -21,6 +23,8 @@ FUNCTIONS = {
     "math": frozenset(("erf", "erfc")),
 }  # fmt: skip
 """What there is for several elements, and where numba's own is."""
+SPECIAL = frozenset(("ndtr", "expit", "log_expit"))
+"""Those that `srcgraph.runtime.special` has for one number."""
 _NESTED = (ast.For, ast.While, ast.Break, ast.Return, ast.Raise)
 
 
@@ -28,11 +32,13 @@ def several_at_once(functions: Sequence[ast.FunctionDef]) -> list[str]:
     """Change the calls in place; the names that are called then. A name that is taken is not changed."""
     taken = {n.id for n in names_in(*functions)} | {f.name for f in functions}
     taken |= {a.arg for f in functions for a in f.args.args}
-    found: dict[str, None] = {}
+    found: Counter[str] = Counter()
     for function in functions:
         for loop in _innermost(function):
             _Calls(taken, found, _Carried(loop)).visit(loop)
-    return list(found)
+    alone = Counter(n.id for n in names_in(*functions) if n.id in SPECIAL)
+    alone.subtract(found)
+    return [name for name in found if alone[name] <= 0]
 
 
 def _innermost(function: ast.FunctionDef) -> Iterator[ast.For]:
@@ -42,8 +48,16 @@ def _innermost(function: ast.FunctionDef) -> Iterator[ast.For]:
             inside = [n for s in node.body for n in ast.walk(s)]
             places = (n.slice for n in inside if isinstance(n, ast.Subscript))
             if any(node.target.id in {n.id for n in names_in(p)} for p in places):
-                if not any(isinstance(n, _NESTED) for n in inside):
+                if not any(isinstance(n, _NESTED) and not _is_short(n) for n in inside):
                     yield node
+
+
+def _is_short(node: ast.AST) -> bool:
+    """Whether it is a loop of a few steps, which LLVM writes out."""
+    match node:
+        case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(steps))])):
+            return steps <= FEW
+    return False
 
 
 class _Carried:
@@ -95,7 +109,7 @@ def _names(target: ast.expr) -> list[ast.Name]:
 class _Calls(ast.NodeTransformer):
     """``np.exp(x)`` as ``exp(x)``, ``x ** y`` as ``power(x, y)``; ``found`` gets the names."""
 
-    def __init__(self, taken: set[str], found: dict[str, None], carried: _Carried):
+    def __init__(self, taken: set[str], found: Counter[str], carried: _Carried):
         self.taken = taken
         self.found = found
         self.carried = carried
@@ -103,14 +117,17 @@ class _Calls(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         match node.func:
             case ast.Attribute(value=ast.Name(id=home), attr=name) if name in FUNCTIONS.get(home, ()):
-                if self.may_be(name, node):
+                if name not in self.taken and self.may_be(name, node):
                     node.func = ast.copy_location(ast.Name(name, ast.Load()), node.func)
+            case ast.Name(id=name) if name in SPECIAL:
+                self.may_be(name, node)
         self.generic_visit(node)
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         whole = isinstance(node.right, ast.Constant) and isinstance(node.right.value, int)
-        several = isinstance(node.op, ast.Pow) and not whole and self.may_be("power", node)
+        several = isinstance(node.op, ast.Pow) and not whole and "power" not in self.taken
+        several = several and self.may_be("power", node)
         self.generic_visit(node)
         if not several:
             return node
@@ -118,7 +135,7 @@ class _Calls(ast.NodeTransformer):
 
     def may_be(self, name: str, node: ast.expr) -> bool:
         """Whether several of these can be computed at a time."""
-        if name in self.taken or self.carried.reaches(node):
+        if self.carried.reaches(node):
             return False
-        self.found[name] = None
+        self.found[name] += 1
         return True

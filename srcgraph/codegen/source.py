@@ -10,7 +10,7 @@ from typing import Any
 
 import astunparse
 
-from srcgraph.errors import Loc
+from srcgraph.errors import InternalError, Loc
 
 INDENT = "    "
 
@@ -61,6 +61,8 @@ class Emitter(astunparse.Unparser):
         if isinstance(tree, ast.expr):
             self.write(ast.unparse(tree))
             return
+        if isinstance(tree, ast.stmt) and type(tree).__module__ != ast.stmt.__module__:
+            raise InternalError(f"{type(tree).__name__} is no statement of Python")
         at = self.line + 1
         if isinstance(tree, _SIMPLE):
             self.fill(simple_text(tree))

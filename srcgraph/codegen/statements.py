@@ -17,6 +17,23 @@ def statements_in(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             todo += node.orelse
 
 
+_PURE = frozenset(("abs", "bool", "complex", "float", "int", "len", "max", "min", "range"))
+
+
+def is_pure(node: ast.AST) -> bool:
+    """Whether all that is called in a statement are functions of numbers, which neither change nor draw anything."""
+    return all(_is_function(n.func) for n in ast.walk(node) if isinstance(n, ast.Call))
+
+
+def _is_function(called: ast.expr) -> bool:
+    match called:
+        case ast.Name(id=name):
+            return name in _PURE
+        case ast.Attribute(value=ast.Name(id="np" | "math")):
+            return True
+    return False
+
+
 def names_in(*trees: ast.AST) -> Iterator[ast.Name]:
     """Every use of a name in these trees, in no particular order."""
     todo: list[ast.AST] = list(trees)

@@ -100,7 +100,8 @@ def assign_storage(
 def fills(part: LoopStore, kernel: Kernel) -> bool:
     """Whether a store writes every element of its array."""
     assert part.base is not None
-    return not part.combine and kernel.dims == part.base.type.shape and part.at == loop_index(kernel.dims)
+    dims = (*kernel.dims, *part.inner)
+    return not part.combine and dims == part.base.type.shape and part.at == loop_index(dims)
 
 
 def _read_around(kernel: Kernel, store: LoopStore) -> Live:

@@ -136,7 +136,7 @@ def _has_steps(run: ast.expr) -> bool:
     match run:
         case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(stop))]):
             return stop > FEW
-        case ast.Call(func=ast.Name(id="range"), args=[_]):
+        case ast.Call(func=ast.Name(id="range"), args=[_]) | ast.Call(func=ast.Name(id="indices")):
             return True
     return False
 

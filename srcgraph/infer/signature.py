@@ -52,7 +52,13 @@ Size: TypeAlias = int | str | tuple[str, int]
 
 
 Between: TypeAlias = tuple[int, int, int, int, int]
-"""An array among the leaves, an axis, another array, an axis, and how much longer this is; -1 for a number itself."""
+"""An array among the leaves, an axis, another array, an axis, and how much longer this is.
+
+-1 for an axis is a number itself, -1 for the first array nothing: what is left is how long an axis is.
+"""
+
+SMALL = 16
+"""The longest axis of which the length may be part of a signature."""
 
 
 def _named(size: str | tuple[str, int]) -> tuple[str, int]:
@@ -313,6 +319,8 @@ class Leaves:
     """Whether an array or object passed twice counts as two."""
     alike: bool = False
     """Whether it is part of the signature that sizes of arrays are the same, or differ by a small number."""
+    small: bool = False
+    """Whether small lengths are part of the signature."""
 
     named: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """For each symbol: the first array with it, the axis, and what is added to it there; -1 if that is a number."""
@@ -330,11 +338,15 @@ class Leaves:
                 return arg
         shape: tuple[Size, ...] = ()
         for k, d in enumerate(value.shape):
-            shape += (1 if d == 1 else self.size(value.shape, k, shape),)
+            shape += (d if d == 1 or self.is_small(d) else self.size(value.shape, k, shape),)
         self.note(shape)
         arg = ArrayArg(value.dtype, shape, len(self.cells))
         self.cells.append((value, arg))
         return arg
+
+    def is_small(self, length: int) -> bool:
+        """Whether a length is part of the signature."""
+        return self.small and 1 < length <= SMALL
 
     def size(self, shape: tuple[int, ...], k: int, before: tuple[Size, ...]) -> Size:
         """What an axis is called: by an axis of an earlier array that it goes with, or of its own, or anew."""
@@ -376,6 +388,8 @@ class Leaves:
             if not isinstance(size, int):
                 name, more = _named(size)
                 self.meet(name, axis, more)
+            elif size > 1:
+                self.between.append((-1, 0, len(self.values) - 1, axis, size))
 
     def meet(self, name: str, axis: int, more: int) -> None:
         """A symbol, of the leaf that comes last: what must hold if it is not the first with it."""

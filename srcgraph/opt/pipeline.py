@@ -21,6 +21,7 @@ from srcgraph.opt.scalars import scalars
 from srcgraph.opt.settle import settle
 from srcgraph.opt.simplify import simplify
 from srcgraph.opt.sink import sink
+from srcgraph.opt.slopes import slopes
 from srcgraph.opt.states import states
 from srcgraph.opt.thread import thread
 
@@ -58,6 +59,7 @@ db.register("batch", batch, "fast_run", at="loops")
 db.register("states", states, "fast_run", at="loops")
 db.register("sink", sink, "fast_run", at="loops")
 db.register("carry_reshaped", carry_reshaped, *ALWAYS, at="loops")
+db.register("slopes", slopes, "fast_run", at="loops")
 db.register("dce_again", dce, *ALWAYS, at="clean")
 db.register("early", early, "fast_run", at="clean")
 

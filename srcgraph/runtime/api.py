@@ -93,8 +93,8 @@ class Compiled:
         self.names = list(self.signature.parameters)
         self.positional = all(p.kind in _POSITIONAL for p in self.signature.parameters.values())
         self.versions: dict[Any, list[Specialization]] = {}
-        self.quick: dict[Any, Specialization] = {}
-        """Versions by what `quick_key` sees."""
+        self.quick: dict[Any, list[Specialization]] = {}
+        """Versions by what `quick_key` sees, those for more lengths last."""
         self.newest: Specialization | None = None
         self.patterns: Counter[Any] = Counter()
         """How many patterns of lengths were compiled for, by the types of the arguments."""
@@ -122,16 +122,21 @@ class Compiled:
             args = standing_in(args, self.names)
         leaves: list[Any] = []
         key = quick_key(args, leaves)
-        known = self.quick.get(key)
-        if known is not None and (result := known.quickly(leaves)) is not NOT_READY:
-            self.straight = known.straight(args)
-            return result
+        for known in self.quick.get(key, ()):
+            if (result := known.quickly(leaves.copy())) is not NOT_READY:
+                self.straight = known.straight(args)
+                return result
         while True:
             version, given = self.version(args)
             if key is not None and not version.shared and not version.way.static:
-                self.quick[key] = version
+                self.remember(key, version)
             with suppress(Outdated):  # another thread has changed the shape of a shared variable: look again
                 return version.call(given)
+
+    def remember(self, key: Any, version: Specialization) -> None:
+        """Find a version by its key the next time."""
+        others = [v for v in self.quick.get(key, ()) if v is not version and v.valid()]
+        self.quick[key] = sorted([version, *others], key=lambda v: not v.way.narrow)
 
     def bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments in order, by Python's rules.
@@ -156,7 +161,7 @@ class Compiled:
                     return version, leaves
         version = self.cached.version(self.names, args, bool(self.transforms), self.specialized)
         if version.way not in self.ways:
-            self.ways = sorted([*self.ways, version.way], key=lambda way: not way.alike)
+            self.ways = sorted([*self.ways, version.way], key=lambda way: (not way.small, not way.alike))
         key, leaves = self.described(args, version.way)
         self.versions.setdefault(key, []).append(version)
         self.newest = version
@@ -167,7 +172,7 @@ class Compiled:
         key = self.described(args, USUAL_WAY)[0]
         general = self.patterns[key] >= MOST_ALIKE
         made = specialize(self.code, self.names, args, self.transforms, self.options, general)
-        self.patterns[key] += made.way.alike
+        self.patterns[key] += made.way.narrow
         return made
 
     def described(self, args: Sequence[Any], way: Way) -> tuple[Any, Leaves]:

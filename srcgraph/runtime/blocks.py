@@ -28,9 +28,15 @@ LENGTH = 256
 """How many elements a block has."""
 
 
-def blocks(n: int) -> list[range]:
-    """The numbers below ``n``, in blocks."""
-    return [range(k, min(k + LENGTH, n)) for k in range(0, n, LENGTH)]
+def blocks(first: int, stop: int | None = None) -> list[range]:
+    """The numbers from ``first`` to below ``stop``, or those below ``first``, in blocks. None may be negative."""
+    first, stop = (0, first) if stop is None else (first, stop)
+    return [range(k, min(k + LENGTH, stop)) for k in range(first, stop, LENGTH)]
+
+
+def indices(first: int, stop: int) -> range:
+    """The numbers from ``first`` to below ``stop``, none of which may be negative."""
+    return range(first, stop)
 
 
 def plus(part: Any, x: Any) -> Any:
@@ -188,7 +194,15 @@ class _RunModel(models.StructModel):
 
 @type_callable(blocks)
 def _type_of_blocks(context: Any) -> Callable[..., Any]:
-    return lambda n: signature(_Blocks(), types.int64)
+    def typed(first: Any, stop: Any = None) -> Any:
+        return signature(_Blocks(), *[types.int64] * (1 if stop is None else 2))
+
+    return typed
+
+
+@type_callable(indices)
+def _type_of_indices(context: Any) -> Callable[..., Any]:
+    return lambda first, stop: signature(_Block(), types.int64, types.int64)
 
 
 def _range(context: Any, builder: Any, kind: Any, first: Any, stop: Any) -> Any:
@@ -200,6 +214,12 @@ def _range(context: Any, builder: Any, kind: Any, first: Any, stop: Any) -> Any:
 @lower_builtin(blocks, types.int64)
 def _blocks(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return _range(context, builder, sig.return_type, ir.Constant(args[0].type, 0), args[0])
+
+
+@lower_builtin(blocks, types.int64, types.int64)
+@lower_builtin(indices, types.int64, types.int64)
+def _from_first(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return _range(context, builder, sig.return_type, *args)
 
 
 @lower_builtin("getiter", _Block)
@@ -218,6 +238,7 @@ def _next(step: int, value: Callable[..., Any]) -> Callable[..., Any]:
         going = builder.icmp_signed("<", now, run.stop)
         result.set_valid(going)
         with builder.if_then(going):
+            builder.assume(builder.icmp_signed(">=", now, ir.Constant(now.type, 0)))
             after = builder.add(now, ir.Constant(now.type, step), flags=("nsw",))
             builder.store(after, run.next)
             result.yield_(value(context, builder, now, after, run.stop))

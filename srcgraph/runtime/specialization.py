@@ -19,6 +19,7 @@ from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import FunctionCode, FunctionGuard, Guard, Hidden
 from srcgraph.frontend.specialize import Lowered, lower_entry
 from srcgraph.infer.signature import (
+    SMALL,
     Between,
     Column,
     Leaves,
@@ -74,6 +75,13 @@ class Way(NamedTuple):
     """Names of arguments whose numbers are part of the signature."""
     alike: bool = False
     """Whether it is part of it which lengths are the same, or differ by a small number."""
+    small: bool = False
+    """Whether small lengths are part of it."""
+
+    @property
+    def narrow(self) -> bool:
+        """Whether calls with arrays of other lengths may need another version."""
+        return self.alike or self.small
 
 
 USUAL_WAY = Way()
@@ -164,7 +172,8 @@ class Specialization:
             if key is None or key != self.hidden_key:
                 return False
         for first, axis, second, other, difference in self.between:
-            if _length(leaves[second], other) - _length(leaves[first], axis) != difference:
+            less = _length(leaves[first], axis) if first >= 0 else 0
+            if _length(leaves[second], other) - less != difference:
                 return False
         return not (self.changed or self.private or self.contiguous) or self.apart(leaves)
 
@@ -408,7 +417,8 @@ def describe_arguments(
     """
     if isinstance(args, Described):
         return args.skeletons, Leaves()
-    leaves = Leaves(distinct=distinct, alike=way.alike, lengths=_passed_lengths(args) if way.alike else frozenset())
+    lengths = _passed_lengths(args) if way.alike else frozenset()
+    leaves = Leaves(distinct=distinct, alike=way.alike, small=way.small, lengths=lengths)
     refuse_shared(names, args)
     skeletons = {n: skeleton_of(a, n, leaves, way.static) for n, a in zip(names, args, strict=True)}
     return skeletons, leaves
@@ -424,7 +434,7 @@ def lowered(
 ) -> tuple[Lowered, dict[str, Skeleton], Way]:
     """Lower a function for a call; numbers that must be known when compiling become part of the signature.
 
-    So does it which lengths go together, where that matters, unless what is compiled is to be ``general``.
+    So does it which lengths go together, where that matters, and small ones, unless it is to be ``general``.
 
     Returns
     -------
@@ -434,7 +444,7 @@ def lowered(
     Way
         How they are described.
     """
-    way = USUAL_WAY
+    way = USUAL_WAY if general else Way(small=short_beside_long(args))
     static_globals: frozenset[Any] = frozenset()
     for _ in range(MANY):
         skeletons, _ = describe_arguments(names, args, way, distinct)
@@ -500,11 +510,27 @@ def _specialized(
     )
 
 
+LONG = 64
+"""An axis of so many elements is long, and so many steps are many."""
+
+
+def short_beside_long(args: Sequence[Any]) -> bool:
+    """Whether some axes of arrays are short beside others, or beside how often something may be done.
+
+    Loops over them are inner ones then, which are best written out: points in space, states, parameters.
+    """
+    if isinstance(args, Described):
+        return False
+    lengths = [d for a in args if isinstance(a, np.ndarray) for d in a.shape]
+    many = any(d >= LONG for d in lengths) or any(type(a) is int and a >= LONG for a in args)
+    return many and any(1 < d <= SMALL for d in lengths)
+
+
 def depends_on_lengths(found: Lowered) -> bool:
     """Whether it depends on lengths known when running whether axes are stretched, or loops check lengths."""
     graphs = list(found.program.graphs.values())
     loops = (g for graph in graphs for n in all_nodes(graph) if isinstance(n, For | While) for g in node_graphs(n))
-    inside = any(_is_check(n, "same_size", "equal_size") for g in loops for n in all_nodes(g))
+    inside = any(_is_check(n, "same_size", "equal_size", "check_upper") for g in loops for n in all_nodes(g))
     return inside or any(_is_check(n, "check_fits", "broadcast_size") for g in graphs for n in all_nodes(g))
 
 

@@ -28,7 +28,7 @@ def straight(version: Specialization, args: Sequence[Any]) -> Direct | None:
     """A function of the tuple of arguments, for those of the types of ``args``; None if there is none for them."""
     detours = (
         version.hidden, version.updates, version.lists, version.changed, version.private,
-        version.contiguous, version.between, version.places, version.shared, version.way.static, version.second,
+        version.contiguous, version.places, version.shared, version.way.static, version.second,
     )  # fmt: skip
     returned = direct_parts(version.make)
     if any(detours) or returned is None or not 0 < len(args) <= _MOST:
@@ -40,6 +40,7 @@ def straight(version: Specialization, args: Sequence[Any]) -> Direct | None:
         "ndarray": np.ndarray,
     }
     tests = [_test(f"a{k}", value, known) for k, value in enumerate(args)]
+    tests += [_fits(*between) for between in version.between]
     tests += [_holds(k, guard, known) for k, guard in enumerate(version.guards)]
     if None in tests:
         return None
@@ -76,6 +77,16 @@ def _test(name: str, value: Any, known: dict[str, Any]) -> str | None:
     known[f"d_{name}"] = value.dtype
     whole = f"1 not in {name}.shape"
     return f"type({name}) is ndarray and {name}.dtype is d_{name} and {name}.ndim == {value.ndim} and {whole}"
+
+
+def _fits(first: int, axis: int, second: int, other: int, difference: int) -> str:
+    """What says whether a length is what it must be, beside another or by itself."""
+    less = f" - {_length(first, axis)}" if first >= 0 else ""
+    return f"{_length(second, other)}{less} == {difference}"
+
+
+def _length(leaf: int, axis: int) -> str:
+    return f"a{leaf}" if axis < 0 else f"a{leaf}.shape[{axis}]"
 
 
 def _holds(k: int, guard: Guard | FunctionGuard, known: dict[str, Any]) -> str:

@@ -128,6 +128,46 @@ def _declared(module: Any, name: str, kind: Any) -> Any:
     return ir.Function(module, kind, name) if found is None else found
 
 
+def _composed(function: Callable[..., Any], write: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of float64 made of vectorisable ones, which ``write`` writes as instructions."""
+
+    def call(x: Any) -> Any:
+        return function(x)
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return write(builder, args[0], ir.Constant(ir.DoubleType(), 0.0), ir.Constant(ir.DoubleType(), 1.0))
+
+    call.__name__ = call.__qualname__ = function.__name__
+    type_callable(call)(lambda context: lambda x: signature(types.float64, types.float64))
+    lower_builtin(call, types.float64)(code)
+    return call
+
+
+def _double(builder: Any, name: str, x: Any) -> Any:
+    return _called(builder, name, ir.DoubleType(), [x])
+
+
+def _decay(builder: Any, x: Any) -> tuple[Any, Any]:
+    """Whether a number is negative, and ``exp(-abs(x))``."""
+    size = builder.call(builder.module.declare_intrinsic("llvm.fabs", [x.type]), [x])
+    return builder.fcmp_ordered("<", x, ir.Constant(x.type, 0.0)), _double(builder, "exp", builder.fneg(size))
+
+
+def _ndtr(builder: Any, x: Any, zero: Any, one: Any) -> Any:
+    tail = _double(builder, "erfc", builder.fmul(x, ir.Constant(x.type, -(0.5**0.5))))
+    return builder.fmul(tail, ir.Constant(x.type, 0.5))
+
+
+def _expit(builder: Any, x: Any, zero: Any, one: Any) -> Any:
+    negative, small = _decay(builder, x)
+    return builder.fdiv(builder.select(negative, small, one), builder.fadd(one, small))
+
+
+def _log_expit(builder: Any, x: Any, zero: Any, one: Any) -> Any:
+    negative, small = _decay(builder, x)
+    return builder.fsub(builder.select(negative, x, zero), _double(builder, "log1p", small))
+
+
 _KEPT = "llvm.compiler.used"
 
 
@@ -170,3 +210,6 @@ cbrt = _vectorisable("cbrt", np.cbrt)
 power = _vectorisable("pow", np.power, 2)
 erf = _vectorisable("erf", special.erf)
 erfc = _vectorisable("erfc", special.erfc)
+ndtr = _composed(special.ndtr, _ndtr)
+expit = _composed(special.expit, _expit)
+log_expit = _composed(special.log_expit, _log_expit)

@@ -14,7 +14,7 @@ X, Y, Z = np.linspace(0.1, 1.0, 5), np.linspace(1.0, 2.0, 5), np.linspace(-1.0, 
 
 
 def priced(x: Any, y: Any, z: Any) -> Any:
-    a = x * y + 1.0
+    a = np.exp(x * y) + 1.0
     b = np.sqrt(a) * z
     return a + b - z / y
 

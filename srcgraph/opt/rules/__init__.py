@@ -6,6 +6,7 @@ logistic      sigmoids, softplus
 normal        error functions
 reductions    sums, extremes, softmax
 parts         logarithms of parts of softmaxes
+bounds        comparisons and checks that cannot fail
 assumed       what is simpler of numbers of which facts are known
 arrays        parts of arrays, reshapes, stores
 matrices      products, inverses, determinants
@@ -16,6 +17,7 @@ from srcgraph.opt.rules import (
     algebra,
     arrays,
     assumed,
+    bounds,
     exponentials,
     logistic,
     matrices,
@@ -26,7 +28,7 @@ from srcgraph.opt.rules import (
 )
 from srcgraph.opt.rules.rule import Rule
 
-CANONICALIZE: tuple[Rule, ...] = (*algebra.RULES, *assumed.CANONICAL, *risky.CANONICAL, *arrays.RULES)
+CANONICALIZE: tuple[Rule, ...] = (*algebra.RULES, *bounds.RULES, *assumed.CANONICAL, *risky.CANONICAL, *arrays.RULES)
 STABILIZE: tuple[Rule, ...] = (
     *logistic.RULES,
     *exponentials.RULES,

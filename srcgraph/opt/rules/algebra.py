@@ -43,6 +43,11 @@ def _sub_negative(fgraph: FunctionGraph, node: Apply) -> Any:
     return None if positive is None else OPS["add"](x, positive)
 
 
+def _div_of_negative(fgraph: FunctionGraph, node: Apply) -> Any:
+    positive = _negated(fgraph, node.inputs[0])
+    return None if positive is None else OPS["neg"](OPS["div"](positive, node.inputs[1]))
+
+
 def _power_of_two(number: Any) -> bool:
     if not isinstance(number, float | np.floating) or not np.isfinite(number) or number == 0:
         return False
@@ -139,6 +144,18 @@ RULES: tuple[Rule, ...] = (
         lambda x: OPS["sub"](x, -1.5),
         FLOATS,
         condition="c is a literal",
+    ),
+    procedure(
+        "negative_number_div",
+        "(-c) / x",
+        "-(c / x)",
+        "exact",
+        ["div"],
+        _div_of_negative,
+        lambda x: OPS["div"](-1.5, x),
+        FLOATS,
+        condition="c is a literal",
+        domain=(0.5, 2.0),
     ),
     pattern("div_minus_one", lambda x: x / -1.0, lambda x: -x, "exact", types=FLOATS),
     procedure(

@@ -146,7 +146,7 @@ class Call:
         files = [f for f in self.folder.names(self.owner.key, self.stem) if f.endswith(ending)]
         entries = [Entry(self.folder, self.owner.key, f.removesuffix(ending)) for f in sorted(files)]
         notes = [(entry, note) for entry in entries if (note := entry.read("entry.json")) is not None]
-        for entry, note in sorted(notes, key=lambda found: not found[1].get("alike")):
+        for entry, note in sorted(notes, key=lambda found: (not found[1].get("small"), not found[1].get("alike"))):
             found = self.read(entry, note)
             if found is not None:
                 STATISTICS.hits += 1
@@ -156,7 +156,7 @@ class Call:
 
     def read(self, entry: Entry, note: dict[str, Any]) -> Restored | None:
         try:
-            way = Way(frozenset(note["static"]), note["alike"])
+            way = Way(frozenset(note["static"]), note["alike"], note["small"])
             skeletons = self.described(way)
             places = self.places(skeletons)
             if note["call"] != plain(print_of_call(skeletons)):
@@ -217,7 +217,8 @@ class Call:
         name = f"{self.stem}{digest(sorted(made.way.static), call, guards, places.shape, written)[:16]}"
         entry = Entry(self.folder, self.owner.key, name)
         note = {
-            "function": made.name, "static": sorted(made.way.static), "alike": made.way.alike, "call": call,
+            "function": made.name, "call": call,
+            "static": sorted(made.way.static), "alike": made.way.alike, "small": made.way.small,
             "guards": guards, "shape": places.shape, "files": [[f, _file_of(f, places)] for f in files],
             "named": [f for f in files if any(f in text for text in written)], **records,
         }  # fmt: skip

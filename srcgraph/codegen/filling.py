@@ -1,0 +1,99 @@
+"""Arrays of zeros whose every element is stored, or added to, once before anything else: nothing need be zero.
+
+``d_x = np.zeros(n)`` before ``for i in range(n): d_x[i] += y`` is ``d_x = np.empty(n)`` before ``d_x[i] = y``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from srcgraph.codegen.registers import Added
+from srcgraph.codegen.statements import names_in, statements_in
+
+
+def filled_once(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Change such arrays, in a block and those inside it, in place."""
+    for k, node in enumerate(body):
+        if isinstance(node, ast.If | ast.For | ast.While):
+            filled_once(node.body)
+            filled_once(node.orelse)
+        elif isinstance(node, ast.Assign) and _zeros(node) is not None:
+            _exchange(node, body[k + 1 :])
+    return body
+
+
+def _zeros(node: ast.Assign) -> list[ast.expr] | None:
+    """The lengths of the array of zeros that a statement makes; None if it makes none."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name()], value=ast.Call(func=ast.Attribute(ast.Name("np"), "zeros"), args=[shape, *_])
+        ):
+            return shape.elts if isinstance(shape, ast.Tuple) else [shape]
+    return None
+
+
+def _exchange(node: ast.Assign, rest: Sequence[ast.stmt]) -> None:
+    target, sizes = node.targets[0], _zeros(node)
+    assert isinstance(target, ast.Name) and sizes is not None
+    first = next((s for s in rest if any(n.id == target.id for n in names_in(s))), None)
+    if not isinstance(first, ast.For) or sum(n.id == target.id for n in names_in(first)) != 1:
+        return
+    block = _block_of(first, target.id, sizes, [])
+    if block is None:
+        return
+    for k, s in enumerate(block):
+        if isinstance(s, Added):
+            value = s.value if isinstance(s.op, ast.Add) else ast.UnaryOp(ast.USub(), s.value)
+            if _base(s.target) == target.id:
+                block[k] = ast.copy_location(ast.Assign([s.target], value), s)
+    assert isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute)
+    node.value.func.attr = "empty"
+
+
+def _block_of(loop: ast.For, name: str, sizes: list[ast.expr], around: list[str]) -> list[ast.stmt] | None:
+    """The statements among which each element is stored or added to in turn; None if not each is, once."""
+    if len(around) == len(sizes) or not isinstance(loop.target, ast.Name) or _is_left(loop.body):
+        return None
+    if not _covers(loop.iter, sizes[len(around)]):
+        return None
+    around = [*around, loop.target.id]
+    for s in loop.body:
+        if not any(n.id == name for n in names_in(s)):
+            continue
+        if isinstance(s, ast.For):
+            return _block_of(s, name, sizes, around)
+        target = s.target if isinstance(s, Added) else s.targets[0] if isinstance(s, ast.Assign) else None
+        return loop.body if target is not None and _base(target) == name and _index(target) == around else None
+    return None
+
+
+def _is_left(body: Sequence[ast.stmt]) -> bool:
+    """Whether a loop may end early."""
+    for s in body:
+        if isinstance(s, ast.Break | ast.Continue | ast.Return):
+            return True
+        if isinstance(s, ast.If) and (_is_left(s.body) or _is_left(s.orelse)):
+            return True
+        if isinstance(s, ast.For | ast.While) and any(isinstance(t, ast.Return) for t in statements_in(s.body)):
+            return True
+    return False
+
+
+def _covers(run: ast.expr, size: ast.expr) -> bool:
+    """Whether a loop is over all indices of an axis, in either direction."""
+    last = ast.BinOp(size, ast.Sub(), ast.Constant(1))
+    return ast.unparse(run) in (f"range({ast.unparse(size)})", f"range({ast.unparse(last)}, -1, -1)")
+
+
+def _base(target: ast.expr) -> str:
+    match target:
+        case ast.Subscript(value=ast.Name(id=name)):
+            return name
+    return ""
+
+
+def _index(target: ast.expr) -> list[str]:
+    assert isinstance(target, ast.Subscript)
+    parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    return [ast.unparse(p) for p in parts]

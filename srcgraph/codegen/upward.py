@@ -1,0 +1,177 @@
+"""Loops that LLVM may take several steps of at a time: upwards, over indices that it knows not to be negative.
+
+A derivative's loop runs the way back. Where its steps do not depend on each other, but for additions whose order is
+nobody's, it may as well run upwards. A range that does not begin at a literal does not tell LLVM that its numbers are
+not negative, so that it looks at each index again: ``indices(i + 1, n)`` does, where every step reads or stores an
+element at its number.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from srcgraph.codegen.outline import NOTHING, live_before
+from srcgraph.codegen.registers import Added
+from srcgraph.codegen.statements import is_pure, names_in, statements_in
+
+HELPER = "indices"
+
+
+def upward(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Change the loops of a function in place."""
+    _block(body, NOTHING)
+    return body
+
+
+def _block(body: Sequence[ast.stmt], after: frozenset[str] | set[str]) -> None:
+    """Change the loops of a block, given the names that are needed after it."""
+    live = frozenset(after)
+    for node in reversed(body):
+        before = live_before([node], live, NOTHING, NOTHING)
+        if isinstance(node, ast.For | ast.While):
+            _block(node.body, live | before)
+        elif isinstance(node, ast.If):
+            _block(node.body, live)
+            _block(node.orelse, live)
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and _is_simple(node.body):
+            if _runs_back(node.iter) and _in_any_order(node, live):
+                node.iter = _turned(node.iter)
+            if _begins_somewhere(node.iter) and _indexes(node):
+                node.iter.func = ast.Name(HELPER, ast.Load())  # type: ignore[attr-defined]
+        live = before
+
+
+def _is_simple(body: Sequence[ast.stmt]) -> bool:
+    """Whether a loop runs to its end, and what is in it in each step, but for short loops."""
+    for s in body:
+        if isinstance(s, ast.For):
+            if not _is_short(s) or not _is_simple(s.body):
+                return False
+        elif not isinstance(s, ast.Assign | ast.AugAssign):
+            return False
+    return True
+
+
+def _is_short(loop: ast.For) -> bool:
+    match loop.iter:
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int())]):
+            return True
+    return False
+
+
+# -- the way -----------------------------------------------------------------------------------------------
+
+
+def _runs_back(run: ast.expr) -> bool:
+    match run:
+        case ast.Call(
+            func=ast.Name(id="range"), args=[_, _, ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1))]
+        ):
+            return True
+    return False
+
+
+def _turned(run: ast.expr) -> ast.expr:
+    """``range(n - 1, i, -1)`` as ``range(i + 1, n)``."""
+    assert isinstance(run, ast.Call)
+    last, before, _ = run.args
+    first, stop = _one_more(before), _one_more(last)
+    is_zero = isinstance(first, ast.Constant) and first.value == 0
+    return ast.Call(run.func, [stop] if is_zero else [first, stop], [])
+
+
+def _one_more(number: ast.expr) -> ast.expr:
+    match number:
+        case ast.BinOp(left=left, op=ast.Sub(), right=ast.Constant(value=1)):
+            return left
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return ast.Constant(1 - value) if value <= 1 else ast.UnaryOp(ast.USub(), ast.Constant(value - 1))
+        case ast.Constant(value=int(value)):
+            return ast.Constant(value + 1)
+    return ast.BinOp(number, ast.Add(), ast.Constant(1))
+
+
+def _in_any_order(loop: ast.For, after: frozenset[str]) -> bool:
+    """Whether the steps of a loop may run in any order: nothing is handed on from one to the next."""
+    numbers, changed = _stores(loop)
+    assert isinstance(loop.target, ast.Name)
+    if not all(map(is_pure, loop.body)):
+        return False
+    carried = numbers & live_before(loop.body, NOTHING, NOTHING, NOTHING)
+    if carried or not after.isdisjoint({*numbers, loop.target.id}):
+        return False
+    return all(_apart(loop, array, loop.target.id) for array in changed)
+
+
+def _stores(loop: ast.For) -> tuple[set[str], set[str]]:
+    """The numbers that a loop assigns, and the arrays that it changes."""
+    numbers: set[str] = set()
+    arrays: set[str] = set()
+    for s in statements_in(loop.body):
+        targets = s.targets if isinstance(s, ast.Assign) else [s.target]  # type: ignore[attr-defined]
+        for target in targets:
+            for part in target.elts if isinstance(target, ast.Tuple) else [target]:
+                (arrays if isinstance(part, ast.Subscript) else numbers).add(_base(part))
+    return numbers, arrays
+
+
+def _base(target: ast.expr) -> str:
+    inner = target.value if isinstance(target, ast.Subscript) else target
+    return inner.id if isinstance(inner, ast.Name) else ast.unparse(inner)
+
+
+def _apart(loop: ast.For, array: str, index: str) -> bool:
+    """Whether an array is only added to, or each step has an element of its own, at the loop's number."""
+    uses = list(_uses(loop.body, array))
+    count = sum(n.id == array for n in names_in(*loop.body))
+    if len(uses) != count:
+        return False
+    added = [s.target for s in statements_in(loop.body) if isinstance(s, Added) and _base(s.target) == array]
+    if len(added) == count:
+        return True
+    places = {ast.unparse(u.slice) for u in uses}
+    axes = uses[0].slice.elts if isinstance(uses[0].slice, ast.Tuple) else [uses[0].slice]
+    return len(places) == 1 and any(isinstance(a, ast.Name) and a.id == index for a in axes)
+
+
+def _uses(body: Sequence[ast.stmt], array: str) -> Iterator[ast.Subscript]:
+    for s in body:
+        for node in ast.walk(s):
+            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == array:
+                yield node
+
+
+# -- what is known of indices ------------------------------------------------------------------------------
+
+
+def _begins_somewhere(run: ast.expr) -> bool:
+    match run:
+        case ast.Call(func=ast.Name(id="range"), args=[first, _]):
+            return not isinstance(first, ast.Constant)
+    return False
+
+
+def _indexes(loop: ast.For) -> bool:
+    """Whether every step has an element at the loop's number itself, which so is not negative."""
+    assert isinstance(loop.target, ast.Name)
+    return any(_at(node, loop.target.id) for s in loop.body for node in _always(s))
+
+
+def _always(node: ast.AST) -> Iterator[ast.AST]:
+    """What is evaluated wherever a statement is."""
+    yield node
+    if isinstance(node, ast.IfExp):
+        yield from _always(node.test)
+    elif isinstance(node, ast.BoolOp):
+        yield from _always(node.values[0])
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _always(child)
+
+
+def _at(node: ast.AST, index: str) -> bool:
+    if not isinstance(node, ast.Subscript):
+        return False
+    axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(isinstance(a, ast.Name) and a.id == index for a in axes)

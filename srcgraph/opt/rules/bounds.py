@@ -1,0 +1,106 @@
+"""Comparisons and checks that cannot fail, as ``x * x + 0.1 < 0``: numbers that are nowhere below some literal.
+
+Rounding is monotone, so what holds of real numbers holds of floats; NaN is below nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from srcgraph.ir.graph import Apply, Value
+from srcgraph.ir.op import OPS, current_builder
+from srcgraph.ir.types import ScalarType, is_float
+from srcgraph.opt.rewriting.fgraph import FunctionGraph
+from srcgraph.opt.rewriting.patterns import number_of
+from srcgraph.opt.rules.rule import Rule, procedure
+
+DEEP = 12
+"""How many operations one after the other are looked at."""
+
+
+def lowest(fgraph: FunctionGraph, value: Value, deep: int = DEEP) -> float:
+    """A number that a float is nowhere below, unless it is NaN; minus infinity if there is none."""
+    number = number_of(fgraph, value)
+    if isinstance(number, float | np.floating):
+        return float(number) if not np.isnan(number) else -np.inf
+    node = fgraph.definition(value)
+    if not deep or not isinstance(node, Apply) or not is_float(value.type):
+        return -np.inf
+    if node.op.name in ("absolute", "exp", "square") or (node.op.name == "ipow" and node.attrs["n"] % 2 == 0):
+        return 0.0
+    if node.op.name == "mul" and node.inputs[0] is node.inputs[1]:
+        return 0.0
+    found = _OF_OPERANDS.get(node.op.name)
+    if found is None:
+        return -np.inf
+    with np.errstate(all="ignore"):
+        least = found(*(lowest(fgraph, v, deep - 1) for v in node.inputs if is_float(v.type)))
+    return -np.inf if np.isnan(least) else float(least)
+
+
+def _product(x: float, y: float) -> float:
+    return x * y if x >= 0 and y >= 0 and np.isfinite(x * y) else -np.inf
+
+
+_OF_OPERANDS: dict[str, Callable[..., float]] = {
+    "add": lambda x, y: np.float64(x) + np.float64(y),
+    "mul": _product,
+    "div": lambda x, y: 0.0 if x >= 0 and y >= 0 else -np.inf,
+    "sqrt": lambda x: np.sqrt(max(x, 0.0)),
+    "maximum": max,
+    "minimum": min,
+    "where": min,
+    "cast": lambda x=-np.inf: x,
+}
+
+
+def _never(name: str, fails: Callable[[float, float], bool]) -> Rule:
+    """A comparison with a literal that does not hold."""
+
+    def transform(fgraph: FunctionGraph, node: Apply) -> Any:
+        x, limit = node.inputs[0], number_of(fgraph, node.inputs[1])
+        out = node.outputs[0].type
+        if not isinstance(limit, float | np.floating) or not isinstance(out, ScalarType) or out.ndim:
+            return None
+        if not is_float(x.type) or not fails(lowest(fgraph, x), float(limit)):
+            return None
+        return current_builder().const(False if out.weak else np.bool_(False))
+
+    return procedure(
+        f"{name}_never",
+        f"{name}(x, c)",
+        "False",
+        "exact",
+        [name],
+        transform,
+        lambda x: OPS[name](x * x + 0.25, 0.125),
+        [("f64",), ("float",), ("f32",)],
+        condition="x is made so that it is nowhere below or at c, as x * x + 1 is not below 0",
+        any_dtype=True,
+    )
+
+
+def _nonzero(fgraph: FunctionGraph, node: Apply) -> Any:
+    return node.inputs[0] if is_float(node.inputs[0].type) and lowest(fgraph, node.inputs[0]) > 0 else None
+
+
+RULES: tuple[Rule, ...] = (
+    _never("less", lambda least, limit: least >= limit),
+    _never("less_equal", lambda least, limit: least > limit),
+    _never("equal", lambda least, limit: least > limit),
+    procedure(
+        "nonzero_known",
+        "check_nonzero(x)",
+        "x",
+        "exact",
+        ["check_nonzero"],
+        _nonzero,
+        lambda x: OPS["check_nonzero"](x * x + 0.5, message="division by zero"),
+        [("float",)],
+        condition="x is made so that it is above 0",
+        any_dtype=True,
+    ),
+)

@@ -1,0 +1,85 @@
+"""The arithmetic of derivatives: reciprocals that several quotients share, and what is added last."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcgraph as sg
+
+PLAIN = sg.opt.FAST_RUN.excluding("slopes")
+
+
+def quotients(x, y):
+    total = 0.0
+    for k in range(len(x)):
+        total += x[k] / y + math.log(y) / x[k] - 2.0 / y
+        y = y + 0.1 * x[k] / y
+    return total
+
+
+def variance(omega, beta, x):
+    h, total = omega, 0.0
+    for k in range(len(x)):
+        total += math.log(h) + x[k] / h
+        h = omega + beta * h + 0.2 * x[k]
+    return total
+
+
+def steered(x):
+    """The number of steps depends on a derivative."""
+    count = 0.0
+    while abs(sg.grad(quotients, argnums=1)(np.array([x, 2.0]), x)) > 0.1:
+        x = x * 1.5
+        count += x / (1.0 + x)
+        if count > 50.0:
+            break
+    return count
+
+
+X = np.linspace(0.5, 1.5, 7)
+CASES = [(quotients, (X, 1.3), (0, 1)), (variance, (0.4, 0.5, X), (0, 1, 2)), (steered, (0.3,), 0)]
+
+
+@pytest.mark.parametrize(("program", "args", "argnums"), CASES, ids=[c[0].__name__ for c in CASES])
+def test_the_same_up_to_rounding(program: Any, args: Any, argnums: Any) -> None:
+    found = sg.grad(program, argnums=argnums)(*args)
+    plain = sg.grad(program, argnums=argnums, mode=PLAIN)(*args)
+    pairs = [(found, plain)] if argnums == 0 else zip(found, plain, strict=True)
+    for x, y in pairs:
+        np.testing.assert_allclose(x, y, rtol=1e-13)
+
+
+def test_one_division() -> None:
+    text = sg.inspect(sg.grad(variance), 0.4, 0.5, X).cpu
+    back = text[text.index("- 1, -1, -1)") :]
+    assert back.count(" / ") == 1
+    assert back.index("d_h = ") < back.index("+ d_h * beta")
+
+
+def test_values_stay_as_they_are() -> None:
+    """Quotients of the program's own are quotients."""
+    text = sg.inspect(quotients, X, 1.3).cpu
+    assert text.count(" / y") == 3
+    assert sg.compile(quotients)(X, 1.3) == quotients(X, 1.3)
+
+
+@pytest.mark.parametrize("y", [0.0, -0.0, math.inf, -math.inf, math.nan])
+def test_special_divisors(y: float) -> None:
+    """Where a divisor is zero, infinite or NaN, so is what comes of it, as without."""
+    x = np.array([1.0, -2.0, 0.5])
+
+    def ratios(x, y):
+        total = 0.0
+        for k in range(len(x)):
+            total += x[k] / y - x[k] * x[k] / y
+        return total
+
+    args = x, np.float64(y)
+    for found, plain in zip(
+        sg.grad(ratios, argnums=(0, 1))(*args), sg.grad(ratios, argnums=(0, 1), mode=PLAIN)(*args), strict=True
+    ):
+        np.testing.assert_allclose(found, plain)
