@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ from srcgraph.codegen.items import (
     LoopStore,
     Part,
     ref,
+    renamed,
 )
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Apply, Value
@@ -135,6 +137,20 @@ class _Body:
     def close(self) -> list[LoopLet]:
         self.s.write.local = self.saved
         return self.parts
+
+
+def numbers_apart(items: Sequence[Item], variables: AbstractSet[Value]) -> None:
+    """Numbers of nests are variables of their own where the arrays whose elements they are were made after all."""
+    for item in items:
+        parts = item.parts if isinstance(item, Kernel) else []
+        lets = [
+            let for p in parts for let in (p.parts if isinstance(p, InnerReduce) else [p]) if isinstance(let, LoopLet)
+        ]
+        own = {let.value: Value(let.value.name, let.value.type) for let in lets if let.value in variables}
+        for part in [*parts, *lets] if own else []:
+            part.expr = renamed(part.expr, own)
+            if isinstance(part, LoopLet):
+                part.value = own.get(part.value, part.value)
 
 
 # -- making arrays ----------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from srcgraph.codegen.items import (
     all_blocks,
     part_exprs,
     ref,
+    renamed,
 )
 from srcgraph.codegen.kernels import accumulated
 from srcgraph.codegen.names import memory_of
@@ -103,12 +104,14 @@ def _accumulator(store: LoopStore) -> tuple[Value, ast.expr]:
 def _combined(kernel: Kernel, store: LoopStore, lets: list[LoopLet], kept: Sequence[int]) -> list[Kernel]:
     """A thread for each place: it combines all that goes there."""
     free = [k for k in loops_of(kernel) if k not in kept]
-    moved = _Moved({INDICES[k]: INDICES[n] for n, k in enumerate((*kept, *free))})
+    moved = {INDICES[k]: INDICES[n] for n, k in enumerate((*kept, *free))}
     acc, start = _accumulator(store)
     extents = tuple(kernel.extents[k] for k in free)
-    parts = [replace(p, expr=moved.visit(p.expr)) for p in lets]
-    inner = InnerReduce(acc, store.combine, start, extents, len(kept), parts, moved.visit(store.expr), [], store.origin)
-    index: tuple[ast.expr, ...] = tuple(moved.visit(e) for e in store.index)
+    parts = [replace(p, expr=renamed(p.expr, moved)) for p in lets]
+    inner = InnerReduce(
+        acc, store.combine, start, extents, len(kept), parts, renamed(store.expr, moved), [], store.origin
+    )
+    index: tuple[ast.expr, ...] = tuple(renamed(e, moved) for e in store.index)
     own = replace(store, at=_moved_dims(store.at, kept), index=index, expr=ref(acc), reads=[])
     dims = tuple(kernel.dims[k] for k in kept)
     return [Kernel(dims, [inner, own], tuple(kernel.extents[k] for k in kept), kernel.fresh, kernel.origin)]
@@ -131,24 +134,6 @@ def _in_one_place(kernel: Kernel, store: LoopStore, lets: list[LoopLet]) -> list
         Kernel(kernel.dims, first, kernel.extents, kernel.fresh, kernel.origin),
         Kernel((), [own], (), [], kernel.origin),
     ]
-
-
-class _Moved(ast.NodeTransformer):
-    """Other indices in place of a nest's; trees may be shared, so nothing is changed in place."""
-
-    def __init__(self, indices: dict[Value, Value]):
-        self.indices = indices
-
-    def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, Ref):
-            return ref(self.indices.get(node.value, node.value))
-        fields = {}
-        for key, old in ast.iter_fields(node):
-            if isinstance(old, list):
-                fields[key] = [self.visit(x) if isinstance(x, ast.AST) else x for x in old]
-            else:
-                fields[key] = self.visit(old) if isinstance(old, ast.AST) else old
-        return type(node)(**fields)
 
 
 # -- proofs -----------------------------------------------------------------------------------------
