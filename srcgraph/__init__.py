@@ -25,6 +25,7 @@ from srcgraph.runtime.choosing import ifelse
 from srcgraph.runtime.custom import custom_jvp, custom_vjp
 from srcgraph.runtime.derivatives import grad, jvp, value_and_grad
 from srcgraph.runtime.eager import run
+from srcgraph.runtime.explaining import Explanation, explain
 from srcgraph.runtime.functions import Function, Out, Param, function
 from srcgraph.runtime.inspection import Inspection
 from srcgraph.runtime.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, vjp
@@ -34,9 +35,10 @@ from srcgraph.runtime.vmap import vmap
 
 # without `compile`, which would shadow the builtin
 __all__ = [
-    "Compiled", "Facts", "Function", "Inspection", "Out", "Param", "SharedVariable", "api", "assume", "cache",
-    "checkpoint", "custom_jvp", "custom_vjp", "engines", "errors", "function", "grad", "hessian", "hvp", "ifelse",
-    "implicit", "inspect", "jacfwd", "jacobian", "jacrev", "jvp", "memory", "native", "run", "save", "shared",
-    "shared_constructor", "stop_gradient", "tuning", "value_and_grad", "vjp", "vmap",
+    "Compiled", "Explanation", "Facts", "Function", "Inspection", "Out", "Param", "SharedVariable", "api",
+    "assume", "cache", "checkpoint", "custom_jvp", "custom_vjp", "engines", "errors", "explain", "function",
+    "grad", "hessian", "hvp", "ifelse", "implicit", "inspect", "jacfwd", "jacobian", "jacrev", "jvp", "memory",
+    "native", "run", "save", "shared", "shared_constructor", "stop_gradient", "tuning", "value_and_grad", "vjp",
+    "vmap",
 ]  # fmt: skip
 __version__ = "0.1.0"

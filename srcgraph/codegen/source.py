@@ -10,7 +10,7 @@ from typing import Any
 
 import astunparse
 
-from srcgraph.errors import InternalError, Loc
+from srcgraph.errors import Loc
 
 INDENT = "    "
 
@@ -61,8 +61,7 @@ class Emitter(astunparse.Unparser):
         if isinstance(tree, ast.expr):
             self.write(ast.unparse(tree))
             return
-        if isinstance(tree, ast.stmt) and type(tree).__module__ != ast.stmt.__module__:
-            raise InternalError(f"{type(tree).__name__} is no statement of Python")
+        tree = _plain(tree)
         at = self.line + 1
         if isinstance(tree, _SIMPLE):
             self.fill(simple_text(tree))
@@ -70,6 +69,14 @@ class Emitter(astunparse.Unparser):
             super().dispatch(tree)
         if isinstance(tree, ast.stmt) and getattr(tree, "lineno", 0):
             self.map.append((at, tree.lineno))
+
+
+def _plain(tree: Any) -> Any:
+    """A statement of Python's own, where it is of a class made from one: classes are found by name."""
+    if not isinstance(tree, ast.stmt) or type(tree).__module__ == ast.stmt.__module__:
+        return tree
+    own = next(c for c in type(tree).__mro__ if c.__module__ == ast.stmt.__module__)
+    return ast.copy_location(own(**dict(ast.iter_fields(tree))), tree)
 
 
 class Places:

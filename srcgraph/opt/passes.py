@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from srcgraph.ir.graph import Graph
@@ -51,6 +52,15 @@ class Report:
     records: list[Record] = field(default_factory=list)
     graphs: list[tuple[str, Graph]] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    stages: dict[str, float] = field(default_factory=dict)
+    """Seconds of what is not a rewriter's."""
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the time that something takes to a stage."""
+        started = time.perf_counter()
+        yield
+        self.stages[stage] = self.stages.get(stage, 0.0) + time.perf_counter() - started
 
 
 def run_passes(graph: Graph, passes: Iterable[Rewriter], *, check: bool = False, report: Report | None = None) -> Graph:

@@ -17,6 +17,7 @@ functions       functions of variables;  params, structure: their parameters, an
 wrt             gradients with respect to shared variables;  built: those of numbers built of variables
 results         what a call returns, made from the generated function's outputs
 engines         what else runs graphs: the interpreter, a machine of thunks;  eager: one instruction at a time
+explaining      explain: where the time of compiling goes, and which checks, copies and stores are left
 inspection      what a version became: source, graph, generated code, tape and passes, as text
 html            the same as HTML;  highlight: Python text in colours;  excerpts: the user's functions in it
 cache           compiled versions on disk, for other processes

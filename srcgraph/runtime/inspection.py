@@ -315,6 +315,11 @@ def _code_lines(version: Specialization, links: _Links, start: str) -> Iterator[
         yield Line(k, text, start if text.startswith(head) else links.to(written.lines.get(k)))
 
 
+def tape_table(version: Specialization) -> Table:
+    """How the reverse sweep of a derivative comes by what it needs."""
+    return _tape(version.tape, _Links(short_names(c.loc.file for c in version.tape if c.loc is not None)))
+
+
 def _tape(choices: Sequence[Choice], links: _Links) -> Table:
     titles = {
         "variable": "variable",

@@ -120,11 +120,10 @@ def direction(a):
 def count_in_bins(x, edges):
     """How many of ``x`` are between neighbouring edges; the last edge is in the last bin."""
     out = zeros(max(len(edges) - 1, 0), np.int64)
-    per_unit = bins_per_unit(edges)
+    bins = bins_of(x, edges)
     for k in range(len(x)):
-        b = bin_of(x[k], edges, per_unit)
-        if b >= 0:
-            out[b] += 1
+        if bins[k] >= 0:
+            out[bins[k]] += 1
     return out
 
 
@@ -132,11 +131,10 @@ def count_in_bins(x, edges):
 def weigh_in_bins(x, weights, edges):
     """The sum of the weights of those of ``x`` that are between neighbouring edges."""
     out = zeros(max(len(edges) - 1, 0), weights.dtype)
-    per_unit = bins_per_unit(edges)
+    bins = bins_of(x, edges)
     for k in range(len(x)):
-        b = bin_of(x[k], edges, per_unit)
-        if b >= 0:
-            out[b] += weights[k]
+        if bins[k] >= 0:
+            out[bins[k]] += weights[k]
     return out
 
 
@@ -144,11 +142,26 @@ def weigh_in_bins(x, weights, edges):
 def gather_from_bins(x, ct, edges):
     """What each of ``x`` finds in its bin: the transpose of `weigh_in_bins`."""
     out = zeros(len(x), ct.dtype)
-    per_unit = bins_per_unit(edges)
+    bins = bins_of(x, edges)
     for k in range(len(x)):
-        b = bin_of(x[k], edges, per_unit)
-        if b >= 0:
-            out[k] = ct[b]
+        if bins[k] >= 0:
+            out[k] = ct[bins[k]]
+    return out
+
+
+@helper
+def bins_of(x, edges):
+    """The bin each of ``x`` is in, -1 where it is in none: looked at first where it is if all are equally wide."""
+    out = empty(len(x), np.int64)
+    bins, per_unit = len(edges) - 1, bins_per_unit(edges)
+    first, last = (float(edges[0]), float(edges[bins])) if bins > 0 else (0.0, 0.0)
+    for k in range(len(x)):
+        found = -1
+        if per_unit > 0.0 and first <= x[k] <= last:
+            found = min(int((float(x[k]) - first) * per_unit), bins - 1)
+            if not edges[found] <= x[k] < edges[found + 1]:
+                found = -1
+        out[k] = found if found >= 0 else bin_of(x[k], edges, per_unit)
     return out
 
 

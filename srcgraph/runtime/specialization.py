@@ -491,8 +491,9 @@ def _specialized(
     options: Options,
     general: bool,
 ) -> Specialization:
-    found, skeletons, way = lowered(code, names, args, bool(transforms), options.raises, general)
     report = Report()
+    with report.timed("reading"):
+        found, skeletons, way = lowered(code, names, args, bool(transforms), options.raises, general)
     with compiling(options.mode, _numbers(names, args, way, found) if options.mode.check else None):
         version = derived(found, skeletons, transforms, report)
     made = finished(version, code.name, options, report)
@@ -553,19 +554,21 @@ def _numbers(names: Sequence[str], args: Sequence[Any], way: Way, found: Lowered
 
 def finished(version: Version, name: str, options: Options, report: Report | None = None) -> Specialization:
     """A version compiled, as if it read nothing from outside."""
+    report = Report() if report is None else report
     with compiling(options.mode):
         version = to_run(version, report)
     integers = "Integers" if options.raises else "WrappingIntegers"
     emitted = with_kernels(version.graph, version.callees, options.compares or options.mode.check)
     written = cuda.generate if not options.on_cpu else partial(generate, integers=integers)
-    generated = written(
-        emitted.graph,
-        version.interface,
-        name=version.name,
-        callees=emitted.callees,
-        kernels=emitted.kernels,
-        inplace=options.mode.inplace,
-    )
+    with report.timed("writing"):
+        generated = written(
+            emitted.graph,
+            version.interface,
+            name=version.name,
+            callees=emitted.callees,
+            kernels=emitted.kernels,
+            inplace=options.mode.inplace,
+        )
     entry, file = load(generated.text.text, generated.name)
     run = with_depth(entry, generated.frame) if generated.frame else entry
     if options.engine is not None:
@@ -594,7 +597,7 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
         options=options,
         params=tuple(p.name for p in version.graph.params),
         tape=version.tape,
-        report=Report() if report is None else report,
+        report=report,
         entry=entry,
         version=version,
         second=second,
@@ -610,8 +613,10 @@ def derived(
     graphs = {n: run_passes(g, PRIMAL) for n, g in program.graphs.items() if n != program.entry}
     graph = run_passes(program.main, PRIMAL, report=report)
     version = as_is(found, graph, skeletons, graphs)
+    report = Report() if report is None else report
     for transform in transforms:
-        version = transform(version)
+        with report.timed("differentiating"):
+            version = transform(version)
         callees = {n: (run_passes(g, DERIVED), to) for n, (g, to) in version.callees.items()}
         version = replace(version, graph=run_passes(version.graph, DERIVED, report=report), callees=callees)
     return version
