@@ -5,12 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from srcgraph.errors import ArgumentError
+from srcgraph.errors import ArgumentError, Problem
 from srcgraph.opt.modes import FAST_RUN, Mode, mode_of
 from srcgraph.opt.pipeline import db, is_own
+from srcgraph.opt.rewriting.database import near
 from srcgraph.runtime.engines.registry import Engine
 
 ERROR_MODELS = ("python", "numpy")
+TARGETS = ("cpu", "cuda")
+
+
+class TargetError(ArgumentError, ValueError):
+    """There is no such target."""
+
+
 AnyMode: TypeAlias = Mode | str | None
 
 
@@ -30,6 +38,8 @@ class Options:
         Whether what is compiled is kept on disk.
     compares : bool
         Whether what kernels give is compared with what the functions give that they stand for; `DEBUG` always does.
+    target : {"cpu", "cuda"}
+        What it is compiled for.
     """
 
     error_model: str = ERROR_MODELS[0]
@@ -37,6 +47,12 @@ class Options:
     engine: Engine | None = None
     cache: bool = True
     compares: bool = False
+    target: str = TARGETS[0]
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether it is compiled for the CPU."""
+        return self.target == "cpu"
 
     @property
     def raises(self) -> bool:
@@ -45,20 +61,26 @@ class Options:
 
     @property
     def cached(self) -> bool:
-        """Whether versions are to be kept on disk: those that are compiled, by our rewrites, and not looked at."""
-        return self.cache and self.engine is None and not self.mode.check and is_own()
+        """Whether versions are to be kept on disk: those for the CPU, by our rewrites, and not looked at."""
+        return self.cache and self.on_cpu and self.engine is None and not self.mode.check and is_own()
 
     @property
     def description(self) -> str:
         """What tells the code compiled with these options apart from others, the same in every process."""
-        return f"{self.error_model} {self.mode.query.key} {db.digest}{' compares' * self.compares}"
+        known = f"{self.error_model} {self.mode.query.key} {db.digest}{' compares' * self.compares}"
+        return known if self.on_cpu else f"{known} {self.target}"
 
 
 USUAL = Options()
 
 
 def options_of(
-    function: Any = None, *, error_model: str | None = None, mode: AnyMode = None, cache: bool | None = None
+    function: Any = None,
+    *,
+    error_model: str | None = None,
+    mode: AnyMode = None,
+    cache: bool | None = None,
+    target: str | None = None,
 ) -> Options:
     """The options of a function made before, ``function.options``, with those that are given in their place.
 
@@ -66,6 +88,8 @@ def options_of(
     ------
     ArgumentError
         There is no such error model, or no such mode.
+    ValueError
+        There is no such target.
     RewriteError
         The mode names a tag that no rewrite has.
     """
@@ -77,8 +101,17 @@ def options_of(
         options = replace(options, error_model=error_model)
     if cache is not None:
         options = replace(options, cache=bool(cache))
+    if target is not None:
+        options = replace(options, target=_known_target(target))
     if mode is None:
         return options
     chosen = mode_of(mode)
     db.check(chosen.query)
     return replace(options, mode=chosen)
+
+
+def _known_target(target: Any) -> str:
+    if isinstance(target, str) and target in TARGETS:
+        return target
+    hint = near(target, TARGETS) if isinstance(target, str) else ""
+    raise TargetError(Problem(f"target must be 'cpu' or 'cuda', not {target!r}", hint=hint))
