@@ -95,7 +95,8 @@ class Body:
                     error = ast.Call(error, [self.resolved(a) for a in item.args], [])
                 return [ast.If(self.resolved(item.fails), [ast.Raise(error, None)], [])]
             case Store():
-                change = self.stored(item.out, item.index, item.expr, "add" if item.accumulate else "")
+                combine = "add" if item.accumulate else ""
+                change = self.stored(item.out, item.index, item.expr, combine, bool(item.origin.by))
                 return [*self.aliased(item.out, item.base), change]
             case Do():
                 return [*self.aliased(item.out, item.base), ast.Expr(self.resolved(item.call))]
@@ -148,13 +149,15 @@ class Body:
         nameless = len(item.returned) == 1 and not item.changed and not is_users(item.returned[0].name)
         return [*out, (PureCall if nameless else ast.Assign)([target], call, lineno=0)]
 
-    def stored(self, target: Value, index: Sequence[ast.expr], expr: ast.expr, combine: str) -> ast.stmt:
+    def stored(
+        self, target: Value, index: Sequence[ast.expr], expr: ast.expr, combine: str, free: bool = False
+    ) -> ast.stmt:
         at = [self.resolved(e) for e in index]
         where = at[0] if len(at) == 1 else ast.Tuple(at, ast.Load())
         place = ast.Subscript(self.plain(target), where, ast.Store())
         value = self.resolved(expr)
         if combine == "add":
-            kind = Added if target.type.dtype.kind == "f" else ast.AugAssign
+            kind = Added if free and target.type.dtype.kind == "f" else ast.AugAssign
             if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
                 return kind(place, ast.Sub(), value.operand)
             return kind(place, ast.Add(), value)
@@ -203,7 +206,7 @@ class Body:
             case LoopLet():
                 return self.assign(part.value, self.resolved(part.expr))
             case LoopStore():
-                return [self.stored(part.target, part.index, part.expr, part.combine)]
+                return [self.stored(part.target, part.index, part.expr, part.combine, part.free)]
             case LoopReduce():
                 return self.reduced(part)
             case InnerReduce():

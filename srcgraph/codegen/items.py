@@ -166,7 +166,10 @@ class LoopLet:
 
 @dataclass(eq=False, slots=True)
 class LoopStore:
-    """``target[index] = expr`` at each point; ``base`` is the array before, None for a new one."""
+    """``target[index] = expr`` at each point; ``base`` is the array before, None for a new one.
+
+    ``free`` says that what is added may be added in any order.
+    """
 
     target: Value
     base: Value | None
@@ -177,6 +180,7 @@ class LoopStore:
     reads: list[Access] = field(default_factory=list)
     origin: Origin = NOWHERE
     inner: tuple[Dim, ...] = ()
+    free: bool = False
 
 
 @dataclass(eq=False, slots=True)

@@ -233,7 +233,8 @@ def update(s: Scheduler, node: Apply) -> Iterator[Item]:
     lets = body.close()
     combine = "add" if node.op.name == "add_at" else ""
     s.name(out)
-    store = LoopStore(out, base, at, _written(s, at), expr, combine, reads, node.origin)
+    free = bool(node.origin.by)
+    store = LoopStore(out, base, at, _written(s, at), expr, combine, reads, node.origin, free=free)
     yield Kernel(shape, [*lets, store], extents(s, shape), [], node.origin)
 
 
@@ -358,5 +359,5 @@ def _outer(s: Scheduler, node: Apply) -> Iterator[Item]:
     expr, reads = body.expr(x, full)
     lets = body.close()
     s.name(out)
-    store = LoopStore(out, base, at, _written(s, at), expr, _rule(node).combine, reads, node.origin)
+    store = LoopStore(out, base, at, _written(s, at), expr, _rule(node).combine, reads, node.origin, free=True)
     yield Kernel(x.type.shape, [*lets, store], extents(s, x.type.shape), [], node.origin)

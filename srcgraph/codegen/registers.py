@@ -5,7 +5,8 @@
     out_0 = 0.0
     for j in range(n):
         out_0 += x[j] * y
-    out[i, 0] += out_0
+    if out_0 != 0.0:
+        out[i, 0] += out_0
 
 which LLVM keeps in a register, and takes in blocks (`srcgraph.codegen.sums`). Only what operations on arrays and
 derivatives add up is changed, whose order is nobody's. Loops of a few steps inside are written out.
@@ -73,8 +74,7 @@ class _Registers:
         for name, _ in places.values():
             self.own.discard(name)
         before = [_at(Start([ast.Name(name, ast.Store())], ast.Constant(0.0)), loop) for name, _ in places.values()]
-        after = [_at(Added(s.target, ast.Add(), ast.Name(name, ast.Load())), s) for name, s in places.values()]
-        return [*before, loop, *after]
+        return [*before, loop, *(_put_down(name, s) for name, s in places.values())]
 
     def name(self, added: Added) -> str:
         """``out_0`` for the sum into ``out[i, 0]``."""
@@ -87,6 +87,13 @@ class _Registers:
             name, k = f"{base}_{k}", k + 1
         self.own.add(name)
         return name
+
+
+def _put_down(name: str, added: Added) -> ast.stmt:
+    """What becomes of a sum: where there was no step, the place may not be there."""
+    change = _at(Added(added.target, ast.Add(), ast.Name(name, ast.Load())), added)
+    there = ast.Compare(ast.Name(name, ast.Load()), [ast.NotEq()], [ast.Constant(0.0)])
+    return _at(ast.If(there, [change], []), added)
 
 
 def _is_innermost(node: ast.For) -> bool:

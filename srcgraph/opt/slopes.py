@@ -110,7 +110,7 @@ class _Region:
             own = Value("", replace(kind, value=None))
             yield _as_kind(over, own, node)
             over = own
-        if self.literal(x) == 1.0 and node.outputs[0].type == over.type:
+        if self.literal(x) == 1.0 and node.outputs[0].type.dtype == over.type.dtype:
             yield _as_kind(over, node.outputs[0], node)
         else:
             yield Apply(OPS["mul"], (x, over), node.outputs, {}, node.origin)
