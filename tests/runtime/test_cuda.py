@@ -159,3 +159,11 @@ def test_names_of_the_users_are_kept_apart_from_ours() -> None:
     text = sg.compile(named_like_our_own, target="cuda").python(X, 2.0, X, X[:4], 1.0, 3.0)
     assert "[striding(m, n)](over_2" in text and "over_2" in text
     compile(text, "text", "exec")
+
+
+def test_explain_knows_of_no_machine_code() -> None:
+    seen = sg.explain(sg.compile(programs.softmax, target="cuda"), M)
+    assert "writing" in repr(seen.stages)
+    for part in ("llvm", "asm"):
+        with pytest.raises(ArgumentError, match="softmax is compiled for CUDA"):
+            getattr(seen, part)
