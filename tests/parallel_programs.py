@@ -81,7 +81,7 @@ def orbits(x, n):
 def with_scratch(m, x):
     out = np.zeros(m.shape[0])
     for i in range(m.shape[0]):
-        row = m[i] * x
+        row = m[i] * x[: m.shape[1]]
         row[0] += 1.0
         out[i] = np.max(row) - np.min(row)
     return out

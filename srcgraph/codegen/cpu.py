@@ -215,6 +215,7 @@ class Module:
         self.shared += [(self.places[k], note) for k, note in found.notes if k]
         used = {n.id for n in names_in(*found.functions)}
         self.helpers.update(dict.fromkeys(used.intersection(HELPERS), "parallel"))
+        self.helpers.update(dict.fromkeys(used & {"assume"}, "known"))
         return found.functions
 
     def lines(self) -> dict[int, int]:

@@ -25,12 +25,12 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from srcgraph.codegen.affine import Scope as Numbers
-from srcgraph.codegen.affine import Trips, is_not_negative, number_of, plus
-from srcgraph.codegen.aliases import Aliases
+from srcgraph.codegen.affine import Trips, is_not_negative, number_of, plus, reads
+from srcgraph.codegen.aliases import Aliases, makes_array
 from srcgraph.codegen.independent import Independent, Known, independent
 from srcgraph.codegen.outline import (
     NOTHING,
@@ -107,6 +107,8 @@ class Sharing:
     aliases: Aliases = field(init=False)
     lengths: dict[str, ast.stmt] = field(init=False)
     not_negative: set[str] = field(init=False)
+    facts: list[tuple[str, ast.stmt]] = field(init=False)
+    """What is known of the lengths of arrays, for LLVM: the name of the array, and the statement that says it."""
 
     def __post_init__(self) -> None:
         params = [a.arg for a in self.function.args.args]
@@ -116,6 +118,7 @@ class Sharing:
         self.aliases = Aliases(self.function.body, params, held, self.variables.axes, self.variables.views)
         self.lengths = _lengths(self.function, params)
         self.not_negative = set(self.lengths)
+        self.facts = list(_facts(self.function))
 
     # -- loops ---------------------------------------------------------------------------------------
 
@@ -254,6 +257,24 @@ def _is_plain(node: ast.For, found: Independent | str) -> bool:
 _SMALL = "it is small"
 _ALWAYS = 1e6
 """Of so large a weight, loops are divided however small they are."""
+
+
+def _facts(function: ast.FunctionDef) -> Iterator[tuple[str, ast.stmt]]:
+    """What a function says of lengths where it begins, or makes arrays by, of arrays that its names always mean."""
+    stores = [n.id for n in names_in(*function.body) if isinstance(n.ctx, ast.Store)]
+    params = {a.arg for a in function.args.args}
+    for node in function.body:
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Name(id="assume"), args=[test])):
+                names = reads(test)
+                if len(names) == 1 and names <= params - set(stores):
+                    yield next(iter(names)), node
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(), args=[shape, *_]) as value
+            ) if stores.count(name) == 1 and name not in params and makes_array(value) and isinstance(shape, ast.Tuple):
+                for k, length in enumerate(shape.elts):
+                    if number_of(length) is not None:
+                        yield name, ast.parse(f"assume({name}.shape[{k}] == {ast.unparse(length)})").body[0]
 
 
 def _lengths(function: ast.FunctionDef, params: Sequence[str]) -> dict[str, ast.stmt]:

@@ -55,6 +55,7 @@ class Region:
         lengths = [n for n in sorted(read, key=natural) if n in known and _array_of(known[n]) in read]
         inputs = sorted(read.difference(lengths), key=natural)
         before = [copy.copy(known[n]) for n in lengths]
+        before += [copy.deepcopy(fact) for name, fact in self.work.facts if name in inputs]
         apart = self.found.sums or self.found.anywhere
         out = self.in_parts(trips, cost, inputs, before, body) if apart or self.found.spread else None
         if out is None:

@@ -352,11 +352,16 @@ sys.path.insert(0, {tests!r})
 from runtime.test_threads import X, fast_waves, sg
 sg.threads.limit(3)
 fast_waves(X, 10)
-threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()
+done = threading.Event()
+def interrupt():  # again, as the first may come where Python ignores exceptions
+    while not done.wait(1.0):
+        signal.raise_signal(signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
 try:
     for _ in range(1000):
         fast_waves(X, 3000)
 except KeyboardInterrupt:
+    done.set()
     fast_waves(X, 10)
     print("interrupted")
 """
