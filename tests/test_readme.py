@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = [
     ROOT / "README.md",
+    ROOT / "docs" / "cuda.md",
     ROOT / "docs" / "derivatives.md",
     ROOT / "docs" / "instructions.md",
     ROOT / "docs" / "engines.md",

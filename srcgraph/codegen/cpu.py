@@ -3,62 +3,43 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeGuard
 
 from srcgraph.codegen import sums
 from srcgraph.codegen import upward as upwards
 from srcgraph.codegen.body import Body, is_extreme, is_sum
 from srcgraph.codegen.buffers import made_once
-from srcgraph.codegen.decisions import transparent
-from srcgraph.codegen.dots import dots_as_sums
-from srcgraph.codegen.expr import loop_index
 from srcgraph.codegen.filling import filled_once
+from srcgraph.codegen.helpers import helper_modules, helpers_used
 from srcgraph.codegen.integers import annotated, grow, is_numpy_integer
 from srcgraph.codegen.items import (
     Block,
-    Do,
     InnerReduce,
-    Invoke,
-    Item,
     Kernel,
-    Let,
-    Loop,
-    LoopLet,
     LoopReduce,
-    LoopStore,
-    Raise,
-    Ref,
-    Store,
     all_blocks,
-    all_exprs,
-    refs,
 )
 from srcgraph.codegen.memory import kept
 from srcgraph.codegen.names import Names
 from srcgraph.codegen.outline import outlined
 from srcgraph.codegen.parallel import HELPERS, shared_out
+from srcgraph.codegen.program import scheduled
 from srcgraph.codegen.registers import as_written, in_registers
 from srcgraph.codegen.repeats import written_once
 from srcgraph.codegen.rows import by_rows
-from srcgraph.codegen.schedule import Scheduler
 from srcgraph.codegen.several import several_at_once
 from srcgraph.codegen.source import Places, Text, emit
 from srcgraph.codegen.statements import names_in
-from srcgraph.codegen.storage import Copied, Interface, assign_storage
+from srcgraph.codegen.storage import Copied, Interface
 from srcgraph.codegen.sums import in_blocks
 from srcgraph.codegen.tidy import calls_nested, tidy
 from srcgraph.codegen.variables import variables_of
 from srcgraph.errors import Loc
-from srcgraph.ir.closure import free_values, open_
-from srcgraph.ir.graph import NOWHERE, Graph, Origin, Value
-from srcgraph.ir.op import OPS, Op
-from srcgraph.ir.types import COMPLEX, FLOAT, INT, ListType, ScalarType
+from srcgraph.ir.closure import free_values
+from srcgraph.ir.graph import NOWHERE, Graph, Origin
 from srcgraph.ir.walk import calling, calls
 
 LOOP_HELPERS = frozenset((upwards.HELPER, *sums.NAMES))
@@ -88,6 +69,8 @@ class Generated:
     copies: tuple[Copied, ...]
     frame: int = 0
     kernels: tuple[str, ...] = ()
+    signatures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of a CUDA module: its kernels, and the types of their arguments as numba writes them."""
     shared: tuple[tuple[Loc, str], ...] = ()
     """Which loops threads share, and why others run in order: where they are, and what was found."""
 
@@ -132,7 +115,7 @@ def generate(
         What an operation counts where it is decided whether threads share a loop; 0 for no such loops.
     """
     name = name or graph.name
-    taken = {n: f"{n}_" for n in (name, *callees, *kernels) if n in _helpers() or n in _IMPORTED}
+    taken = {n: f"{n}_" for n in (name, *callees, *kernels) if n in helper_modules() or n in _IMPORTED}
     if taken:
         callees = {taken.get(n, n): (calling(g, taken), to) for n, (g, to) in callees.items()}
         kernels = {taken.get(n, n): known for n, known in kernels.items()}
@@ -143,7 +126,7 @@ def generate(
     helpers = {**module.helpers, **dict.fromkeys(several, "vector"), **dict.fromkeys(kept(parts), "arrays")}
     text = emit(ast.Module([*_imports(parts, helpers, kernels), *parts], []), module.places)
     frame = max(map(_frame, parts)) if module.depth_left else 0
-    return Generated(name, text, tuple(module.copies), frame, tuple(kernels.values()), tuple(module.shared))
+    return Generated(name, text, tuple(module.copies), frame, tuple(kernels.values()), shared=tuple(module.shared))
 
 
 class Module:
@@ -189,16 +172,9 @@ class Module:
 
     def function(self, name: str, graph: Graph, interface: Interface) -> list[ast.FunctionDef]:
         """A graph as a function, and the kernels it is divided into."""
-        plain = dots_as_sums(transparent(open_(graph)))
-        scheduler = Scheduler(plain, "cpu", self.unread)
-        block = scheduler.function()
-        stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface, self.inplace)
-        _read_before(block, {param for param, _ in stores})
-        _store_back(block, stores, scheduler)
-        block.results = [block.results[k] for k in interface.returned]
-        block.values = [block.values[k] for k in interface.returned]
-        _drop_unread(block)
-        helpers = {**_helpers_used(block), **dict.fromkeys(_reducing(block), "blocks")}
+        found = scheduled(graph, interface, "cpu", self.unread, self.inplace)
+        plain, block, scheduler = found.graph, found.block, found.scheduler
+        helpers = {**helpers_used(block), **dict.fromkeys(_reducing(block), "blocks")}
         shared = HELPERS if self.parallel else ()
         reserved = frozenset((*helpers, *self.graphs, *self.kernels, *shared, self.depth_left))
         names = Names(block, plain.params, reserved=reserved, hints=scheduler.hints)
@@ -206,14 +182,14 @@ class Module:
         options = f"{self.options}, pipeline_class={self.integers}" if watched else self.options
         body = Body(names, self.places, self.depth_left, self.kernels)
         statements = body.block(block.items)
-        leave = _return([body.resolved(e) for e in block.results])
+        leave = returning([body.resolved(e) for e in block.results])
         params = [names.of(p) for p in plain.params]
-        statements = tidy(statements + body.placed([leave], _last_origin(block, interface)))
+        statements = tidy(statements + body.placed([leave], last_origin(block, interface)))
         users = {*params, *(n.id for n in names_in(*statements))}
         statements = quick_loops(statements, users, {*params, *reserved})
         called = {n.id for n in names_in(*statements)} - users
         helpers |= dict.fromkeys(LOOP_HELPERS & called, "blocks")
-        self.copies += copies
+        self.copies += found.copies
         self.helpers.update(helpers)
         if not self.depth_left:
             marked = frozenset(names.of_type(is_numpy_integer) if watched else ())
@@ -287,113 +263,13 @@ def _first_origin(graph: Graph) -> Origin:
     return graph.nodes[min(found)[2]].origin if found else NOWHERE
 
 
-def _last_origin(block: Block, interface: Interface) -> Origin:
+def last_origin(block: Block, interface: Interface) -> Origin:
     """Where the first returned value that the function computes itself comes from."""
     found = (block.origins[k] for k in interface.returned)
     return next((o for o in found if o.loc is not None), NOWHERE)
 
 
-def _read_before(block: Block, changed: AbstractSet[Value]) -> None:
-    """Numbers that are returned are read from arguments before these are changed at the end."""
-    for k, (expr, value) in enumerate(zip(block.results, block.values, strict=True)):
-        if isinstance(value.type, ScalarType) and not changed.isdisjoint(refs(expr)):
-            kept = Value(value.name, value.type)
-            block.items.append(Let(kept, expr, block.origins[k]))
-            block.results[k] = Ref(kept)
-
-
-def _store_back(block: Block, stores: Sequence[tuple[Value, Value]], s: Scheduler) -> None:
-    """Final contents that ended up elsewhere are copied into the arguments."""
-    for param, value in stores:
-        if isinstance(param.type, ListType):
-            block.items.append(Store(Value(param.name, param.type), param, (ast.Slice(),), Ref(value), False, NOWHERE))
-            continue
-        index = loop_index(param.type.shape)
-        at = tuple(s.write.dim(d) for d in index)
-        expr = s.write.element(value, index) if value in s.variables else _element(s, value, at)
-        out = Value(param.name, param.type)
-        store = LoopStore(out, param, index, at, expr)
-        extents = tuple(s.write.dim(d) for d in param.type.shape)
-        block.items.append(Kernel(param.type.shape, [store], extents))
-
-
-def _element(s: Scheduler, value: Value, at: Sequence[ast.expr]) -> ast.expr:
-    index = at[0] if len(at) == 1 else ast.Tuple(list(at), ast.Load())
-    return ast.Subscript(Ref(value), index, ast.Load())
-
-
-def _drop_unread(block: Block) -> None:
-    """Sizes are read from shapes only where something uses them, views are taken, and sums made."""
-    used = {v for e in all_exprs(block) for v in refs(e)} | set(_taken_over(block))
-    for inner in all_blocks(block):
-        inner.items[:] = [i for i in inner.items if not (_is_unseen(i) and i.value not in used)]
-        for item in (i for i in inner.items if isinstance(i, Kernel)):
-            item.parts = [p for p in item.parts if not isinstance(p, LoopReduce) or p.acc in used]
-        inner.items[:] = [i for i in inner.items if not isinstance(i, Kernel) or _does_something(i)]
-
-
-def _does_something(kernel: Kernel) -> bool:
-    return not all(isinstance(p, LoopLet) for p in kernel.parts)
-
-
-def _taken_over(block: Block) -> Iterator[Value]:
-    """The arrays whose memory another value is in after a store."""
-    for inner in all_blocks(block):
-        yield from (v for v in inner.values if v is not None)
-        for item in inner.items:
-            match item:
-                case Store(base=base) | Do(base=base):
-                    yield base
-                case Kernel(parts=parts):
-                    yield from (p.base for p in parts if isinstance(p, LoopStore) and p.base is not None)
-                case Invoke(changed=changed):
-                    yield from (base for _, base, _ in changed)
-                case Loop(init_values=values):
-                    yield from values
-
-
-def _is_unseen(item: Item) -> TypeGuard[Let]:
-    """Whether it matters only to those who read its value: a size, or a view."""
-    expr = item.expr if isinstance(item, Let) else None
-    if isinstance(item, Let) and item.same:
-        return True
-    return isinstance(expr, ast.Subscript) and isinstance(expr.value, ast.Attribute) and expr.value.attr == "shape"
-
-
-@cache
-def _helpers() -> dict[str, str]:
-    """The functions of `srcgraph.runtime` that the ops' texts call, and the module each is in."""
-    found = {}
-    for op in OPS.values():
-        for text in _texts(op):
-            for node in ast.walk(ast.parse(text)):
-                name = node.func if isinstance(node, ast.Call) else node if op.kind in _CALLS else None
-                if isinstance(name, ast.Name) and name.id not in _BUILTIN:
-                    found[name.id] = op.helpers
-    return found
-
-
 _IMPORTED = ("np", "math", "njit", "Integers", "WrappingIntegers", "Raised", "native_kernel", "assume", *LOOP_HELPERS)
-_BUILTIN = frozenset(dir(builtins))
-_CALLS = ("library", "effect", "draw")
-"""Kinds of ops whose text is the name of a helper."""
-
-
-def _texts(op: Op) -> list[str]:
-    return [
-        text if isinstance(text, str) else text(dtype, **op.samples[0].attrs)
-        for text in op.emit.values()
-        for dtype in (FLOAT, INT, COMPLEX)
-    ]
-
-
-def _helpers_used(block: Block) -> dict[str, str]:
-    """The helpers a function calls, and the module each is in."""
-    found = {n.id for n in names_in(*all_exprs(block)) if not isinstance(n, Ref)}
-    raised = {i.error for inner in all_blocks(block) for i in inner.items if isinstance(i, Raise)}
-    own = {"Raised": "effects"} if "Raised" in raised else {}
-    own |= {"assume": "known"} if "assume" in found else {}
-    return own | {name: module for name, module in _helpers().items() if name in found}
 
 
 def _reducing(block: Block) -> Iterator[str]:
@@ -404,7 +280,7 @@ def _reducing(block: Block) -> Iterator[str]:
                 yield from sums.HELPERS if is_sum(part) else (part.combine,) if is_extreme(part) else ()
 
 
-def _return(results: Sequence[ast.expr]) -> ast.stmt:
+def returning(results: Sequence[ast.expr]) -> ast.stmt:
     if not results:
         return ast.Return(None)
     return ast.Return(results[0] if len(results) == 1 else ast.Tuple(list(results), ast.Load()))

@@ -114,7 +114,7 @@ def _can_join(first: Kernel, second: Kernel, s: Scheduler) -> bool:
             if part.base in made_by_first and _readers_outside(part.base, _both(first, second), s):
                 return False  # what the first nest made is needed after the second has changed it
     several = any(_partial(p, k) for k in (first, second) for p in k.parts)
-    return not several or _shares(first, second)
+    return not several or (s.write.target == "cpu" and _shares(first, second))
 
 
 def _goes_inside(first: Kernel, second: Kernel) -> bool:

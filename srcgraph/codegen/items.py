@@ -8,9 +8,9 @@ nest; its expressions say what it reads.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import NOWHERE, For, If, Origin, Value, While
@@ -37,6 +37,19 @@ def refs(node: ast.AST) -> Iterator[Value]:
             yield current.value
         else:
             stack.extend(ast.iter_child_nodes(current))
+
+
+def renamed(node: Any, names: Mapping[Value, Value]) -> Any:
+    """A copy of an expression with other variables in place of some; trees may be shared."""
+    if isinstance(node, Ref):
+        return ref(names.get(node.value, node.value))
+    fields = {}
+    for key, old in ast.iter_fields(node):
+        if isinstance(old, list):
+            fields[key] = [renamed(x, names) if isinstance(x, ast.AST) else x for x in old]
+        else:
+            fields[key] = renamed(old, names) if isinstance(old, ast.AST) else old
+    return type(node)(**fields)
 
 
 @dataclass(eq=False, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ from srcgraph.codegen.items import (
     LoopStore,
     Part,
     ref,
+    renamed,
 )
 from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Apply, Value
@@ -135,6 +137,20 @@ class _Body:
     def close(self) -> list[LoopLet]:
         self.s.write.local = self.saved
         return self.parts
+
+
+def numbers_apart(items: Sequence[Item], variables: AbstractSet[Value]) -> None:
+    """Numbers of nests are variables of their own where the arrays whose elements they are were made after all."""
+    for item in items:
+        parts = item.parts if isinstance(item, Kernel) else []
+        lets = [
+            let for p in parts for let in (p.parts if isinstance(p, InnerReduce) else [p]) if isinstance(let, LoopLet)
+        ]
+        own = {let.value: Value(let.value.name, let.value.type) for let in lets if let.value in variables}
+        for part in [*parts, *lets] if own else []:
+            part.expr = renamed(part.expr, own)
+            if isinstance(part, LoopLet):
+                part.value = own.get(part.value, part.value)
 
 
 # -- making arrays ----------------------------------------------------------------------------------
@@ -278,11 +294,15 @@ def _rule(node: Apply) -> Reduction:
 
 def _start(node: Apply) -> tuple[ast.expr, np.dtype]:
     """The first value of the accumulator, and its dtype: float32 adds up in float64, int8 in int64."""
-    dtype = node.outputs[0].type.dtype
-    wide = dtype
-    if node.op.name in ("sum", "prod"):
-        wide = FLOAT if dtype == np.float32 else INT if dtype.kind in "iu" and dtype.itemsize < 8 else dtype
+    wide = accumulated(_rule(node).combine, node.outputs[0].type.dtype)
     return literal(_rule(node).identity(wide)), wide
+
+
+def accumulated(combine: str, dtype: np.dtype) -> np.dtype:
+    """The dtype in which numbers of a dtype are combined."""
+    if combine not in ("add", "mul"):
+        return dtype
+    return FLOAT if dtype == np.float32 else INT if dtype.kind in "iu" and dtype.itemsize < 8 else dtype
 
 
 def _full(s: Scheduler, node: Apply) -> Iterator[Item]:

@@ -98,6 +98,7 @@ class Scheduler(Decisions):
                     out += self.provide(value)
         results = [self.handed_on(v) for v in graph.results]
         origins = [self.origin_of(v) for v in graph.results]
+        kernels.numbers_apart(out, self.variables)
         return Block(fusion.fused(out, self), results, list(graph.results), origins)
 
     @contextmanager

@@ -26,6 +26,8 @@ def simple_text(node: ast.stmt) -> str:
             return f"{bare(target)} = {bare(value)}"
         case ast.Return(value=value) if value is not None:
             return f"return {bare(value)}"
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            return f'"""{text}"""'
     return ast.unparse(node)
 
 

@@ -198,8 +198,11 @@ class Op:
         return [attrs[name] for name in sorted(attrs, key=lambda n: places.get(n, 0))]
 
     def text(self, target: str, dtype: Any, attrs: Mapping[str, Any]) -> str:
-        """How a target spells it for a result of this dtype; '' if it cannot."""
-        spelling = self.emit.get(target, "")
+        """How a target spells it for a result of this dtype; '' if it cannot.
+
+        CUDA's spelling is made of the CPU's, see `srcgraph.codegen.spelling`.
+        """
+        spelling = self.emit.get(target.replace("cuda", "cpu"), "")
         return spelling if isinstance(spelling, str) else spelling(dtype, **attrs)
 
     @property

@@ -26,6 +26,8 @@ effects         text, warnings and exceptions made while compiled code runs
 kernels         products, factors, sorts and transforms by libraries, as C functions that all engines call
 native          kernels of the user's;  kernel_types: whether one fits;  natives: calls of them in generated code
 helpers         functions that generated code calls, kept on disk;  loops: where NumPy's C loops are
+gpu             what CUDA texts import: launches, arrays on the device, device functions;  simulator: as a GPU computes
+on_device       arrays that are on a device already, in the signature of a call
 memory          how much memory of large arrays is kept;  pool, pool_code: the blocks it is in;  arrays: those in them
 parallel        loops that threads share, in generated code;  workers, workers_code: the threads;  threads: how many
 cpu             helpers: products, reshaping;  decompositions, fourier, sorting: those around kernels

@@ -20,6 +20,7 @@ from srcgraph.runtime.cache.lookup import Cached
 from srcgraph.runtime.custom import CustomFunction
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
+from srcgraph.runtime.on_device import standing_in
 from srcgraph.runtime.options import USUAL, AnyMode, Options, options_of
 from srcgraph.runtime.specialization import (
     USUAL_WAY,
@@ -117,6 +118,8 @@ class Compiled:
             return result
         if kwargs or not self.positional or len(args) != len(self.names):
             args = self.bound(args, kwargs)
+        if not self.options.on_cpu:
+            args = standing_in(args, self.names)
         leaves: list[Any] = []
         key = quick_key(args, leaves)
         for known in self.quick.get(key, ()):
@@ -308,6 +311,7 @@ def compile(
     error_model: str | None = None,
     mode: AnyMode = None,
     cache: bool | None = None,
+    target: str | None = None,
     parallel: bool | str | None = None,
 ) -> Any:
     """Compile a Python function; the work is done when it is first called with new types.
@@ -329,6 +333,9 @@ def compile(
         needed, or quick; all, with the graph verified and evaluated after each.
     cache : bool, optional
         Whether to keep what is compiled on disk, for other processes; True if not given. See `srcgraph.cache`.
+    target : {"cpu", "cuda"}, optional
+        What to compile for: the CPU, the default, or an NVIDIA GPU, see ``docs/cuda.md``. Derivatives of a function
+        are compiled for what it is compiled for, and so is ``compile(grad(f), target="cuda")``.
     parallel : bool or "auto", optional
         Whether threads share the trips of loops that do not need each other, operations on arrays among them: where a
         loop turns out to be large when it runs, with "auto" only where it is much larger. Sums are formed in parts
@@ -345,6 +352,8 @@ def compile(
         The function uses something outside the supported language; all such places are listed.
     ArgumentError
         There is no such error model, mode or value of ``parallel``, or the function is not a Python function.
+    ValueError
+        There is no such target.
 
     Examples
     --------
@@ -354,8 +363,9 @@ def compile(
     >>> square(3.0)
     9.0
     """
-    chosen = {"source": source, "error_model": error_model, "mode": mode, "cache": cache, "parallel": parallel}
-    options = options_of(function, error_model=error_model, mode=mode, cache=cache, parallel=parallel)
+    chosen = {"error_model": error_model, "mode": mode, "cache": cache, "target": target, "parallel": parallel}
+    options = options_of(function, **chosen)
+    chosen["source"] = source
     if function is None:
         return lambda f: compile(f, **chosen)
     if isinstance(function, Compiled):

@@ -11,7 +11,7 @@ from typing import Any
 from numba import typeof
 from numba.core.dispatcher import Dispatcher
 
-from srcgraph.errors import Loc
+from srcgraph.errors import ArgumentError, Loc, Problem
 from srcgraph.infer.signature import Column, Leaves
 from srcgraph.ir.graph import Apply, For, Graph, While, node_graphs
 from srcgraph.runtime.api import compile
@@ -85,12 +85,20 @@ class Explanation:
     @property
     def llvm(self) -> str:
         """LLVM's instructions, optimised."""
-        return "\n".join(self.entry.inspect_llvm().values())
+        return "\n".join(self.compiled.inspect_llvm().values())
 
     @property
     def asm(self) -> str:
         """The machine's instructions."""
-        return "\n".join(self.entry.inspect_asm().values())
+        return "\n".join(self.compiled.inspect_asm().values())
+
+    @property
+    def compiled(self) -> Any:
+        """What numba compiled for the CPU."""
+        if not isinstance(self.entry, Dispatcher):
+            why = f"{self.name} is compiled for CUDA: its kernels are, when they are launched"
+            raise ArgumentError(Problem(why, hint='use target="cpu"'))
+        return self.entry
 
     def __repr__(self) -> str:
         parts = [self.name, f"stages\n{self.stages!r}"]

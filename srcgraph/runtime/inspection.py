@@ -175,8 +175,8 @@ class Inspection:
         Where it stands: the base name of the file, and the first line of ``source``.
     ir : str
         The optimised graph.
-    cpu : str
-        The generated Python.
+    cpu, cuda : str
+        The generated Python, for the CPU or as CUDA kernels; '' for what it was not compiled for.
     tape : Table of TapeRow
         Of a derivative: what the reverse sweep needs, and how it comes by it.
     passes : Table of PassRow
@@ -196,6 +196,7 @@ class Inspection:
     line: int
     ir: str
     cpu: str
+    cuda: str
     tape: Table
     passes: Table
     rewrites: Table
@@ -207,6 +208,7 @@ class Inspection:
         """The name and types, as in the graph's first line, and the options that are not the usual ones."""
         first = self.ir.split("\n", 1)[0]
         note = "" if self.options.raises else f'   error_model="{self.options.error_model}"'
+        note += "" if self.options.on_cpu else f'   target="{self.options.target}"'
         note += "" if not self.options.parallel else f"   parallel={self.options.parallel!r}"
         note += "" if self.options.mode is FAST_RUN else f"   mode={self.options.mode.name}"
         return self.name + first[first.index("(") : -1] + note
@@ -269,7 +271,8 @@ def inspection(code: FunctionCode, version: Specialization) -> Inspection:
         file=links.names[main.file],
         line=shown[0].first,
         ir="\n".join(text for text, _ in lines),
-        cpu=written.text,
+        cpu=written.text if version.options.on_cpu else "",
+        cuda="" if version.options.on_cpu else written.text,
         tape=_tape(version.tape, links),
         passes=_passes(version),
         rewrites=_rewrites(version),

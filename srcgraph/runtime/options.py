@@ -6,12 +6,20 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from srcgraph.errors import ArgumentError
+from srcgraph.errors import ArgumentError, Problem
 from srcgraph.opt.modes import FAST_RUN, Mode, mode_of
 from srcgraph.opt.pipeline import db, is_own
+from srcgraph.opt.rewriting.database import near
 from srcgraph.runtime.engines.registry import Engine
 
 ERROR_MODELS = ("python", "numpy")
+TARGETS = ("cpu", "cuda")
+
+
+class TargetError(ArgumentError, ValueError):
+    """There is no such target."""
+
+
 PARALLEL: dict[Any, float] = {False: 0.0, True: 1.0, "auto": 0.25, "always": 1e9}
 """What an operation counts where it is decided whether a loop is large enough to be shared out; the last is for tests.
 """
@@ -36,6 +44,8 @@ class Options:
         Whether loops are shared out among threads.
     compares : bool
         Whether what kernels give is compared with what the functions give that they stand for; `DEBUG` always does.
+    target : {"cpu", "cuda"}
+        What it is compiled for.
     """
 
     error_model: str = ERROR_MODELS[0]
@@ -44,6 +54,12 @@ class Options:
     cache: bool = True
     parallel: bool | str = False
     compares: bool = False
+    target: str = TARGETS[0]
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether it is compiled for the CPU."""
+        return self.target == "cpu"
 
     @property
     def raises(self) -> bool:
@@ -52,13 +68,14 @@ class Options:
 
     @property
     def cached(self) -> bool:
-        """Whether versions are to be kept on disk: those that are compiled, by our rewrites, and not looked at."""
-        return self.cache and self.engine is None and not self.mode.check and is_own()
+        """Whether versions are to be kept on disk: those for the CPU, by our rewrites, and not looked at."""
+        return self.cache and self.on_cpu and self.engine is None and not self.mode.check and is_own()
 
     @property
     def description(self) -> str:
         """What tells the code compiled with these options apart from others, the same in every process."""
-        return f"{self.error_model} {self.mode.query.key} {db.digest}{' compares' * self.compares}{self._shares}"
+        known = f"{self.error_model} {self.mode.query.key} {db.digest}{' compares' * self.compares}{self._shares}"
+        return known if self.on_cpu else f"{known} {self.target}"
 
     @property
     def _shares(self) -> str:
@@ -79,6 +96,7 @@ def options_of(
     error_model: str | None = None,
     mode: AnyMode = None,
     cache: bool | None = None,
+    target: str | None = None,
     parallel: bool | str | None = None,
 ) -> Options:
     """The options of a function made before, ``function.options``, with those that are given in their place.
@@ -87,6 +105,8 @@ def options_of(
     ------
     ArgumentError
         There is no such error model, no such mode, or ``parallel`` is none of its values.
+    ValueError
+        There is no such target.
     RewriteError
         The mode names a tag that no rewrite has.
     """
@@ -98,6 +118,8 @@ def options_of(
         options = replace(options, error_model=error_model)
     if cache is not None:
         options = replace(options, cache=bool(cache))
+    if target is not None:
+        options = replace(options, target=_known_target(target))
     if parallel is not None:
         if not isinstance(parallel, bool | str) or parallel not in PARALLEL:
             raise ArgumentError(f"parallel must be True, False or 'auto', not {parallel!r}")
@@ -107,3 +129,10 @@ def options_of(
     chosen = mode_of(mode)
     db.check(chosen.query)
     return replace(options, mode=chosen)
+
+
+def _known_target(target: Any) -> str:
+    if isinstance(target, str) and target in TARGETS:
+        return target
+    hint = near(target, TARGETS) if isinstance(target, str) else ""
+    raise TargetError(Problem(f"target must be 'cpu' or 'cuda', not {target!r}", hint=hint))

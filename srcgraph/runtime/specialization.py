@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numba.core.errors
 import numpy as np
 
+from srcgraph.codegen import cuda
 from srcgraph.codegen.cpu import Generated, generate
 from srcgraph.codegen.storage import Interface
 from srcgraph.errors import ArgumentError, InternalError, Loc, OverlapError, Problem, excerpt
@@ -45,6 +46,7 @@ from srcgraph.runtime.floats import ColumnArg, leaf_positions
 from srcgraph.runtime.kernel_types import check_kernels, is_off
 from srcgraph.runtime.load import load
 from srcgraph.runtime.natives import with_kernels
+from srcgraph.runtime.on_device import with_device_arrays
 from srcgraph.runtime.options import PARALLEL, USUAL, Options
 from srcgraph.runtime.pullbacks import pulling
 from srcgraph.runtime.results import (
@@ -559,16 +561,16 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
         version = to_run(version, report)
     integers = "Integers" if options.raises else "WrappingIntegers"
     emitted = with_kernels(version.graph, version.callees, options.compares or options.mode.check)
+    on_cpu = partial(generate, integers=integers, parallel=PARALLEL[options.parallel])
+    written = on_cpu if options.on_cpu else cuda.generate
     with report.timed("writing"):
-        generated = generate(
+        generated = written(
             emitted.graph,
             version.interface,
             name=version.name,
-            integers=integers,
             callees=emitted.callees,
             kernels=emitted.kernels,
             inplace=options.mode.inplace,
-            parallel=PARALLEL[options.parallel],
         )
     entry, file = load(generated.text.text, generated.name)
     run = with_depth(entry, generated.frame) if generated.frame else entry
@@ -577,6 +579,8 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
     returned = version.interface.returned
     place = {k: at for at, k in enumerate(returned)}
     make, second = maker(version.template, version.graph.results, place), None
+    if not options.on_cpu:
+        make = with_device_arrays(make)
     if version.reverse is not None:
         second = cache(partial(finished, version.reverse.version, version.reverse.version.name, options))
         make = pulling(make, version.reverse.value, version.reverse.types, second)
