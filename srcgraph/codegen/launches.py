@@ -277,9 +277,11 @@ class Launching(Body):
             return self.assign(part.acc, call(part.combine, self.plain(part.acc), value))
         return self.assign(part.acc, combined(part.combine, self.plain(part.acc), value))
 
-    def stored(self, target: Value, index: Sequence[ast.expr], expr: ast.expr, combine: str) -> ast.stmt:
+    def stored(
+        self, target: Value, index: Sequence[ast.expr], expr: ast.expr, combine: str, free: bool = False
+    ) -> ast.stmt:
         if combine not in ("maximum", "minimum"):
-            return super().stored(target, index, expr, combine)
+            return super().stored(target, index, expr, combine, free)
         at = [self.resolved(e) for e in index]
         where = at[0] if len(at) == 1 else ast.Tuple(at, ast.Load())
         now = ast.Subscript(self.plain(target), where, ast.Load())
