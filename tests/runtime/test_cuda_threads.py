@@ -45,7 +45,7 @@ def test_a_row_into_one_place_is_a_loop_in_a_thread() -> None:
     (kernel,) = stored((j,), (ref(J),), element(X, ref(I), ref(J)), "add")
     inner, store = kernel.parts
     assert isinstance(inner, InnerReduce) and ast.unparse(inner.extents[0]) == "n"
-    assert [v.name for v in refs(inner.expr.slice)] == ["j", "i"]  # type: ignore[attr-defined]
+    assert [e.value.name for e in inner.expr.slice.elts] == ["j", "i"]  # type: ignore[attr-defined]
     assert [v.name for v in refs(store.index[0])] == ["i"]
     assert [ast.unparse(e) for e in kernel.extents] == ["m"]
 
