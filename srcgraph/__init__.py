@@ -18,7 +18,7 @@ from srcgraph.ir.assumptions import Facts, assume
 from srcgraph.ir.ops.constants import stop_gradient
 from srcgraph.ir.ops.marks import save
 from srcgraph.ir.shared import SharedVariable
-from srcgraph.runtime import api, cache, engines, implicit, memory, tuning
+from srcgraph.runtime import api, cache, engines, implicit, memory, threads, tuning
 from srcgraph.runtime.api import Compiled, compile, inspect  # noqa: F401
 from srcgraph.runtime.checkpoint import checkpoint
 from srcgraph.runtime.choosing import ifelse
@@ -38,7 +38,7 @@ __all__ = [
     "Compiled", "Explanation", "Facts", "Function", "Inspection", "Out", "Param", "SharedVariable", "api",
     "assume", "cache", "checkpoint", "custom_jvp", "custom_vjp", "engines", "errors", "explain", "function",
     "grad", "hessian", "hvp", "ifelse", "implicit", "inspect", "jacfwd", "jacobian", "jacrev", "jvp", "memory",
-    "native", "run", "save", "shared", "shared_constructor", "stop_gradient", "tuning", "value_and_grad", "vjp",
-    "vmap",
+    "native", "run", "save", "shared", "shared_constructor", "stop_gradient", "threads", "tuning", "value_and_grad",
+    "vjp", "vmap",
 ]  # fmt: skip
 __version__ = "0.1.0"

@@ -66,6 +66,7 @@ from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.floats import leaf_positions, structured, with_places
 from srcgraph.runtime.load import load
+from srcgraph.runtime.options import PARALLEL, USUAL
 from srcgraph.runtime.results import Objects, maker, updater
 from srcgraph.runtime.specialization import USUAL_WAY, Way, as_is, describe_arguments, lowered
 from srcgraph.runtime.transforms import Gradient, Numbered, Version, interfaces
@@ -319,7 +320,8 @@ class Versions:
         key = (self.key(args), argnums)
         if key not in self.gradients:
             found = derived(self.of(args)[0], argnums)
-            made = generate(found.graph, found.interface, name="gradient", callees=found.callees)
+            weight = PARALLEL[USUAL.parallel]
+            made = generate(found.graph, found.interface, name="gradient", callees=found.callees, parallel=weight)
             self.gradients[key] = found, made
         return self.gradients[key]
 

@@ -22,6 +22,7 @@ PAGES = [
     ROOT / "docs" / "engines.md",
     ROOT / "docs" / "kernels.md",
     ROOT / "docs" / "memory.md",
+    ROOT / "docs" / "parallel.md",
     ROOT / "docs" / "rewriting.md",
     ROOT / "docs" / "facts.md",
     ROOT / "docs" / "shared.md",

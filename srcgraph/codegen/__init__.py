@@ -19,9 +19,11 @@ tidy       flags back to `break` and `return`; `truths`: tests where they are as
 buffers    arrays that a loop makes anew in each trip, made once before it
 memory     arrays that may be large in memory that is kept for the next one
 program    the stages up to here in order, whatever the target
+independent  which loops could run their trips side by side;  aliases, affine, reductions: what it asks for
+parallel   loops that threads share;  regions, joins: their text;  work: how long trips take;  variables: types by name
 outline    a large function as a short driver over named kernels
 source     statements to text, line map, comments with the user's lines
-statements the statements and names in a piece of a syntax tree
+statements the statements and names in a piece of a syntax tree;  pieces: such pieces, made
 cpu        all of these in order: one numba function
 cuda       a driver and CUDA kernels: `threads` shows that points can run at once, `launches` writes kernels, with
            `spelling` for expressions and `blocks` for reductions

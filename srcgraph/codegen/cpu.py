@@ -25,6 +25,7 @@ from srcgraph.codegen.items import (
 from srcgraph.codegen.memory import kept
 from srcgraph.codegen.names import Names
 from srcgraph.codegen.outline import outlined
+from srcgraph.codegen.parallel import HELPERS, shared_out
 from srcgraph.codegen.program import scheduled
 from srcgraph.codegen.registers import as_written, in_registers
 from srcgraph.codegen.repeats import written_once
@@ -35,6 +36,8 @@ from srcgraph.codegen.statements import names_in
 from srcgraph.codegen.storage import Copied, Interface
 from srcgraph.codegen.sums import in_blocks
 from srcgraph.codegen.tidy import calls_nested, tidy
+from srcgraph.codegen.variables import variables_of
+from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import NOWHERE, Graph, Origin
 from srcgraph.ir.walk import calling, calls
@@ -68,6 +71,8 @@ class Generated:
     kernels: tuple[str, ...] = ()
     signatures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of a CUDA module: its kernels, and the types of their arguments as numba writes them."""
+    shared: tuple[tuple[Loc, str], ...] = ()
+    """Which loops threads share, and why others run in order: where they are, and what was found."""
 
 
 NO_CALLEES: Mapping[str, tuple[Graph, Interface]] = MappingProxyType({})
@@ -84,6 +89,7 @@ def generate(
     callees: Mapping[str, tuple[Graph, Interface]] = NO_CALLEES,
     kernels: Mapping[str, str] = NO_KERNELS,
     inplace: bool = True,
+    parallel: float = 0.0,
 ) -> Generated:
     """Write the numba module of a closed graph.
 
@@ -105,6 +111,8 @@ def generate(
         The functions of the user's that it calls, and what `srcgraph.runtime.natives` finds them by.
     inplace : bool
         Whether an array is stored into where it is, if nobody needs what it was; else every store is into a copy.
+    parallel : float
+        What an operation counts where it is decided whether threads share a loop; 0 for no such loops.
     """
     name = name or graph.name
     taken = {n: f"{n}_" for n in (name, *callees, *kernels) if n in helper_modules() or n in _IMPORTED}
@@ -112,13 +120,13 @@ def generate(
         callees = {taken.get(n, n): (calling(g, taken), to) for n, (g, to) in callees.items()}
         kernels = {taken.get(n, n): known for n, known in kernels.items()}
         name, graph = taken.get(name, name), calling(graph, taken)
-    module = Module({**callees, name: (graph, interface)}, options, integers, inplace, kernels)
+    module = Module({**callees, name: (graph, interface)}, options, integers, inplace, kernels, parallel)
     parts = [part for key, (inner, to) in module.graphs.items() for part in module.function(key, inner, to)]
     several = several_at_once(parts)
     helpers = {**module.helpers, **dict.fromkeys(several, "vector"), **dict.fromkeys(kept(parts), "arrays")}
     text = emit(ast.Module([*_imports(parts, helpers, kernels), *parts], []), module.places)
     frame = max(map(_frame, parts)) if module.depth_left else 0
-    return Generated(name, text, tuple(module.copies), frame, tuple(kernels.values()))
+    return Generated(name, text, tuple(module.copies), frame, tuple(kernels.values()), shared=tuple(module.shared))
 
 
 class Module:
@@ -145,6 +153,7 @@ class Module:
         integers: str,
         inplace: bool,
         kernels: Mapping[str, str],
+        parallel: float,
     ):
         self.graphs = graphs
         self.options = options
@@ -153,6 +162,8 @@ class Module:
         self.kernels = frozenset(kernels)
         self.places = Places()
         self.copies: list[Copied] = []
+        self.parallel = parallel
+        self.shared: list[tuple[Loc, str]] = []
         self.helpers: dict[str, str] = {}
         self.called = {c.callee for graph, _ in graphs.values() for c in calls(graph)} - self.kernels
         self.depth_left = _depth_left(graph for graph, _ in graphs.values()) if self.called else ""
@@ -164,7 +175,8 @@ class Module:
         found = scheduled(graph, interface, "cpu", self.unread, self.inplace)
         plain, block, scheduler = found.graph, found.block, found.scheduler
         helpers = {**helpers_used(block), **dict.fromkeys(_reducing(block), "blocks")}
-        reserved = frozenset((*helpers, *self.graphs, *self.kernels, self.depth_left))
+        shared = HELPERS if self.parallel else ()
+        reserved = frozenset((*helpers, *self.graphs, *self.kernels, *shared, self.depth_left))
         names = Names(block, plain.params, reserved=reserved, hints=scheduler.hints)
         watched = grow(plain, scheduler.uses)
         options = f"{self.options}, pipeline_class={self.integers}" if watched else self.options
@@ -180,8 +192,9 @@ class Module:
         self.copies += found.copies
         self.helpers.update(helpers)
         if not self.depth_left:
-            marked = names.of_type(is_numpy_integer) if watched else ()
-            parts = written_once(made_once(_function(name, params, statements, options)), frozenset(marked))
+            marked = frozenset(names.of_type(is_numpy_integer) if watched else ())
+            whole = self.shared_out(_function(name, params, statements, options), names, watched)
+            parts = [part for f in whole for part in written_once(made_once(f), marked)]
             functions = [made_once(f) for part in parts for f in outlined(part, self.lines())]
         else:
             if name in self.called:
@@ -191,6 +204,19 @@ class Module:
             for function in functions:
                 annotated(function, names.of_type(is_numpy_integer))
         return functions
+
+    def shared_out(self, function: ast.FunctionDef, names: Names, watched: bool) -> list[ast.FunctionDef]:
+        """A function, and those of its loops that threads share."""
+        if not self.parallel or any(a.arg in HELPERS for a in function.args.args):
+            return [function]
+        ordered = frozenset((*self.graphs, *self.kernels))
+        variables = variables_of(names, watched, ordered, frozenset((*self.helpers, *ordered)))
+        found = shared_out(function, variables, self.lines(), self.parallel)
+        self.shared += [(self.places[k], note) for k, note in found.notes if k]
+        used = {n.id for n in names_in(*found.functions)}
+        self.helpers.update(dict.fromkeys(used.intersection(HELPERS), "parallel"))
+        self.helpers.update(dict.fromkeys(used & {"assume"}, "known"))
+        return found.functions
 
     def lines(self) -> dict[int, int]:
         return {k: loc.line for k, loc in enumerate(self.places.known, 1)}

@@ -170,7 +170,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _assign(target: str, value: ast.expr) -> ast.Assign:
-    return ast.Assign([ast.parse(target, mode="eval").body], value, lineno=0)
+    return ast.Assign([ast.parse(f"{target} = 0").body[0].targets[0]], value, lineno=0)  # type: ignore[attr-defined]
 
 
 def _call(function: str, *args: str) -> ast.expr:

@@ -29,6 +29,7 @@ helpers         functions that generated code calls, kept on disk;  loops: where
 gpu             what CUDA texts import: launches, arrays on the device, device functions;  simulator: as a GPU computes
 on_device       arrays that are on a device already, in the signature of a call
 memory          how much memory of large arrays is kept;  pool, pool_code: the blocks it is in;  arrays: those in them
+parallel        loops that threads share, in generated code;  workers, workers_code: the threads;  threads: how many
 cpu             helpers: products, reshaping;  decompositions, fourier, sorting: those around kernels
 ufuncs          NumPy's C loops, powers;  decimals: round
 """

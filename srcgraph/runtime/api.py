@@ -312,6 +312,7 @@ def compile(
     mode: AnyMode = None,
     cache: bool | None = None,
     target: str | None = None,
+    parallel: bool | str | None = None,
 ) -> Any:
     """Compile a Python function; the work is done when it is first called with new types.
 
@@ -335,6 +336,10 @@ def compile(
     target : {"cpu", "cuda"}, optional
         What to compile for: the CPU, the default, or an NVIDIA GPU, see ``docs/cuda.md``. Derivatives of a function
         are compiled for what it is compiled for, and so is ``compile(grad(f), target="cuda")``.
+    parallel : bool or "auto", optional
+        Whether threads share the trips of loops that do not need each other, operations on arrays among them: where a
+        loop turns out to be large when it runs, with "auto" only where it is much larger. Sums are formed in parts
+        then, whose number depends on sizes alone. See `srcgraph.threads`.
 
     Returns
     -------
@@ -346,7 +351,7 @@ def compile(
     UnsupportedError
         The function uses something outside the supported language; all such places are listed.
     ArgumentError
-        There is no such error model or mode, or the function is not a Python function.
+        There is no such error model, mode or value of ``parallel``, or the function is not a Python function.
     ValueError
         There is no such target.
 
@@ -358,7 +363,7 @@ def compile(
     >>> square(3.0)
     9.0
     """
-    chosen = {"error_model": error_model, "mode": mode, "cache": cache, "target": target}
+    chosen = {"error_model": error_model, "mode": mode, "cache": cache, "target": target, "parallel": parallel}
     options = options_of(function, **chosen)
     chosen["source"] = source
     if function is None:

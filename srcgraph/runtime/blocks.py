@@ -154,38 +154,62 @@ def _two_sum_complex(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 # vectorise what is indexed by them.
 
 
-class _Numbers(types.SimpleIteratorType):
+class BlockNumbers(types.SimpleIteratorType):
     """Runs through a block."""
 
     def __init__(self) -> None:
         super().__init__("srcgraph.numbers_of_block", types.int64)
 
 
-class _Block(types.SimpleIterableType):
+class Block(types.SimpleIterableType):
     def __init__(self) -> None:
-        super().__init__("srcgraph.block", _Numbers())
+        super().__init__("srcgraph.block", BlockNumbers())
 
 
 class _EachBlock(types.SimpleIteratorType):
     """Runs through the blocks."""
 
     def __init__(self) -> None:
-        super().__init__("srcgraph.each_block", _Block())
+        super().__init__("srcgraph.each_block", Block())
 
 
-class _Blocks(types.SimpleIterableType):
+class Blocks(types.SimpleIterableType):
     def __init__(self) -> None:
         super().__init__("srcgraph.blocks", _EachBlock())
 
 
-@register_model(_Block)
-@register_model(_Blocks)
+class Rows(types.SimpleIterableType):
+    """A part of a range; its numbers are not negative."""
+
+    def __init__(self) -> None:
+        super().__init__("srcgraph.rows", BlockNumbers())
+
+
+class _SignedNumbers(types.SimpleIteratorType):
+    """Runs through such a part."""
+
+    def __init__(self) -> None:
+        super().__init__("srcgraph.signed_numbers", types.int64)
+
+
+class SignedRows(types.SimpleIterableType):
+    """A part of a range of any numbers, or all of it."""
+
+    def __init__(self) -> None:
+        super().__init__("srcgraph.signed_rows", _SignedNumbers())
+
+
+@register_model(Block)
+@register_model(Blocks)
+@register_model(Rows)
+@register_model(SignedRows)
 class _RangeModel(models.StructModel):
     def __init__(self, manager: Any, kind: Any):
         super().__init__(manager, kind, [("first", types.int64), ("stop", types.int64)])
 
 
-@register_model(_Numbers)
+@register_model(BlockNumbers)
+@register_model(_SignedNumbers)
 @register_model(_EachBlock)
 class _RunModel(models.StructModel):
     def __init__(self, manager: Any, kind: Any):
@@ -195,14 +219,14 @@ class _RunModel(models.StructModel):
 @type_callable(blocks)
 def _type_of_blocks(context: Any) -> Callable[..., Any]:
     def typed(first: Any, stop: Any = None) -> Any:
-        return signature(_Blocks(), *[types.int64] * (1 if stop is None else 2))
+        return signature(Blocks(), *[types.int64] * (1 if stop is None else 2))
 
     return typed
 
 
 @type_callable(indices)
 def _type_of_indices(context: Any) -> Callable[..., Any]:
-    return lambda first, stop: signature(_Block(), types.int64, types.int64)
+    return lambda first, stop: signature(Block(), types.int64, types.int64)
 
 
 def _range(context: Any, builder: Any, kind: Any, first: Any, stop: Any) -> Any:
@@ -222,8 +246,10 @@ def _from_first(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return _range(context, builder, sig.return_type, *args)
 
 
-@lower_builtin("getiter", _Block)
-@lower_builtin("getiter", _Blocks)
+@lower_builtin("getiter", Block)
+@lower_builtin("getiter", Blocks)
+@lower_builtin("getiter", Rows)
+@lower_builtin("getiter", SignedRows)
 def _started(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     given = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
     run = cgutils.create_struct_proxy(sig.return_type)(context, builder)
@@ -231,14 +257,15 @@ def _started(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return run._getvalue()
 
 
-def _next(step: int, value: Callable[..., Any]) -> Callable[..., Any]:
+def _next(step: int, value: Callable[..., Any], signed: bool = False) -> Callable[..., Any]:
     def code(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
         run = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
         now = builder.load(run.next)
         going = builder.icmp_signed("<", now, run.stop)
         result.set_valid(going)
         with builder.if_then(going):
-            builder.assume(builder.icmp_signed(">=", now, ir.Constant(now.type, 0)))
+            if not signed:
+                builder.assume(builder.icmp_signed(">=", now, ir.Constant(now.type, 0)))
             after = builder.add(now, ir.Constant(now.type, step), flags=("nsw",))
             builder.store(after, run.next)
             result.yield_(value(context, builder, now, after, run.stop))
@@ -248,8 +275,9 @@ def _next(step: int, value: Callable[..., Any]) -> Callable[..., Any]:
 
 def _block(context: Any, builder: Any, now: Any, after: Any, stop: Any) -> Any:
     last = builder.select(builder.icmp_signed("<", after, stop), after, stop)
-    return _range(context, builder, _Block(), now, last)
+    return _range(context, builder, Block(), now, last)
 
 
-lower_builtin("iternext", _Numbers)(_next(1, lambda context, builder, now, after, stop: now))
+lower_builtin("iternext", BlockNumbers)(_next(1, lambda context, builder, now, after, stop: now))
+lower_builtin("iternext", _SignedNumbers)(_next(1, lambda context, builder, now, after, stop: now, signed=True))
 lower_builtin("iternext", _EachBlock)(_next(LENGTH, _block))

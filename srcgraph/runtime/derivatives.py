@@ -36,6 +36,7 @@ def grad(
     mode: AnyMode = None,
     verify: bool = False,
     cache: bool | None = None,
+    parallel: bool | str | None = None,
 ) -> Any:
     """The gradient of a function that returns one float, or of one float built of variables.
 
@@ -66,8 +67,8 @@ def grad(
     verify : bool
         Compare every call's gradient with differences, operation by operation, and raise `VerificationError` where
         it is wrong. For tests: see the notes.
-    cache : bool, optional
-        See `compile`; that of a compiled function is kept.
+    cache, parallel : bool, optional
+        See `compile`; those of a compiled function are kept.
 
     Returns
     -------
@@ -111,7 +112,7 @@ def grad(
     order = "gradient, value" if return_value else "gradient"
     more = {
         "return_value": return_value, "checkpoint": checkpoint, "progress": progress, "error_model": error_model,
-        "mode": mode, "verify": verify, "cache": cache,
+        "mode": mode, "verify": verify, "cache": cache, "parallel": parallel,
     }  # fmt: skip
     if is_built(function):
         given = {key: value for key, value in more.items() if key != "return_value"}
@@ -134,6 +135,7 @@ def value_and_grad(
     mode: AnyMode = None,
     verify: bool = False,
     cache: bool | None = None,
+    parallel: bool | str | None = None,
 ) -> Any:
     """The value and the gradient of a function that returns one float, as (value, gradient).
 
@@ -147,7 +149,7 @@ def value_and_grad(
     """
     more = {
         "checkpoint": checkpoint, "progress": progress, "error_model": error_model, "mode": mode, "verify": verify,
-        "cache": cache,
+        "cache": cache, "parallel": parallel,
     }  # fmt: skip
     if is_built(function):
         return of_built(function, wrt, "value, gradient", {"argnums": argnums, "has_aux": has_aux, **more})
@@ -284,7 +286,7 @@ def _differentiated(
 ) -> Any:
     chosen, options = (
         argument_numbers(argnums),
-        options_of(function, error_model=more["error_model"], mode=more["mode"], cache=more["cache"]),
+        options_of(function, **{key: more[key] for key in ("error_model", "mode", "cache", "parallel")}),
     )
     if function is None:
         return lambda f: again(f, argnums=chosen, has_aux=has_aux, **more)

@@ -110,7 +110,7 @@ def hint(text: str) -> str:
 def _document(seen: Inspection, cap: int | None) -> str:
     used = {line.link for pane in seen.panes[1:] for line in _lines(pane)}
     panes = "\n".join(_pane(pane, used, cap) for pane in seen.panes)
-    tables = f"{_tape(seen.tape)}{_rewrites(seen.rewrites)}{_passes(seen.passes)}"
+    tables = f"{_tape(seen.tape)}{_rewrites(seen.rewrites)}{_parallel(seen.parallel)}{_passes(seen.passes)}"
     body = (
         f'<div style="{MONO};font-weight:600;overflow-wrap:anywhere;padding:.3em 0 .6em">{escape(seen.head)}</div>\n'
         f'<div style="display:flex;flex-wrap:wrap;gap:12px">\n{panes}\n</div>\n{tables}'
@@ -182,6 +182,14 @@ def _tape(tape: Table) -> str:
     body = _table(tape, list(tape.titles), [row.place for row in tape])
     note = "".join(f'<div style="opacity:.75">{escape(text)}</div>' for text in tape.note.split("\n"))
     return _details(summary, body + note, True)
+
+
+def _parallel(loops: Table) -> str:
+    if not loops:
+        return ""
+    shared = sum(not row.found.startswith("in order") for row in loops)
+    body = _table(loops, list(loops.titles), [row.place for row in loops])
+    return _details(f"<strong>parallel</strong>: {shared} of {len(loops)} loops", body, False)
 
 
 def _rewrites(rewrites: Table) -> str:

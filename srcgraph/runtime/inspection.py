@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from srcgraph.codegen.cpu import Generated
 from srcgraph.errors import Loc
 from srcgraph.frontend.session import FunctionCode
 from srcgraph.ir.dims import Dim
@@ -109,6 +110,14 @@ class RewriteRow:
     formula: str
 
 
+@dataclass(frozen=True, slots=True)
+class LoopRow:
+    """Whether threads share a loop of the generated code, or why not; its line, as ``model.py:12``."""
+
+    place: str
+    found: str
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Table(Sequence[Any]):
     """Rows of one dataclass, shown as a table.
@@ -174,6 +183,8 @@ class Inspection:
         The passes that ran, in order.
     rewrites : Table of RewriteRow
         The local rewrites of `srcgraph.opt.db` that were applied.
+    parallel : Table of LoopRow
+        With ``parallel``: the loops of the generated code, and which of them threads share.
     panes : tuple of Pane
         Source, graph and generated code, line by line with links.
     """
@@ -189,6 +200,7 @@ class Inspection:
     tape: Table
     passes: Table
     rewrites: Table
+    parallel: Table
     panes: tuple[Pane, ...] = field(default=())
 
     @property
@@ -197,6 +209,7 @@ class Inspection:
         first = self.ir.split("\n", 1)[0]
         note = "" if self.options.raises else f'   error_model="{self.options.error_model}"'
         note += "" if self.options.on_cpu else f'   target="{self.options.target}"'
+        note += "" if not self.options.parallel else f"   parallel={self.options.parallel!r}"
         note += "" if self.options.mode is FAST_RUN else f"   mode={self.options.mode.name}"
         return self.name + first[first.index("(") : -1] + note
 
@@ -206,6 +219,8 @@ class Inspection:
             parts.append(f"tape\n{self.tape!r}")
         if self.rewrites:
             parts.append(f"rewrites\n{self.rewrites!r}")
+        if self.parallel:
+            parts.append(f"parallel\n{self.parallel!r}")
         untimed = {k: v for k, v in self.passes.titles.items() if k != "ms"}  # so that text can be compared
         return "\n\n".join([*parts, f"passes\n{replace(self.passes, titles=untimed)!r}"])
 
@@ -261,6 +276,7 @@ def inspection(code: FunctionCode, version: Specialization) -> Inspection:
         tape=_tape(version.tape, links),
         passes=_passes(version),
         rewrites=_rewrites(version),
+        parallel=_parallel(version.generated, links),
         panes=panes,
     )
 
@@ -348,6 +364,11 @@ def _passes(version: Specialization) -> Table:
     titles = {"name": "pass", "before": "nodes before", "after": "after", "ms": "ms"}
     rows = (PassRow(r.name, r.before, r.after, 1e3 * r.seconds) for r in version.report.records)
     return Table(titles, tuple(rows))
+
+
+def _parallel(generated: Generated, links: _Links) -> Table:
+    rows = dict.fromkeys((links.to(loc), found) for loc, found in generated.shared)
+    return Table({"place": "loop", "found": "found"}, tuple(LoopRow(*row) for row in rows))
 
 
 def _rewrites(version: Specialization) -> Table:

@@ -1,10 +1,14 @@
-"""Generated text to a function, so that tracebacks, pdb and profilers show the text."""
+"""Generated text to a function, so that tracebacks, pdb and profilers show the text.
+
+Whether the function runs without Python's lock is decided here, too.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import linecache
 import os
+import re
 import sys
 import threading
 import types
@@ -42,7 +46,20 @@ def load(text: str, name: str) -> tuple[Callable[..., Any], str]:
             sys.modules[module.__name__] = module  # where numba looks for functions that call themselves
             exec(compile(text, file, "exec"), module.__dict__)
             _keep_apart(module, name)
+            if releases(text) and isinstance(entry := getattr(module, name), Dispatcher):
+                entry.targetoptions["nogil"] = True
     return getattr(module, name), file
+
+
+_LONG = re.compile(r"^ +(for|while) |^from srcgraph\.runtime\.(?!arrays|blocks|vector)", re.MULTILINE)
+"""Loops, or helpers that may have some: what is shorter is done before Python's lock is given up and taken."""
+_SHARING = re.compile(r"^from srcgraph\.runtime\.(random|natives) ", re.MULTILINE)
+"""Draws change the state of a generator, which other threads may have too; kernels of the user's are the user's."""
+
+
+def releases(text: str) -> bool:
+    """Whether the function of a module runs without Python's lock, so that threads call it at once."""
+    return bool(_LONG.search(text)) and not _SHARING.search(text)
 
 
 def _keep_apart(module: types.ModuleType, entry: str) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from numba.core import ir, types
 
 from srcgraph.runtime.arrays import NEW_ARRAYS
+from srcgraph.runtime.blocks import Block, Rows
 
 NUMPY = "np.int64"
 """The annotation of a parameter that holds one of NumPy's integers, not one of Python's."""
@@ -150,7 +151,7 @@ class Magnitudes:
                 return self._operation(e)
             case ir.Expr(op="unary" | "cast" | "iternext" | "pair_first"):
                 return self.sizes.get(e.value.name)
-            case ir.Expr(op="getiter") if isinstance(self.types[e.value.name], types.RangeType):
+            case ir.Expr(op="getiter") if isinstance(self.types[e.value.name], (types.RangeType, Rows, Block)):
                 return Size(COUNTER)
             case ir.Expr(op="getattr"):
                 return Size(COUNTER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -19,6 +20,9 @@ class TargetError(ArgumentError, ValueError):
     """There is no such target."""
 
 
+PARALLEL: dict[Any, float] = {False: 0.0, True: 1.0, "auto": 0.25, "always": 1e9}
+"""What an operation counts where it is decided whether a loop is large enough to be shared out; the last is for tests.
+"""
 AnyMode: TypeAlias = Mode | str | None
 
 
@@ -36,6 +40,8 @@ class Options:
         What runs its graphs, if they are not compiled.
     cache : bool
         Whether what is compiled is kept on disk.
+    parallel : bool or "auto"
+        Whether loops are shared out among threads.
     compares : bool
         Whether what kernels give is compared with what the functions give that they stand for; `DEBUG` always does.
     target : {"cpu", "cuda"}
@@ -46,6 +52,7 @@ class Options:
     mode: Mode = FAST_RUN
     engine: Engine | None = None
     cache: bool = True
+    parallel: bool | str = False
     compares: bool = False
     target: str = TARGETS[0]
 
@@ -67,11 +74,20 @@ class Options:
     @property
     def description(self) -> str:
         """What tells the code compiled with these options apart from others, the same in every process."""
-        known = f"{self.error_model} {self.mode.query.key} {db.digest}{' compares' * self.compares}"
+        known = f"{self.error_model} {self.mode.query.key} {db.digest}{' compares' * self.compares}{self._shares}"
         return known if self.on_cpu else f"{known} {self.target}"
 
+    @property
+    def _shares(self) -> str:
+        return f" parallel {self.parallel}" if self.parallel else ""
 
-USUAL = Options()
+
+def _usually_parallel() -> bool | str:
+    """What functions are compiled with that do not say: for trying programs as they are."""
+    return {"1": True, "auto": "auto", "always": "always"}.get(os.environ.get("SRCGRAPH_PARALLEL", ""), False)
+
+
+USUAL = Options(parallel=_usually_parallel())
 
 
 def options_of(
@@ -81,13 +97,14 @@ def options_of(
     mode: AnyMode = None,
     cache: bool | None = None,
     target: str | None = None,
+    parallel: bool | str | None = None,
 ) -> Options:
     """The options of a function made before, ``function.options``, with those that are given in their place.
 
     Raises
     ------
     ArgumentError
-        There is no such error model, or no such mode.
+        There is no such error model, no such mode, or ``parallel`` is none of its values.
     ValueError
         There is no such target.
     RewriteError
@@ -103,6 +120,10 @@ def options_of(
         options = replace(options, cache=bool(cache))
     if target is not None:
         options = replace(options, target=_known_target(target))
+    if parallel is not None:
+        if not isinstance(parallel, bool | str) or parallel not in PARALLEL:
+            raise ArgumentError(f"parallel must be True, False or 'auto', not {parallel!r}")
+        options = replace(options, parallel=parallel)
     if mode is None:
         return options
     chosen = mode_of(mode)

@@ -47,7 +47,7 @@ from srcgraph.runtime.kernel_types import check_kernels, is_off
 from srcgraph.runtime.load import load
 from srcgraph.runtime.natives import with_kernels
 from srcgraph.runtime.on_device import with_device_arrays
-from srcgraph.runtime.options import USUAL, Options
+from srcgraph.runtime.options import PARALLEL, USUAL, Options
 from srcgraph.runtime.pullbacks import pulling
 from srcgraph.runtime.results import (
     Make,
@@ -302,8 +302,10 @@ class Specialization:
             return f"the shared variable {name.removesuffix('_value')!r}"
         return f"argument {name!r}" if position < count else f"{name!r}, read from outside"
 
-    def failed(self, error: Exception) -> Exception:
+    def failed(self, error: Exception) -> BaseException:
         """What a call raises for what the compiled function has raised."""
+        if isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt):
+            return error.__cause__  # it came while numba made objects of the results
         if isinstance(error, numba.core.errors.NumbaError):
             raise self.defect(error) from error
         return self.explained(error)
@@ -559,7 +561,8 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
         version = to_run(version, report)
     integers = "Integers" if options.raises else "WrappingIntegers"
     emitted = with_kernels(version.graph, version.callees, options.compares or options.mode.check)
-    written = cuda.generate if not options.on_cpu else partial(generate, integers=integers)
+    on_cpu = partial(generate, integers=integers, parallel=PARALLEL[options.parallel])
+    written = on_cpu if options.on_cpu else cuda.generate
     with report.timed("writing"):
         generated = written(
             emitted.graph,

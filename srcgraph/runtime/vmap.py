@@ -22,6 +22,7 @@ def vmap(
     error_model: str | None = None,
     mode: AnyMode = None,
     cache: bool | None = None,
+    parallel: bool | str | None = None,
 ) -> Any:
     """A function of whole arrays that calls ``function`` for each of their rows, or other lanes, in one loop.
 
@@ -36,7 +37,7 @@ def vmap(
         it. Arguments given by keyword are mapped along axis 0, unless the tuple has an entry for them.
     out_axes : int, or tuple of these
         The axis of the lanes in the results, in the structure of what the function returns.
-    error_model, mode, cache : optional
+    error_model, mode, cache, parallel : optional
         See `compile`; those of a compiled function are kept.
 
     Returns
@@ -68,10 +69,11 @@ def vmap(
     axes, out = axes_of(in_axes, "in_axes"), axes_of(out_axes, "out_axes")
     check(axes, out)
     if function is None:
-        return lambda f: vmap(f, in_axes, out_axes, error_model=error_model, mode=mode, cache=cache)
+        chosen = {"error_model": error_model, "mode": mode, "cache": cache, "parallel": parallel}
+        return lambda f: vmap(f, in_axes, out_axes, **chosen)
     if not callable(function):
         raise ArgumentError(f"vmap: {function!r} is not a function")
-    options = options_of(function, error_model=error_model, mode=mode, cache=cache)
+    options = options_of(function, error_model=error_model, mode=mode, cache=cache, parallel=parallel)
     made = remembered(function, ("vmap", axes, out, options), lambda: _mapped(function, Lanes(axes, out), options))
     vars(made.py_func)[MADE_BY] = (vmap, (function, in_axes, out_axes))
     return made

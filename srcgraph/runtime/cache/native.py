@@ -23,6 +23,7 @@ from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 
+from srcgraph.runtime import workers
 from srcgraph.runtime.cache.environment import digest
 from srcgraph.runtime.cache.files import Entry, sha256
 from srcgraph.runtime.cache.statistics import LOG, STATISTICS
@@ -141,6 +142,8 @@ def _is_known(symbol: str) -> bool:
         kernel.enter()
     elif symbol == NEW:
         enter()
+    elif symbol.startswith(workers.PREFIX):
+        workers.enter()
     return bool(llvm.address_of_symbol(symbol))
 
 

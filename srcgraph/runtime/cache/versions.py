@@ -82,6 +82,7 @@ def write_version(made: Specialization, places: Places, files: list[str]) -> dic
         "contiguous": list(made.contiguous),
         "params": list(made.params),
         "error_model": made.options.error_model,
+        "parallel": made.options.parallel,
         "raises": _exceptions(generated.text.text, places),
         "kernels": _kernels(generated.kernels, places),
     }
@@ -150,7 +151,7 @@ def read_version(
     made.run = with_depth(made.entry, frame) if frame else made.entry
     _read_meaning(made, record, Coder(places.objects))
     made.name, made.params = record["name"], tuple(record["params"])
-    made.options = options_of(error_model=record["error_model"])
+    made.options = options_of(error_model=record["error_model"], parallel=record["parallel"])
     made.private, made.contiguous = tuple(record["private"]), tuple(record["contiguous"])
     made.version, made.second, made.places = None, None, ()
     return made
