@@ -291,6 +291,13 @@ def other_derivatives() -> None:
 
 
 @check
+def places_that_are_not_there() -> None:
+    fast = sg.grad(sg.compile(programs.into_one_place, target="cuda"), argnums=(0, 1))
+    for m, x in ((M, X[:7]), (M[:0], X[:0]), (M[:3, :0], X[:3]), (M[:, :1], X[:1]), (M[:0], X[:4])):
+        same(fast(m, x), sg.grad(programs.into_one_place, argnums=(0, 1))(m.copy(), x.copy()))
+
+
+@check
 def nothing_is_kept_on_disk() -> None:
     before = sg.cache.info().process
     known = before.stored, before.misses, before.hits

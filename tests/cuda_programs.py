@@ -221,3 +221,9 @@ def gathered(x, xi):
 
 def recursive(x, n):
     return x if n == 0 else recursive(x * 2.0, n - 1)
+
+
+def into_one_place(m, x):
+    """The adjoints of what is repeated: many points go into one place, which may not be there."""
+    first = m[:, 0] if m.shape[1] > 0 else x
+    return np.sum(first[:, None] * x[None, :]) + (np.sum(x[0] * m) if len(x) > 0 else 0.0)

@@ -281,7 +281,7 @@ class Launching(Body):
         self, target: Value, index: Sequence[ast.expr], expr: ast.expr, combine: str, free: bool = False
     ) -> ast.stmt:
         if combine not in ("maximum", "minimum"):
-            return super().stored(target, index, expr, combine)
+            return super().stored(target, index, expr, combine, free)
         at = [self.resolved(e) for e in index]
         where = at[0] if len(at) == 1 else ast.Tuple(at, ast.Load())
         now = ast.Subscript(self.plain(target), where, ast.Load())

@@ -113,8 +113,16 @@ def _combined(kernel: Kernel, store: LoopStore, lets: list[LoopLet], kept: Seque
     )
     index: tuple[ast.expr, ...] = tuple(renamed(e, moved) for e in store.index)
     own = replace(store, at=_moved_dims(store.at, kept), index=index, expr=ref(acc), reads=[])
-    dims = tuple(kernel.dims[k] for k in kept)
-    return [Kernel(dims, [inner, own], tuple(kernel.extents[k] for k in kept), kernel.fresh, kernel.origin)]
+    dims, sizes = tuple(kernel.dims[k] for k in kept), [kernel.extents[k] for k in kept]
+    if not all(d.symbol in {f"@{k}" for k in kept} for d in store.at):
+        sizes[0] = ast.IfExp(_any_points(extents), sizes[0], ast.Constant(0))
+    return [Kernel(dims, [inner, own], tuple(sizes), kernel.fresh, kernel.origin)]
+
+
+def _any_points(extents: Sequence[ast.expr]) -> ast.expr:
+    """Whether a nest has points: where it has none, the place that it combines them into may not be there."""
+    tests: list[ast.expr] = [ast.Compare(e, [ast.Gt()], [ast.Constant(0)]) for e in extents]
+    return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
 
 
 def _moved_dims(at: Sequence[Dim], kept: Sequence[int]) -> tuple[Dim, ...]:
@@ -132,8 +140,18 @@ def _in_one_place(kernel: Kernel, store: LoopStore, lets: list[LoopLet]) -> list
     first: list[Part] = [*lets, total]
     return [
         Kernel(kernel.dims, first, kernel.extents, kernel.fresh, kernel.origin),
-        Kernel((), [own], (), [], kernel.origin),
+        Kernel(kernel.dims[:1], [own], (_once(kernel),), [], kernel.origin),
     ]
+
+
+def _once(kernel: Kernel) -> ast.expr:
+    """One point, if a nest has any."""
+    extents = [kernel.extents[k] for k in loops_of(kernel)]
+    return ast.IfExp(_any_points(extents), ast.Constant(1), ast.Constant(0))
+
+
+def _is_once(extent: ast.expr) -> bool:
+    return isinstance(extent, ast.IfExp) and isinstance(extent.body, ast.Constant)
 
 
 # -- proofs -----------------------------------------------------------------------------------------
@@ -141,7 +159,7 @@ def _in_one_place(kernel: Kernel, store: LoopStore, lets: list[LoopLet]) -> list
 
 def _check(kernel: Kernel) -> None:
     """Every place has one thread that stores into it, and no other reads it."""
-    loops = loops_of(kernel)
+    loops = [k for k in loops_of(kernel) if not _is_once(kernel.extents[k])]
     stores = [p for p in kernel.parts if isinstance(p, LoopStore)]
     for store in stores:
         if not _is_injective(store.at, loops):
