@@ -45,33 +45,38 @@ def load(text: str, name: str) -> tuple[Callable[..., Any], str]:
             module = types.ModuleType(f"srcgraph_generated_{digest}")
             sys.modules[module.__name__] = module  # where numba looks for functions that call themselves
             exec(compile(text, file, "exec"), module.__dict__)
-            _keep_apart(module, name)
-            if releases(text) and isinstance(entry := getattr(module, name), Dispatcher):
-                entry.targetoptions["nogil"] = True
+            made = _made(module)
+            recursive = _recursive(made)
+            if _releases(text, recursive):
+                for function in made.values():  # numba knows functions that call each other by their options, too
+                    function.targetoptions["nogil"] = True
+            for function in () if recursive else made.values():
+                if function is not getattr(module, name):
+                    internal(function)  # called by the entry alone
     return getattr(module, name), file
 
 
-_LONG = re.compile(r"^ +(for|while) |^from srcgraph\.runtime\.(?!arrays|blocks|vector)", re.MULTILINE)
-"""Loops, or helpers that may have some: what is shorter is done before Python's lock is given up and taken."""
+_LONG = re.compile(r"^ +(for|while) |^from srcgraph\.runtime\.(?!arrays|blocks|integers|known|vector)", re.MULTILINE)
+"""Loops, or helpers that may have some. What is shorter is done before Python's lock is given up and taken again."""
 _SHARING = re.compile(r"^from srcgraph\.runtime\.(random|natives) ", re.MULTILINE)
 """Draws change the state of a generator, which other threads may have too; kernels of the user's are the user's."""
 
 
-def releases(text: str) -> bool:
+def _releases(text: str, recursive: bool) -> bool:
     """Whether the function of a module runs without Python's lock, so that threads call it at once."""
-    return bool(_LONG.search(text)) and not _SHARING.search(text)
+    return (recursive or bool(_LONG.search(text))) and not _SHARING.search(text)
 
 
-def _keep_apart(module: types.ModuleType, entry: str) -> None:
-    """Functions before the entry are called by it alone, unless functions call what comes later: these recurse."""
-    made = {
+def _made(module: types.ModuleType) -> dict[str, Dispatcher]:
+    """The functions of a module that numba compiles, in their order."""
+    return {
         key: value
         for key, value in vars(module).items()
         if isinstance(value, Dispatcher) and value.py_func.__module__ == module.__name__
     }
+
+
+def _recursive(made: dict[str, Dispatcher]) -> bool:
+    """Whether functions call themselves, or what comes later."""
     order = list(made)
-    if any(not set(order[k:]).isdisjoint(made[key].py_func.__code__.co_names) for k, key in enumerate(order)):
-        return
-    for key in order:
-        if key != entry:
-            internal(made[key])
+    return any(not set(order[k:]).isdisjoint(made[key].py_func.__code__.co_names) for k, key in enumerate(order))
