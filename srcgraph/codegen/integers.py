@@ -14,7 +14,7 @@ from srcgraph.codegen.uses import Use, Uses
 from srcgraph.ir.graph import Apply, For, Graph, Value, While, node_graphs
 from srcgraph.ir.op import Op
 from srcgraph.ir.promote import is_weak
-from srcgraph.ir.types import INT, ArrayType, ScalarType, Type
+from srcgraph.ir.types import BOOL, INT, ArrayType, ScalarType, Type
 from srcgraph.ir.walk import all_nodes
 
 LARGE = 2**31
@@ -76,9 +76,17 @@ def _may_grow(node: Apply, uses: Uses, params: frozenset[Value]) -> bool:
         return False
     if node.op.name in _SMALLEST:
         return is_weak(out.type) and _may_be_smallest(node, uses, params)
+    if node.op.name == "sum" and _are_truths(node.inputs[0], uses):
+        return False
     if isinstance(out.type, ArrayType) or is_numpy_integer(out.type) or node.op.name not in _ROUTES:
         return True
     return not (_counts(out, uses, params) or _addresses(out, uses, set()))
+
+
+def _are_truths(value: Value, uses: Uses) -> bool:
+    """Whether integers are truths, whose sum is a number of elements."""
+    made = uses.definition.get(value)
+    return made is not None and made.op.name == "cast" and made.inputs[0].type.dtype == BOOL
 
 
 def _may_be_smallest(node: Apply, uses: Uses, params: frozenset[Value]) -> bool:

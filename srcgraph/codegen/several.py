@@ -18,7 +18,7 @@ from srcgraph.codegen.sums import FEW
 FUNCTIONS = {
     "np": frozenset((
         "exp", "exp2", "expm1", "log", "log2", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan",
-        "arctan2", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt",
+        "arctan2", "hypot", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt",
     )),
     "math": frozenset(("erf", "erfc")),
 }  # fmt: skip

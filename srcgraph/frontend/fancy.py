@@ -32,7 +32,7 @@ from srcgraph.frontend.memory import (
 from srcgraph.ir.dims import Dim, as_dim, product
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
-from srcgraph.ir.ops import searching, sequences
+from srcgraph.ir.ops import masks, searching, sequences
 from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops.shape import dims_of
 from srcgraph.ir.types import BOOL, INT
@@ -44,30 +44,55 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MaskPlace:
-    """``base[mask]`` with a boolean array of the base's shape."""
+    """``base[mask]`` with a boolean array of the base's first axes."""
 
     base: Array
     mask: Value
+    given: Value
+    """The mask before its lengths were known to be the base's: what it marks is counted once for all bases."""
 
     def read(self, low: Lowering) -> Value:
-        return sequences.compress(read(low, self.base), self.mask)
+        return masks.marked(read(low, self.base), self.mask, masks.count_of(self.given))
 
     def store(self, low: Lowering, value: Value) -> None:
-        if value.type.ndim:
-            by_indices(low, self.base, [self.mask]).store(low, value)
-            return
         current = read(low, self.base)
-        write(low, self.base, OPS["where"](self.mask, value, current))
+        rest = current.type.shape[self.mask.type.ndim :]
+        if value.type.ndim > len(rest):
+            value = self._one_for_each(low, value, rest)
+            write(low, self.base, masks.stored(current, value, self.mask))
+            return
+        value = fit_store(low, value, rest)
+        write(low, self.base, OPS["where"](masks.over(self.mask, current), value, current))
+
+    def _one_for_each(self, low: Lowering, value: Value, rest: Sequence[Dim]) -> Value:
+        """``value`` with as many parts as there are marks."""
+        b = low.builder
+        count = masks.count_of(self.given)
+        size = b.dim_value(value.type.shape[0])
+        if value.type.ndim == len(rest) + 1 and value.type.shape[0] not in (1, count.type.value):
+            fine = OPS["logical_or"](OPS["equal"](size, count), OPS["equal"](size, 1))
+            b.call_named("check_that", fine, size, count, error="ValueError", message=_OTHERS)
+        return _filled(fit_store(low, value, (count.type.value, *rest)), [count, *map(b.dim_value, rest)])
 
     def update(self, low: Lowering, op: str, held: Value, operand: Entity, changed: bool) -> None:
         value = low.value(operand)
-        if value.type.ndim or changed:
-            by_indices(low, self.base, [self.mask]).update(low, op, held, operand, changed)
+        dtype = ref_type(low, self.base).dtype
+        if not value.type.ndim and not changed:
+            current = read(low, self.base)
+            new = low.builder.call_named(op, current, value)
+            check_same_kind(low, new.type.dtype, dtype)
+            there = masks.over(self.mask, current)
+            write(low, self.base, OPS["where"](there, low.builder.cast(new, dtype), current))
             return
-        current = read(low, self.base)
-        new = low.builder.call_named(op, current, value)
-        check_same_kind(low, new.type.dtype, current.type.dtype)
-        write(low, self.base, OPS["where"](self.mask, low.builder.cast(new, current.type.dtype), current))
+        new = low.value(operators.binary(low, op, low.entity(held), operand))
+        check_same_kind(low, new.type.dtype, dtype)
+        self.store(low, low.builder.cast(new, dtype))
+
+
+_OTHERS = (
+    "NumPy boolean array indexing assignment cannot assign {} input values to the {} output values "
+    "where the mask is true"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +221,17 @@ def place(low: Lowering, base: Array, parts: Sequence[Entity]) -> MaskPlace | In
     """The place an index with arrays stands for."""
     parts = [_as_index(low, p) for p in parts]
     kind = ref_type(low, base)
-    masks = [p for p in parts if isinstance(p, Value) and p.type.dtype == BOOL]
-    if len(masks) == 1 and len(parts) == 1 and masks[0].type.ndim == kind.ndim:
-        _check_mask(low, masks[0], kind.shape, 0)
-        return MaskPlace(base, low.builder.retype(masks[0], kind.shape))
+    given = [p for p in parts if isinstance(p, Value) and p.type.dtype == BOOL]
+    if len(given) == 1 and given[0] is parts[0] and all(_is_all(p) for p in parts[1:]):
+        mask = given[0]
+        _check_mask(low, mask, kind.shape, 0)
+        return MaskPlace(base, low.builder.retype(mask, kind.shape[: mask.type.ndim]), mask)
     return by_indices(low, base, parts)
+
+
+def _is_all(part: Any) -> bool:
+    """Whether a part of an index is ``:``."""
+    return isinstance(part, SliceOf) and all(e == Const(None) for e in (part.start, part.stop, part.step))
 
 
 def axes_taken(low: Lowering, part: Entity) -> int:

@@ -1,4 +1,4 @@
-"""Logarithms of gathered arrays: ``log(p[rows, labels])``, ``log(p[mask])`` and ``log(take_along_axis(p, i, 1))``.
+"""Logarithms of gathered arrays: ``log(p[rows, labels])`` and ``log(take_along_axis(p, i, 1))``.
 
 Loops gather the elements into an empty array. Where ``p`` is a softmax, they are gathered of its logarithm, which has a
 form without overflow, see `srcgraph.opt.rules.parts`; that is computed before the loops.

@@ -16,6 +16,7 @@ from srcgraph.opt.reshapes import carry_reshaped
 from srcgraph.opt.rewriting.database import EquilibriumDB, InSequence, SequenceDB
 from srcgraph.opt.rewriting.walkers import Rewriter
 from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE
+from srcgraph.opt.rules import LAST as FINAL
 from srcgraph.opt.rules.rule import Rule
 from srcgraph.opt.scalars import scalars
 from srcgraph.opt.settle import settle
@@ -25,7 +26,7 @@ from srcgraph.opt.slopes import slopes
 from srcgraph.opt.states import states
 from srcgraph.opt.thread import thread
 
-STAGES = ("merge", "canonicalize", "stabilize", "specialize", "merge_again", "loops", "inplace", "clean")
+STAGES = ("merge", "canonicalize", "stabilize", "specialize", "merge_again", "loops", "inplace", "clean", "last")
 """What happens in this order. Fusion of elementwise code belongs to the schedule, which comes after."""
 
 ALWAYS = ("fast_run", "fast_compile")
@@ -62,6 +63,7 @@ db.register("carry_reshaped", carry_reshaped, *ALWAYS, at="loops")
 db.register("slopes", slopes, "fast_run", at="loops")
 db.register("dce_again", dce, *ALWAYS, at="clean")
 db.register("early", early, "fast_run", at="clean")
+_local("last", "fast_run", "last")(FINAL)
 
 
 _OWN = {e.name: e.item for e in db.everything()}
@@ -74,8 +76,8 @@ def is_own() -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def _rewriters(mode: Mode, derived: bool, digest: str) -> tuple[Rewriter, ...]:
-    query = mode.query.excluding("primal") if derived else mode.query
+def _rewriters(mode: Mode, without: tuple[str, ...], only: tuple[str, ...], digest: str) -> tuple[Rewriter, ...]:
+    query = mode.query.excluding(*without).requiring(*only)
     made = db.rewriter(query, strict=mode.check)
     assert isinstance(made, InSequence)
     return tuple(made.steps())
@@ -86,18 +88,20 @@ class Passes:
 
     Parameters
     ----------
-    derived : bool
-        Whether the graphs are those of derivatives.
+    without, only : tuple of str
+        Tags of rewrites that are not among them, and that all of them have.
     """
 
-    def __init__(self, derived: bool):
-        self.derived = derived
+    def __init__(self, without: tuple[str, ...] = (), only: tuple[str, ...] = ()):
+        self.without, self.only = without, only
 
     def __iter__(self) -> Iterator[Rewriter]:
-        return iter(_rewriters(current_mode(), self.derived, db.digest))
+        return iter(_rewriters(current_mode(), self.without, self.only, db.digest))
 
 
-PRIMAL = Passes(derived=False)
+PRIMAL = Passes(without=("last",))
 """What every function goes through before it is differentiated or emitted."""
-DERIVED = Passes(derived=True)
+DERIVED = Passes(without=("primal", "last"))
 """What a derivative's graph goes through."""
+LAST = Passes(only=("last",))
+"""What graphs go through that are not differentiated any more."""

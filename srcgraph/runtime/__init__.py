@@ -31,5 +31,6 @@ on_device       arrays that are on a device already, in the signature of a call
 memory          how much memory of large arrays is kept;  pool, pool_code: the blocks it is in;  arrays: those in them
 parallel        loops that threads share, in generated code;  workers, workers_code: the threads;  threads: how many
 cpu             helpers: products, reshaping;  decompositions, fourier, sorting: those around kernels
+masks           helpers: elements that masks mark
 ufuncs          NumPy's C loops, powers;  decimals: round
 """

@@ -172,6 +172,8 @@ class Magnitudes:
         function = self.called(e)
         if function is len:
             return Size(COUNTER)
+        if function is int and isinstance(self.types[e.args[0].name], types.Boolean):
+            return Size(1)
         if function in (min, max, abs):
             known = [s for s in sizes if s]
             return Size(max(s.bits for s in known), any(s.numpy for s in known)) if known else None

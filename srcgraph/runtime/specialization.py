@@ -38,7 +38,7 @@ from srcgraph.opt.inline import inline
 from srcgraph.opt.marks import unmarked
 from srcgraph.opt.modes import compiling, current_mode
 from srcgraph.opt.passes import Report, run_passes
-from srcgraph.opt.pipeline import DERIVED, PRIMAL
+from srcgraph.opt.pipeline import DERIVED, LAST, PRIMAL
 from srcgraph.runtime.depth import with_depth
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.engines.versions import run_by
@@ -647,8 +647,8 @@ def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton], graphs: 
 def to_run(version: Version, report: Report | None = None) -> Version:
     """A version without what only derivatives read: rules of functions, and marks."""
     version = _without_rules(version, report)
-    callees = {n: (unmarked(g), to) for n, (g, to) in version.callees.items()}
-    return replace(version, graph=unmarked(version.graph), callees=callees)
+    callees = {n: (run_passes(unmarked(g), LAST), to) for n, (g, to) in version.callees.items()}
+    return replace(version, graph=run_passes(unmarked(version.graph), LAST, report=report), callees=callees)
 
 
 def _without_rules(version: Version, report: Report | None) -> Version:

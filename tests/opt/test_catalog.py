@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from srcgraph.opt.pipeline import STAGES, db
-from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE, Rule
+from srcgraph.opt.rules import CANONICALIZE, LAST, SPECIALIZE, STABILIZE, Rule
 from srcgraph.opt.rules.rule import CLASSES
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "rewrites.md"
@@ -45,7 +45,9 @@ def page() -> str:
 
 def section(stage: str) -> str:
     lines = list(passes(stage))
-    rules = {"canonicalize": CANONICALIZE, "stabilize": STABILIZE, "specialize": SPECIALIZE}.get(stage, ())
+    rules = {"canonicalize": CANONICALIZE, "stabilize": STABILIZE, "specialize": SPECIALIZE, "last": LAST}.get(
+        stage, ()
+    )
     if rules:
         lines += ["| name | before | after | when | class, tags |", "|---|---|---|---|---|", *map(row, rules)]
     return f"\n## {stage}\n\n" + "\n".join(lines or ["Nothing of its own."]) + "\n"
@@ -69,5 +71,5 @@ def test_the_page_lists_every_rewrite(update_golden: bool) -> None:
     if update_golden:
         PAGE.write_text(page(), encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == page()
-    known = {*PASSES, *(r.name for r in (*CANONICALIZE, *STABILIZE, *SPECIALIZE))}
+    known = {*PASSES, *(r.name for r in (*CANONICALIZE, *STABILIZE, *SPECIALIZE, *LAST))}
     assert known == {n for n in db.names() if not n.endswith("_rules")}

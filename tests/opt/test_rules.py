@@ -23,10 +23,10 @@ from srcgraph.opt.pipeline import db
 from srcgraph.opt.rewriting.features import Profiler
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rewriting.walkers import Equilibrium
-from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE, Rule
+from srcgraph.opt.rules import CANONICALIZE, LAST, SPECIALIZE, STABILIZE, Rule
 from srcgraph.opt.rules.rule import CLASSES
 
-RULES = [*CANONICALIZE, *STABILIZE, *SPECIALIZE]
+RULES = [*CANONICALIZE, *STABILIZE, *SPECIALIZE, *LAST]
 CASES = [(rule, types) for rule in RULES for types in rule.types]
 SPECIAL = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-300, -1e-20, 1e-9, 40.0, -40.0, 800.0, -800.0, 1e200)
 

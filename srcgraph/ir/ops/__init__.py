@@ -12,6 +12,7 @@ shape        full, arange, reshape, broadcast_to and the like
 reduce       sum, max, all, ... along axes
 linalg       matrix products
 sorting      sort, gather, searchsorted, ...: what runs in memory
+masks        compress, expand: elements that masks mark
 lists        growing lists: the user's, and the tapes of reverse mode
 creation     np.zeros, np.linspace and the like, built from the ops above
 reductions   np.sum, np.mean and the like, with any axis and keepdims
@@ -66,6 +67,7 @@ from srcgraph.ir.ops import (
     linalg,
     lists,
     marks,
+    masks,
     nan_reductions,
     norms,
     numerics,
@@ -116,6 +118,7 @@ __all__ = [
     "linalg",
     "lists",
     "marks",
+    "masks",
     "nan_reductions",
     "norms",
     "numerics",

@@ -13,10 +13,11 @@ from srcgraph.ir.ops import reduce, sorting
 from srcgraph.ir.ops._loops import chosen
 from srcgraph.ir.ops.compare import logical_not, where
 from srcgraph.ir.ops.creation import linspace
+from srcgraph.ir.ops.masks import marked
 from srcgraph.ir.ops.reductions import as_operand
 from srcgraph.ir.ops.remainders import maximum
 from srcgraph.ir.ops.searching import as_array, every, ordered
-from srcgraph.ir.ops.sequences import compress, concatenate, diff, flat
+from srcgraph.ir.ops.sequences import concatenate, diff, flat
 from srcgraph.ir.ops.shape import dims_of, full, reshape
 from srcgraph.ir.ops.vector import add, div, sub
 from srcgraph.ir.types import BOOL, FLOAT, INT
@@ -245,7 +246,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Value:
     """The elements that are in both arrays, in order."""
     x, y = _two(ar1, ar2, "intersect1d")
     x = sorting.sort(x) if assume_unique else sorting.unique(x)
-    return compress(x, sorting.isin(x, y))
+    return marked(x, sorting.isin(x, y))
 
 
 @composite("setdiff1d", python=np.setdiff1d, static="assume_unique", samples=(sample("i64[5]", "i64[4]"),))
@@ -254,7 +255,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Value:
     own = flat(as_array(ar1))
     x, y = _two(ar1, ar2, "setdiff1d")
     x = x if assume_unique else sorting.unique(x)
-    return current_builder().cast(compress(x, logical_not(sorting.isin(x, y))), own.type.dtype)
+    return current_builder().cast(marked(x, logical_not(sorting.isin(x, y))), own.type.dtype)
 
 
 @composite("setxor1d", python=np.setxor1d, static="assume_unique", samples=(sample("i64[5]", "i64[4]"),))
@@ -262,5 +263,5 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Value:
     """The elements that are in one of two arrays only, in order."""
     x, y = _two(ar1, ar2, "setxor1d")
     x, y = (x, y) if assume_unique else (sorting.unique(x), sorting.unique(y))
-    rest = [compress(p, logical_not(sorting.isin(p, q))) for p, q in ((x, y), (y, x))]
+    rest = [marked(p, logical_not(sorting.isin(p, q))) for p, q in ((x, y), (y, x))]
     return sorting.sort(concatenate(tuple(rest)))

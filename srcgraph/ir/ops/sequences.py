@@ -11,7 +11,7 @@ from srcgraph.errors import InferenceError
 from srcgraph.ir.dims import as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
-from srcgraph.ir.ops._loops import chosen, counted, item, with_item
+from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops.checks import check_index, same_size
 from srcgraph.ir.ops.compare import equal, greater, less, logical_and, logical_not, logical_or, not_equal, where
 from srcgraph.ir.ops.index import getitem, setitem
@@ -326,24 +326,6 @@ def put(x: Value, v: Value, index: Value) -> Value:
 
     (out,) = counted(count, [x], step)
     return out
-
-
-def compress(x: Value, mask: Value) -> Value:
-    """``x[mask]`` with a mask of the shape of ``x``."""
-    b = current_builder()
-    x, mask = flat(x), flat(mask)
-    (count,) = dims_of(x)
-    found = b.cast(b.call_named("sum", cast(mask, dtype=INT, weak=False), axes=(0,)), INT, weak=True)
-    b.learn(found.type.value)
-    out = empty(found, dtype=x.type.dtype)
-
-    def step(i: Value, out: Value, k: Value) -> Sequence[Value]:
-        def taken() -> Sequence[Value]:
-            return with_item(out, 0, k, item(x, 0, i)), add(k, 1)
-
-        return chosen(item(mask, 0, i), taken, lambda: (out, k))
-
-    return counted(count, [out, b.const(0)], step)[0]
 
 
 @composite(

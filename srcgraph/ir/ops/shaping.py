@@ -16,6 +16,7 @@ from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index
 from srcgraph.ir.ops.compare import equal, greater, greater_equal, less, less_equal, logical_and, where
 from srcgraph.ir.ops.index import getitem, setitem
+from srcgraph.ir.ops.masks import marked
 from srcgraph.ir.ops.reductions import as_operand, cast_to, demand, max_array, min_array, one_axis, reduced
 from srcgraph.ir.ops.remainders import maximum, minimum, mod, rint
 from srcgraph.ir.ops.sequences import concatenate, flat
@@ -491,14 +492,8 @@ def _without(x: Value, axis: int, gone: Value) -> Value:
 
 def kept(x: Value, mask: Value, axis: int) -> Value:
     """The parts of ``x`` along ``axis`` where a mask of one axis holds."""
-    b = current_builder()
-    total = nonnegative(b.cast(reduce.sum_(cast_to(mask, INT), axes=(0,)), INT, weak=True))
-    out = resized(x, axis, total)
-
-    def step(i: Value, out: Value, k: Value) -> Sequence[Value]:
-        def taken() -> Sequence[Value]:
-            return with_item(out, axis, k, item(x, axis, i)), add(k, 1)
-
-        return chosen(item(mask, 0, i), taken, lambda: (out, k))
-
-    return counted(dims_of(mask)[0], [out, b.const(0)], step)[0]
+    if axis == 0:
+        return marked(x, mask)
+    order = [axis, *(k for k in range(x.type.ndim) if k != axis)]
+    out = marked(getitem(x, view=transposed(x.type.ndim, order)), mask)
+    return getitem(out, view=transposed(x.type.ndim, [order.index(k) for k in range(x.type.ndim)]))

@@ -7,9 +7,11 @@ normal        error functions
 reductions    sums, extremes, softmax
 parts         logarithms of parts of softmaxes
 bounds        comparisons and checks that cannot fail
+masks         sums and stores of what masks mark
 assumed       what is simpler of numbers of which facts are known
 arrays        parts of arrays, reshapes, stores
 matrices      products, inverses, determinants
+several       arithmetic of arrays without branches
 risky         what is right of real numbers, and not of infinities, NaN and rounding: off unless asked for
 """
 
@@ -20,11 +22,13 @@ from srcgraph.opt.rules import (
     bounds,
     exponentials,
     logistic,
+    masks,
     matrices,
     normal,
     parts,
     reductions,
     risky,
+    several,
 )
 from srcgraph.opt.rules.rule import Rule
 
@@ -40,5 +44,7 @@ STABILIZE: tuple[Rule, ...] = (
     *risky.STABLE,
 )
 SPECIALIZE: tuple[Rule, ...] = (*reductions.CHEAPER, *parts.CHEAPER, *matrices.CHEAPER, *risky.CHEAPER)
+LAST: tuple[Rule, ...] = (*masks.RULES, *several.RULES)
+"""What comes after derivatives."""
 
-__all__ = ["CANONICALIZE", "SPECIALIZE", "STABILIZE", "Rule"]
+__all__ = ["CANONICALIZE", "LAST", "SPECIALIZE", "STABILIZE", "Rule"]

@@ -1,4 +1,4 @@
-"""Logarithms of parts of a softmax: ``-log(p[k])`` and ``log(p[:, 0])``, the cross entropy.
+"""Logarithms of parts of a softmax: ``-log(p[k])``, ``log(p[:, 0])`` and ``log(p[mask])``, the cross entropy.
 
 The part is taken of the logarithm of the whole, which has a form without overflow. What is not needed of it is not
 computed where the part is one element, see ``element_of_elementwise``; in a loop the whole is computed before it.
@@ -11,6 +11,7 @@ from typing import Any
 
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
+from srcgraph.ir.ops.masks import marked
 from srcgraph.ir.view import View, element
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rules.arrays import element_of_elementwise
@@ -24,6 +25,12 @@ def _log_of_part(fgraph: FunctionGraph, node: Apply) -> Any:
     if part is None or whole is None:
         return None
     return OPS["getitem"](whole, *part.inputs[1:], view=part.attrs["view"])
+
+
+def _log_of_marked(fgraph: FunctionGraph, node: Apply) -> Any:
+    part = fgraph.definition(node.inputs[0], "compress")
+    whole = part and log_of_normalized(fgraph, part.inputs[0])
+    return None if part is None or whole is None else OPS["compress"](whole, *part.inputs[1:])
 
 
 def _softmax(x: Value) -> Value:
@@ -46,6 +53,16 @@ STABLE: tuple[Rule, ...] = (
         _log_of_part,
         lambda x: OPS["log"](_part(x)),
         ROWS,
+    ),
+    procedure(
+        "log_of_marked",
+        "log(softmax(x)[m])",
+        "log(softmax(x))[m]",
+        "stability",
+        ["log"],
+        _log_of_marked,
+        lambda m, x: OPS["log"](marked(_softmax(x), m)),
+        [("b1[4]", "f64[4]"), ("b1[3, 4]", "f64[3, 4]")],
     ),
 )
 
