@@ -118,6 +118,10 @@ class Hidden:
         return skeleton_of(self.read(), self.name, leaves, self.static)
 
 
+ABSENT = object()
+"""What a guard saw where there was nothing of that name."""
+
+
 def read_outside(container: Any, name: str) -> Any:
     """What a global or a closure cell holds now; a shared variable's container is read when it is taken apart."""
     if isinstance(container, Container):
@@ -126,7 +130,10 @@ def read_outside(container: Any, name: str) -> Any:
         return container.cell_contents
     if isinstance(container, type):
         return inspect.getattr_static(container, name)
-    return container[name] if name in container else getattr(builtins, name)
+    found = container.get(name, getattr(builtins, name, ABSENT))
+    if found is ABSENT:
+        raise NameError(f"name {name!r} is not defined")
+    return found
 
 
 def _is_set(cell: types.CellType) -> bool:
@@ -134,10 +141,6 @@ def _is_set(cell: types.CellType) -> bool:
         return cell.cell_contents is not cell
     except ValueError:
         return False
-
-
-ABSENT = object()
-"""What a guard saw where there was nothing of that name."""
 
 
 @dataclass(frozen=True, slots=True)

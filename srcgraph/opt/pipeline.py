@@ -14,7 +14,7 @@ from srcgraph.opt.licm import licm
 from srcgraph.opt.modes import Mode, current_mode
 from srcgraph.opt.reshapes import carry_reshaped
 from srcgraph.opt.rewriting.database import EquilibriumDB, InSequence, SequenceDB
-from srcgraph.opt.rewriting.walkers import Rewriter
+from srcgraph.opt.rewriting.walkers import Equilibrium, Rewriter
 from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE
 from srcgraph.opt.rules import LAST as FINAL
 from srcgraph.opt.rules.rule import Rule
@@ -31,7 +31,7 @@ STAGES = ("merge", "canonicalize", "stabilize", "specialize", "merge_again", "lo
 
 ALWAYS = ("fast_run", "fast_compile")
 
-db = SequenceDB("rewrites", STAGES, inplace="inplace", others=("native",))
+db = SequenceDB("rewrites", STAGES, inplace="inplace", others=("native",), usual="clean")
 """Every rewrite, by name and tags; users register theirs here."""
 
 
@@ -80,7 +80,7 @@ def _rewriters(mode: Mode, without: tuple[str, ...], only: tuple[str, ...], dige
     query = mode.query.excluding(*without).requiring(*only)
     made = db.rewriter(query, strict=mode.check)
     assert isinstance(made, InSequence)
-    return tuple(made.steps())
+    return tuple(s for s in made.steps() if not only or not isinstance(s, Equilibrium) or s.table)
 
 
 class Passes:

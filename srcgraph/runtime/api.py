@@ -23,6 +23,7 @@ from srcgraph.runtime.inspection import Inspection, inspection
 from srcgraph.runtime.on_device import standing_in
 from srcgraph.runtime.options import USUAL, AnyMode, Options, options_of
 from srcgraph.runtime.specialization import (
+    NOT_READY,
     USUAL_WAY,
     Specialization,
     Way,
@@ -31,7 +32,7 @@ from srcgraph.runtime.specialization import (
     specialize,
 )
 from srcgraph.runtime.state import Outdated
-from srcgraph.runtime.straight import NOT_READY, Direct
+from srcgraph.runtime.straight import straight
 from srcgraph.runtime.transforms import Transform
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -98,8 +99,10 @@ class Compiled:
         self.newest: Specialization | None = None
         self.patterns: Counter[Any] = Counter()
         """How many patterns of lengths were compiled for, by the types of the arguments."""
-        self.straight: Direct | None = None
-        """The call of the version that was called last."""
+        self.direct: dict[int, tuple[Specialization, Any]] = {}
+        """Versions, and the classes of their calls without detours, see `srcgraph.runtime.straight`."""
+        if type(self) is not self.general:
+            self.__class__ = self.general
         self.ways: list[Way] = [USUAL_WAY]
         """How arguments are described, which may differ from version to version."""
         functools.update_wrapper(self, function)
@@ -114,8 +117,6 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.py_func.__code__ is not self.identity:
             self.begin()
-        if self.straight is not None and not kwargs and (result := self.straight(args)) is not NOT_READY:
-            return result
         if kwargs or not self.positional or len(args) != len(self.names):
             args = self.bound(args, kwargs)
         if not self.options.on_cpu:
@@ -124,7 +125,7 @@ class Compiled:
         key = quick_key(args, leaves)
         for known in self.quick.get(key, ()):
             if (result := known.quickly(leaves.copy())) is not NOT_READY:
-                self.straight = known.straight(args)
+                self.without_detours(known, args)
                 return result
         while True:
             version, given = self.version(args)
@@ -132,6 +133,25 @@ class Compiled:
                 self.remember(key, version)
             with suppress(Outdated):  # another thread has changed the shape of a shared variable: look again
                 return version.call(given)
+
+    @property
+    def general(self) -> Any:
+        """The class whose calls are those of all versions."""
+        kind = type(self)
+        return kind.__base__ if "exact" in vars(kind) else kind
+
+    def without_detours(self, version: Specialization, args: Sequence[Any]) -> None:
+        """Let the next call be one for arguments such as these, if there is such a call of the version."""
+        if self.general.__call__ is not Compiled.__call__:
+            return
+        if id(version) not in self.direct:
+            self.direct[id(version)] = version, straight(self, version, args)
+        _, found = self.direct[id(version)]
+        if found is type(self) and not found.exact.add(args):  # its answer is never the shorter way
+            self.direct[id(version)] = version, None
+            self.__class__ = self.general
+        elif found is not None:
+            self.__class__ = found
 
     def remember(self, key: Any, version: Specialization) -> None:
         """Find a version by its key the next time."""
@@ -195,7 +215,7 @@ class Compiled:
         if named is self:
             return self.py_func.__qualname__
         made_of = named if isinstance(named, Compiled) else vars(self.py_func).get(MADE_BY, self.py_func)
-        return _made_of, (type(self), made_of, self.transforms, self.source, self.options)
+        return _made_of, (self.general, made_of, self.transforms, self.source, self.options)
 
     def __copy__(self) -> Compiled:
         return self

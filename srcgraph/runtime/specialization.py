@@ -61,7 +61,6 @@ from srcgraph.runtime.results import (
     updater,
 )
 from srcgraph.runtime.state import COMMITTING, Place, commit, copied, places_of, read_outside, refuse_shared
-from srcgraph.runtime.straight import NOT_READY, Direct, straight
 from srcgraph.runtime.transforms import Transform, Version, interfaces
 
 MANY = 12
@@ -85,6 +84,8 @@ class Way(NamedTuple):
 
 
 USUAL_WAY = Way()
+NOT_READY = object()
+"""What a call gives that has to take a longer way."""
 
 
 @dataclass(slots=True)
@@ -152,8 +153,6 @@ class Specialization:
     """What it was made of."""
     second: Callable[[], Specialization] | None = None
     """The reverse sweep, where that is for the caller to run."""
-    direct: Direct | bool | None = False
-    """A call without detours, None if there is none for it; False before it was needed."""
 
     def valid(self) -> bool:
         """Whether what was compiled in is what it was, and globals are of the types they were."""
@@ -221,12 +220,6 @@ class Specialization:
                 return NOT_READY
             stored = copied(self.places, self.changed, leaves)
             return self.run_on(leaves, [container for container, _ in self.places], (), stored)
-
-    def straight(self, args: Sequence[Any]) -> Direct | None:
-        """A call without detours, for arguments of the types of these, which it has run on."""
-        if isinstance(self.direct, bool):
-            self.direct = straight(self, args)
-        return self.direct
 
     @property
     def writes(self) -> bool:

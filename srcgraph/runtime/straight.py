@@ -1,101 +1,165 @@
 """Calls without detours, of functions of numbers and arrays that leave them as they are.
 
 Such a call is one Python function, made for the types of its arguments, around the compiled one: what a signature says
-is looked at, and nothing else. Everything else takes the longer way.
+is looked at, and nothing else. It is the ``__call__`` of a class of its own, which the compiled function is made an
+instance of, so that Python finds it at once; everything else takes the longer way, which is that of the class before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+import inspect
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
-from srcgraph.frontend.session import FunctionGuard, Guard
+from srcgraph.frontend.session import ABSENT, FunctionGuard, Guard
+from srcgraph.runtime.exact import Exact, Unmatched
 from srcgraph.runtime.results import direct_parts
 
 if TYPE_CHECKING:
+    from srcgraph.runtime.api import Compiled
     from srcgraph.runtime.specialization import Specialization
 
-Direct: TypeAlias = Callable[[tuple[Any, ...]], Any]
-NOT_READY = object()
-"""What a call gives that has to take a longer way."""
+MISSING = object()
+"""What a parameter is that was not given."""
 _MOST = 40
 """Functions of more arguments than this are not called so."""
+_OWN = "__"
+"""What names of generated text begin with."""
 
 
-def straight(version: Specialization, args: Sequence[Any]) -> Direct | None:
-    """A function of the tuple of arguments, for those of the types of ``args``; None if there is none for them."""
+def straight(made: Compiled, version: Specialization, args: Sequence[Any]) -> Any:
+    """A class whose instances are called so with arguments of the types of ``args``; None if there is none for them."""
     detours = (
         version.hidden, version.updates, version.lists, version.changed, version.private,
         version.contiguous, version.places, version.shared, version.way.static, version.second,
     )  # fmt: skip
     returned = direct_parts(version.make)
-    if any(detours) or returned is None or not 0 < len(args) <= _MOST:
+    usual = made.positional and version.run is version.entry and isinstance(version.entry, Dispatcher)
+    if any(detours) or returned is None or not usual or not 0 < len(args) <= _MOST:
         return None
+    exact, names = Exact(version.entry), made.names
     known: dict[str, Any] = {
-        "run": version.run,
-        "failed": version.failed,
-        "NOT_READY": NOT_READY,
-        "ndarray": np.ndarray,
+        "__run": exact,
+        "__failed": version.failed,
+        "__again": _again,
+        "__missing": MISSING,
+        "__unmatched": Unmatched,
+        "__ndarray": np.ndarray,
+        "__function": made.py_func,
+        "__code": made.identity,
+        "__type": type,
+        "__len": len,
     }
-    tests = [_test(f"a{k}", value, known) for k, value in enumerate(args)]
-    tests += [_fits(*between) for between in version.between]
-    tests += [_holds(k, guard, known) for k, guard in enumerate(version.guards)]
-    if None in tests:
+    tests = [_test(name, value, known) for name, value in zip(names, args, strict=True)]
+    if None in tests or any(n.startswith(_OWN) for n in names) or not exact.add(args):
         return None
-    names = ", ".join(f"a{k}" for k in range(len(args)))
-    text = f"""
-def call(args):
-    if len(args) != {len(args)}:
-        return NOT_READY
-    {names}, = args
-    if not ({" and ".join(map(str, tests))}):
-        return NOT_READY
-    try:
-        out = run({names})
-    except Exception as error:
-        failure = failed(error)
-    else:
-        return {_result(returned, version.single, known)}
-    raise failure
-"""
-    exec(compile(text, "<srcgraph call>", "exec"), known)
-    return known["call"]
+    measures, fits = _lengths(names, args, version)
+    fits += [_holds(k, guard, known, made) for k, guard in enumerate(version.guards)]
+    again = f"__again(__self, ({', '.join(names)},), __rest)"
+    call = _function(f"""
+def __call__(__self, {_parameters(made)}):
+    if {" and ".join(map(str, tests))} and not __rest and __function.__code__ is __code:
+        try:
+            {"; ".join([*measures, f"__fits = {' and '.join(fits) or True}"])}
+        except (TypeError, ValueError, NameError):
+            __fits = False
+        if __fits:
+            try:
+                __out = __run({", ".join(names)})
+            except __unmatched:
+                __failure = None
+            except Exception as __error:
+                __failure = __failed(__error)
+            else:
+                return {_result(returned, version.single, known)}
+            if __failure is not None:
+                raise __failure
+    return {again}
+""", known, made.py_func.__globals__)  # fmt: skip
+    call.__qualname__ = made.py_func.__qualname__  # in errors about arguments
+    base = made.general
+    return type(base.__name__, (base,), {"__call__": call, "__module__": base.__module__, "exact": exact})
+
+
+def _function(text: str, known: dict[str, Any], outside: dict[str, Any]) -> Any:
+    """A function that finds own names around it, and those from outside where the user's function finds them."""
+    inner = textwrap.indent(text, "    ")
+    whole = f"def __made({', '.join(known)}):{inner}\n    return __call__"
+    made: dict[str, Any] = {}
+    exec(compile(whole, "<srcgraph call>", "exec"), outside, made)
+    return made["__made"](**known)
+
+
+def _parameters(made: Compiled) -> str:
+    """The parameters of a function, each of which may be missing: what is said of that is said elsewhere."""
+    kinds = [p.kind for p in made.signature.parameters.values()]
+    texts = [f"{name}=__missing" for name in made.names]
+    first = sum(kind is inspect.Parameter.POSITIONAL_ONLY for kind in kinds)
+    return ", ".join([*texts[:first], *["/"][: bool(first)], *texts[first:], "*__rest"])
+
+
+def _again(made: Compiled, given: tuple[Any, ...], rest: tuple[Any, ...]) -> Any:
+    """The longer way, with the arguments that were given."""
+    count = next((k for k, value in enumerate(given) if value is MISSING), len(given))
+    named = {made.names[k]: value for k, value in enumerate(given) if k > count and value is not MISSING}
+    return made.general.__call__(made, *given[:count], *rest, **named)
 
 
 def _test(name: str, value: Any, known: dict[str, Any]) -> str | None:
-    """What says whether an argument is of the type of ``value``; None if that takes more."""
+    """What says whether an argument is of the type of ``value``; None if that takes more.
+
+    Dtypes and numbers of axes are left to `Exact`.
+    """
     kind = type(value)
     if kind is int:
-        return f"type({name}) is int and {-(2**63)} <= {name} < {2**63}"
+        return f"__type({name}) is int and {-(2**63)} <= {name} < {2**63}"
     if kind in (float, bool, complex) or (isinstance(value, np.generic) and value.dtype.kind in "biufc"):
-        known[f"k_{name}"] = kind
-        return f"type({name}) is k_{name}"
+        known[f"__{kind.__name__}"] = kind
+        return f"__type({name}) is __{kind.__name__}"
     if kind is not np.ndarray or np.dtype(value.dtype.str) is not value.dtype or 1 in value.shape or not value.ndim:
         return None
-    known[f"d_{name}"] = value.dtype
-    whole = f"1 not in {name}.shape"
-    return f"type({name}) is ndarray and {name}.dtype is d_{name} and {name}.ndim == {value.ndim} and {whole}"
+    return f"__type({name}) is __ndarray"
 
 
-def _fits(first: int, axis: int, second: int, other: int, difference: int) -> str:
-    """What says whether a length is what it must be, beside another or by itself."""
-    less = f" - {_length(first, axis)}" if first >= 0 else ""
-    return f"{_length(second, other)}{less} == {difference}"
+def _lengths(names: Sequence[str], args: Sequence[Any], version: Specialization) -> tuple[list[str], list[str]]:
+    """What finds the lengths of arrays, and what says that they go together, and are not 1."""
+    measures, sizes = [], {}
+    for k, (name, value) in enumerate(zip(names, args, strict=True)):
+        if isinstance(value, np.ndarray):
+            own = [f"__{k}_{axis}" for axis in range(value.ndim)]
+            sizes.update({(k, axis): n for axis, n in enumerate(own)})
+            measures.append(f"{own[0]} = __len({name})" if len(own) == 1 else f"{', '.join(own)} = {name}.shape")
+    fits, told = [], set()
+    for first, axis, second, other, difference in version.between:
+        size = sizes.get((second, other), names[second])
+        if first < 0:
+            fits.append(f"{size} == {difference}")
+            told.add((second, other))
+        else:
+            than = sizes.get((first, axis), names[first])
+            fits.append(f"{size} == {than}" if not difference else f"{size} - {than} == {difference}")
+            if not difference and (first, axis) in sizes and (first, axis) < (second, other):
+                told.add((second, other))
+    return measures, [*(f"{size} != 1" for place, size in sizes.items() if place not in told), *fits]
 
 
-def _length(leaf: int, axis: int) -> str:
-    return f"a{leaf}" if axis < 0 else f"a{leaf}.shape[{axis}]"
-
-
-def _holds(k: int, guard: Guard | FunctionGuard, known: dict[str, Any]) -> str:
+def _holds(k: int, guard: Guard | FunctionGuard, known: dict[str, Any], made: Compiled) -> str:
     """What says whether something read from outside is what it was."""
-    if isinstance(guard, Guard) and isinstance(guard.container, dict) and guard.code is None and guard.seen is not None:
-        known[f"g{k}"], known[f"s{k}"] = guard.container, guard.seen
-        return f"g{k}.get({guard.name!r}) is s{k}"
-    known[f"h{k}"] = guard.holds
-    return f"h{k}()"
+    if isinstance(guard, FunctionGuard) and not guard.keywords:
+        known |= {f"__f{k}": guard.container, f"__c{k}": guard.code, f"__d{k}": guard.defaults}
+        same = f"__f{k}.__code__ is __c{k} and __f{k}.__defaults__ is __d{k}"
+        return f"{same} and not __f{k}.__kwdefaults__"
+    known[f"__g{k}"] = guard.holds
+    if isinstance(guard, FunctionGuard) or guard.seen is ABSENT or guard.container is not made.py_func.__globals__:
+        return f"__g{k}()"
+    if guard.name in made.names or not guard.name.isidentifier():
+        return f"__g{k}()"
+    known[f"__g{k}"], known[f"__c{k}"] = guard.seen, guard.code
+    return f"{guard.name} is __g{k}" + (f" and __g{k}.__code__ is __c{k}" if guard.code is not None else "")
 
 
 def _result(returned: tuple[list[tuple[int, Any]], bool], single: bool, known: dict[str, Any]) -> str:
@@ -103,7 +167,7 @@ def _result(returned: tuple[list[tuple[int, Any]], bool], single: bool, known: d
     parts, several = returned
     texts = []
     for k, (at, convert) in enumerate(parts):
-        known[f"c{k}"] = convert
-        text = "out" if single else f"out[{at}]"
-        texts.append(text if convert is None else f"c{k}({text})")
+        known[f"__o{k}"] = convert
+        text = "__out" if single else f"__out[{at}]"
+        texts.append(text if convert is None else f"__o{k}({text})")
     return f"({', '.join(texts)},)" if several else texts[0]

@@ -29,7 +29,7 @@ from srcgraph.opt import (
     op,
     rewrite,
 )
-from srcgraph.opt.pipeline import DERIVED, PRIMAL, STAGES
+from srcgraph.opt.pipeline import DERIVED, LAST, PRIMAL, STAGES
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 
 
@@ -158,7 +158,7 @@ def test_removed_and_tagged() -> None:
 def test_the_order_of_the_product() -> None:
     """One visible tuple; every pass is in the database."""
     assert STAGES == (
-        "merge", "canonicalize", "stabilize", "specialize", "merge_again", "loops", "inplace", "clean",
+        "merge", "canonicalize", "stabilize", "specialize", "merge_again", "loops", "inplace", "clean", "last",
     )  # fmt: skip
     primal = [r.name for r in PRIMAL]
     assert primal == [
@@ -167,6 +167,7 @@ def test_the_order_of_the_product() -> None:
         "dce_again", "early",
     ]  # fmt: skip
     assert [r.name for r in DERIVED] == [n for n in primal if n != "thread"]
+    assert [r.name for r in LAST] == ["last_rules"]
     shown = db.summary().splitlines()
     assert [line[3:] for line in shown if line.startswith("-- ")] == list(STAGES)
     assert any("log(1 + x) -> log1p(x)" in line for line in shown)

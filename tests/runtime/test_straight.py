@@ -1,158 +1,238 @@
-"""Calls without detours: the same results, types, errors and versions as by the longer way."""
+"""Calls without detours: they answer what the longer way answers, and are left where they do not fit."""
 
-from __future__ import annotations
-
+import copy
+import inspect
+import pickle
 import threading
-import timeit
-from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
 import srcgraph as sg
+from srcgraph.errors import SrcgraphError
+from srcgraph.runtime.api import Compiled
 
 SCALE = 2.0
 
 
-def square(x):
-    return x * x + 1
+def line(x, y=1.0):
+    return x * y + 1.0
 
 
-def several(x, n, a):
-    return x * n, a + x, n // 2, np.sum(a)
+def dot(a, b):
+    s = 0.0
+    for i in range(len(a)):
+        s += a[i] * b[i]
+    return s
 
 
 def scaled(x):
-    return SCALE * x
+    return x * SCALE
 
 
-def divided(x, y):
-    return x / y
+def helper(x):
+    return x + 1.0
 
 
-def filled(a, x):
-    a[:] = x
-    return np.sum(a)
+def helped(x):
+    return helper(x) * 2.0
 
 
-VALUES = [2.0, 2, True, np.float64(2.0), np.float32(2.0), np.int64(2), np.int8(2), 1j, np.ones(3), np.ones(1),
-          np.ones((2, 3)), np.ones((3, 1)), np.ones(3, np.float32), np.arange(3), np.ones((2, 3)).T, np.ones(6)[::2],
-          np.array(2.0), np.ones(3, ">f8"), np.ones(0)]  # fmt: skip
+def only_by_place(x, /, y):
+    return x - y
 
 
-def alike(found: Any, wanted: Any) -> None:
-    assert type(found) is type(wanted)
-    if isinstance(wanted, tuple):
-        assert len(found) == len(wanted)
-        for x, y in zip(found, wanted, strict=True):
-            alike(x, y)
-        return
-    assert getattr(found, "dtype", None) == getattr(wanted, "dtype", None)
-    np.testing.assert_array_equal(found, wanted)
+def odd_names(run, self, type, len, out, code):
+    return run + self * type - len / out * code
 
 
-@pytest.mark.parametrize("first", [0, 3, 8])
-def test_types_in_turn(first: int) -> None:
-    """What was called last does not matter, nor how often."""
-    compiled = sg.compile(square)
-    for value in [*VALUES[first:], *VALUES[:first], *VALUES]:
-        for _ in range(3):
-            try:
-                found = compiled(value)
-            except sg.errors.SrcgraphError:
-                continue
-            alike(found, square(value))
+def rows(m):
+    return m.sum(axis=1)
 
 
-def test_several_results() -> None:
-    compiled = sg.compile(several)
-    for args in [(0.5, 7, np.ones(3)), (np.float64(0.5), 7, np.ones(3)), (2, 7, np.ones(3)), (0.5, 7, np.ones(4))] * 3:
-        alike(compiled(*args), several(*args))
-    alike(compiled(0.5, a=np.ones(3), n=3), several(0.5, 3, np.ones(3)))
+def raises(x):
+    if x > 1.0:
+        raise ValueError("too large")
+    return x
 
 
-def test_numbers_that_do_not_fit() -> None:
-    compiled = sg.compile(square)
+def overflowing(n):
+    return n * n
+
+
+def same(got: Any, wanted: Any) -> None:
+    assert type(got) is type(wanted)
+    np.testing.assert_array_equal(got, wanted)
+
+
+def warm(function: Any, *args: Any) -> Compiled:
+    """A compiled function whose next call is straight."""
+    made = sg.compile(function)
     for _ in range(3):
-        assert compiled(3) == 10
-    with pytest.raises(OverflowError):
-        compiled(2**40)
-    with pytest.raises((OverflowError, sg.errors.SrcgraphError)):
-        compiled(2**70)
-    with pytest.raises(sg.errors.SrcgraphError):
-        compiled(Fraction(1, 2))
-    with pytest.raises(TypeError, match="missing"):
-        compiled()
-    with pytest.raises(TypeError, match=r"too many|takes"):
-        compiled(1.0, 2.0)
+        same(made(*args), function(*args))
+    assert type(made) is not made.general, "the call takes the longer way"
+    return made
 
 
-def test_errors_say_where() -> None:
-    compiled = sg.compile(divided)
+def test_numbers_of_every_type_after_each_other() -> None:
+    made = sg.compile(line)
+    numbers = [1.5, 2, True, np.float64(1.5), np.float32(0.1), np.int64(3), np.int8(5), 1j, np.complex64(2j), 2**30]
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        x, y = (numbers[k] for k in rng.integers(len(numbers), size=2))
+        try:
+            wanted = line(x, y)
+        except OverflowError:
+            with pytest.raises(OverflowError):
+                made(x, y)
+        else:
+            same(made(x, y), wanted)
+
+
+def test_integers_are_not_taken_for_floats() -> None:
+    """The text of both versions is one, and so is what numba compiled of it."""
+    made = warm(lambda x, y: x * y, 2.0, 3.0)
+    same(made(2, 3), 6)
+    same(made(2.0, 3.0), 6.0)
+    same(made(2, 3), 6)
+    same(made(True, 3.0), 3.0)
+
+
+def test_arrays_of_every_kind_after_each_other() -> None:
+    made = warm(dot, np.arange(5.0), np.ones(5))
+    rng = np.random.default_rng(1)
+    wide, grid = np.arange(10.0), np.arange(25.0).reshape(5, 5)
+    still = np.arange(5.0)
+    still.flags.writeable = False
+    kinds = [
+        np.arange(5.0), wide[::2], wide[:5], wide[4::-1], grid[:, 1], grid[2], still, np.arange(5),
+        np.ones(5, np.float32), np.arange(1.0), np.arange(20.0), np.arange(5) > 2,
+    ]  # fmt: skip
+    for _ in range(300):
+        a, b = (kinds[k] for k in rng.integers(len(kinds), size=2))
+        if len(a) > len(b):
+            with pytest.raises(IndexError):
+                made(a, b)
+        else:
+            assert made(a, b) == pytest.approx(dot(a, b))
+            assert type(made(a, b)) is type(dot(a, b))
+
+
+def test_other_things_than_arrays() -> None:
+    made = warm(rows, np.ones((3, 2)))
+    same(made(np.ones((1, 2))), rows(np.ones((1, 2))))
+    same(made(np.ones((3, 2, 2))), rows(np.ones((3, 2, 2))))
+    masked, swapped = np.ma.masked_array(np.ones((3, 2)), mask=True), np.ones((3, 2)).astype(">f8")
+    for other in (np.array(3.0), None, "text", masked, swapped):
+        with pytest.raises(SrcgraphError) as caught:
+            made(other)
+        assert caught.value.__context__ is None
+    same(made(np.ones((3, 2))), rows(np.ones((3, 2))))
+
+
+def test_arguments_by_name_and_left_out() -> None:
+    made = warm(line, 2.0, 3.0)
+    same(made(2.0), line(2.0))
+    same(made(y=2.0, x=4.0), line(4.0, 2.0))
+    same(made(2.0, y=5), line(2.0, y=5))
+    for args, named in (((), {}), ((1.0, 2.0, 3.0), {}), ((1.0,), {"x": 2.0}), ((1.0,), {"z": 2.0}), ((), {"y": 1.0})):
+        with pytest.raises(TypeError):
+            line(*args, **named)
+        with pytest.raises(TypeError):
+            made(*args, **named)
+    same(made(2.0, 3.0), 7.0)
+
+
+def test_parameters_that_are_given_by_place_only() -> None:
+    made = warm(only_by_place, 3.0, 1.0)
+    same(made(3.0, y=1.0), 2.0)
+    with pytest.raises(TypeError):
+        made(x=3.0, y=1.0)
+
+
+def test_parameters_named_as_what_is_around_them() -> None:
+    made = warm(odd_names, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+    same(made(1.0, 2.0, 3.0, len=4.0, code=6.0, out=5.0), odd_names(1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
+
+
+def test_what_is_read_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = sg.compile(scaled)
     for _ in range(3):
-        assert compiled(1.0, 2.0) == 0.5
-    with pytest.raises(ZeroDivisionError, match="float division by zero") as caught:
-        compiled(1.0, 0.0)
-    assert "return x / y" in caught.value.__notes__[0]
-    assert caught.value.__context__ is None
+        same(made(1.5), 3.0)
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+    same(made(1.5), 4.5)
+    monkeypatch.setitem(globals(), "SCALE", 3)
+    same(made(1), 3)
+    monkeypatch.delitem(globals(), "SCALE")
+    with pytest.raises(NameError):
+        made(1.5)
+    monkeypatch.setitem(globals(), "SCALE", 2.0)
+    same(made(1.5), 3.0)
 
 
-def test_globals_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = sg.compile(scaled)
-    for scale in (2.0, 3.0, 3, 2.0, np.float64(5.0)):
-        monkeypatch.setitem(globals(), "SCALE", scale)
-        for _ in range(3):
-            assert compiled(2.0) == scale * 2.0
+def test_a_builtin_that_is_shadowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = warm(dot, np.arange(3.0), np.ones(3))
+    monkeypatch.setitem(globals(), "len", lambda a: 1)
+    assert made(np.arange(3.0) + 1.0, np.ones(3)) == 1.0
+    monkeypatch.delitem(globals(), "len")
+    assert made(np.arange(3.0) + 1.0, np.ones(3)) == 6.0
 
 
-def test_arrays_that_are_stored_into() -> None:
-    compiled = sg.compile(filled)
-    for _ in range(3):
-        a = np.zeros(4)
-        assert compiled(a, 2.0) == 8.0
-        assert a.tolist() == [2.0] * 4
-    a.flags.writeable = False
-    with pytest.raises(ValueError, match="read-only"):
-        compiled(a, 2.0)
+def test_a_helper_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = warm(helped, 1.0)
+    monkeypatch.setattr(helper, "__code__", (lambda x: x + 2.0).__code__)
+    same(made(1.0), 6.0)
+    monkeypatch.setitem(globals(), "helper", lambda x: x + 3.0)
+    same(made(1.0), 8.0)
 
 
-def test_lengths_that_go_together() -> None:
-    def shifted(x, y):
-        return x[1:] * y[:-1]
-
-    compiled = sg.compile(shifted)
-    for n, m in [(5, 5), (6, 6), (2, 5), (5, 5), (5, 2)] * 2:
-        x, y = np.arange(float(n)), np.arange(float(m))
-        alike(compiled(x, y), shifted(x, y))
-
-
-def test_code_that_is_replaced() -> None:
-    def f(x):
+def test_a_function_that_is_edited() -> None:
+    def edited(x):
         return x + 1.0
 
-    def g(x):
-        return x + 2.0
-
-    compiled = sg.compile(f)
-    for _ in range(3):
-        assert compiled(1.0) == 2.0
-    f.__code__ = g.__code__
-    assert compiled(1.0) == 3.0
+    made = warm(edited, 1.0)
+    edited.__code__ = (lambda x: x + 5.0).__code__
+    same(made(1.0), 6.0)
 
 
-def test_threads() -> None:
-    compiled = sg.compile(square)
+def test_errors_of_the_function_and_of_integers() -> None:
+    made = warm(raises, 0.5)
+    with pytest.raises(ValueError, match="too large") as caught:
+        made(2.0)
+    assert any("test_straight.py" in note for note in caught.value.__notes__)
+    assert caught.value.__context__ is None
+    made = warm(overflowing, 5)
+    with pytest.raises(OverflowError):
+        made(2**40)
+    same(made(-7), 49)
+
+
+def test_it_is_the_same_object_for_everyone_else() -> None:
+    made = warm(line, 2.0, 3.0)
+    assert isinstance(made, Compiled)
+    assert repr(made) == "<srcgraph.Compiled line>"
+    assert inspect.signature(made) == inspect.signature(line)
+    assert copy.deepcopy(made) is made
+    again = pickle.loads(pickle.dumps(made))
+    assert type(again) is Compiled and again(2.0, 3.0) == 7.0
+    assert sg.grad(made)(2.0, 3.0) == 3.0
+
+
+def test_many_threads_with_numbers_and_arrays() -> None:
+    made = sg.compile(lambda x: x * 2)
+    given = [1.5, 3, np.arange(4.0), np.arange(4), np.arange(8.0)[::2], np.float32(2.0)]
     wrong: list[Any] = []
 
-    def work(value: Any) -> None:
-        for _ in range(2000):
-            found = compiled(value)
-            if type(found) is not type(square(value)) or not np.array_equal(found, square(value)):
-                wrong.append(found)
+    def calls(k: int) -> None:
+        rng = np.random.default_rng(k)
+        for _ in range(400):
+            x = given[rng.integers(len(given))]
+            got = made(x)
+            if type(got) is not type(x * 2) or not np.array_equal(got, x * 2):
+                wrong.append((x, got))
 
-    threads = [threading.Thread(target=work, args=(v,)) for v in (2.0, 3, np.ones(3), np.float32(2.0))]
+    threads = [threading.Thread(target=calls, args=(k,)) for k in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -160,12 +240,8 @@ def test_threads() -> None:
     assert not wrong
 
 
-def test_what_a_call_costs() -> None:
-    """At most four times numba's own call and a microsecond; mostly well under a half of it."""
-    compiled, plain = sg.compile(square), numba.njit(square)
-    times = []
-    for function in (compiled, plain):
-        function(2.0)
-        function(2.0)
-        times.append(min(timeit.repeat(lambda f=function: f(2.0), number=2000, repeat=15)) / 2000)
-    assert times[0] < 4 * times[1] + 1e-6
+def test_verified_gradients_are_verified() -> None:
+    verified = sg.grad(line, verify=True)
+    for _ in range(4):
+        assert verified(2.0, 3.0) == 3.0
+    assert verified.report is not None

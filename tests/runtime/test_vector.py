@@ -26,7 +26,7 @@ NAMES = sorted(n for names in FUNCTIONS.values() for n in names)
 MP = {
     **{n: getattr(mpmath, n) for n in ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh")},
     **{f"arc{n[1:]}": getattr(mpmath, n) for n in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2")},
-    **{n: getattr(mpmath, n) for n in ("tanh", "erf", "erfc")},
+    **{n: getattr(mpmath, n) for n in ("tanh", "erf", "erfc", "hypot")},
     "exp2": lambda x: mpmath.power(2, x),
     "log2": lambda x: mpmath.log(x, 2),
     "cbrt": lambda x: mpmath.sign(x) * mpmath.root(abs(x), 3),
@@ -34,7 +34,7 @@ MP = {
 DOMAIN = {
     **dict.fromkeys(("log", "log2"), (1e-300, 1e300)),
     **dict.fromkeys(("arcsin", "arccos", "arctanh"), (-0.999, 0.999)),
-    **dict.fromkeys(("sin", "cos", "tan", "arctan", "arcsinh", "cbrt", "arctan2"), (-1e4, 1e4)),
+    **dict.fromkeys(("sin", "cos", "tan", "arctan", "arcsinh", "cbrt", "arctan2", "hypot"), (-1e4, 1e4)),
     **dict.fromkeys(("exp", "expm1", "exp2", "sinh", "cosh"), (-80.0, 80.0)),
     "log1p": (-0.9, 1e4),
     "arccosh": (1.0, 1e6),
@@ -44,6 +44,9 @@ DOMAIN = {
 }
 
 
+OF_TWO = ("arctan2", "hypot")
+
+
 def numpy_of(name: str) -> Callable[..., Any]:
     return getattr(special, name) if name in ("erf", "erfc") else getattr(np, name)
 
@@ -51,8 +54,8 @@ def numpy_of(name: str) -> Callable[..., Any]:
 def in_a_loop(name: str) -> Any:
     """A compiled function of arrays, which the generated code computes in a loop."""
     function = numpy_of(name)
-    if name == "arctan2":
-        return sg.compile(lambda x, y: np.arctan2(x, y))
+    if name in OF_TWO:
+        return sg.compile(lambda x, y: function(x, y))
     return sg.compile(lambda x: function(x))
 
 
@@ -77,7 +80,7 @@ def units_away(found: np.ndarray, exact: list[Any]) -> float:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_error_is_at_most_four_units(name: str, dtype: Any) -> None:
     x = points(name, dtype)
-    args = (x, x[::-1].copy()) if name == "arctan2" else (x,)
+    args = (x, x[::-1].copy()) if name in OF_TWO else (x,)
     found = in_a_loop(name)(*args)
     assert found.dtype == dtype
     with mpmath.workdps(40):
@@ -96,7 +99,7 @@ def test_where_numbers_end(name: str, dtype: Any) -> None:
     with np.errstate(all="ignore"):
         once = np.array(SPECIAL).astype(dtype)
         x = np.concatenate([np.roll(once, k) for k in range(17)])
-        args = (x, np.repeat(once, 17)) if name == "arctan2" else (x,)
+        args = (x, np.repeat(once, 17)) if name in OF_TWO else (x,)
         found, wanted = in_a_loop(name)(*args), numpy_of(name)(*args)
     np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
     np.testing.assert_array_equal(np.isinf(found), np.isinf(wanted))

@@ -286,11 +286,16 @@ class SequenceDB(Database):
         The stage before which nothing tagged ``inplace`` may stand.
     others : sequence of str
         Tags of nothing here, which queries may name: what comes after the rewrites asks for them.
+    usual : str
+        The last stage for what is registered without one; by default the last one.
     """
 
-    def __init__(self, name: str, stages: Sequence[str] = (), inplace: str = "", others: Sequence[str] = ()):
+    def __init__(
+        self, name: str, stages: Sequence[str] = (), inplace: str = "", others: Sequence[str] = (), usual: str = ""
+    ):
         super().__init__(name)
         self.stages = tuple(stages)
+        self.usual = usual or next(iter(stages[-1:]), "")
         self.inplace = inplace
         self.others = tuple(others)
         self.order: list[str] = list(stages)
@@ -347,7 +352,10 @@ class SequenceDB(Database):
         """A stage and its local rewrites."""
         at, found = "", None
         for name in self.order:
-            at = name if name in self.stages else at
+            if name in self.stages:
+                if not stage and at == self.usual:
+                    break
+                at = name
             item = self.entries[name].item if name in self.entries else None
             if isinstance(item, EquilibriumDB) and stage in ("", at):
                 found = at, item
@@ -364,7 +372,7 @@ class SequenceDB(Database):
             return self.order.index(before)
         if after and after not in self.stages:
             return self.order.index(after) + 1
-        start = self.order.index(at or after or self.stages[-1]) if self.stages else len(self.order) - 1
+        start = self.order.index(at or after or self.usual) if self.stages else len(self.order) - 1
         following = (k for k in range(start + 1, len(self.order)) if self.order[k] in self.stages)
         return next(following, len(self.order))
 

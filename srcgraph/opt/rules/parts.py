@@ -15,7 +15,7 @@ from srcgraph.ir.ops.masks import marked
 from srcgraph.ir.view import View, element
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rules.arrays import element_of_elementwise
-from srcgraph.opt.rules.reductions import ROWS, log_of_normalized, spread_sum
+from srcgraph.opt.rules.reductions import ROWS, log_of_normalized, normalized, spread_sum
 from srcgraph.opt.rules.rule import Rule, procedure
 
 
@@ -29,8 +29,14 @@ def _log_of_part(fgraph: FunctionGraph, node: Apply) -> Any:
 
 def _log_of_marked(fgraph: FunctionGraph, node: Apply) -> Any:
     part = fgraph.definition(node.inputs[0], "compress")
-    whole = part and log_of_normalized(fgraph, part.inputs[0])
-    return None if part is None or whole is None else OPS["compress"](whole, *part.inputs[1:])
+    if part is None:
+        return None
+    array = part.inputs[0]
+    while (view := fgraph.definition(array, "getitem")) is not None:
+        array = view.inputs[0]
+    if normalized(fgraph, array) is None:
+        return None
+    return OPS["compress"](OPS["log"](part.inputs[0]), *part.inputs[1:])
 
 
 def _softmax(x: Value) -> Value:
