@@ -8,7 +8,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from srcgraph.codegen import sums
+import numpy as np
+
+from srcgraph.codegen import sums, tapes
 from srcgraph.codegen import upward as upwards
 from srcgraph.codegen.body import Body, is_extreme, is_sum
 from srcgraph.codegen.buffers import made_once
@@ -35,11 +37,13 @@ from srcgraph.codegen.source import Places, Text, emit
 from srcgraph.codegen.statements import names_in
 from srcgraph.codegen.storage import Copied, Interface
 from srcgraph.codegen.sums import in_blocks
+from srcgraph.codegen.tapes import in_arrays
 from srcgraph.codegen.tidy import calls_nested, tidy
 from srcgraph.codegen.variables import variables_of
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import NOWHERE, Graph, Origin
+from srcgraph.ir.types import BOOL, ListType, ScalarType
 from srcgraph.ir.walk import calling, calls
 
 LOOP_HELPERS = frozenset((upwards.HELPER, *sums.NAMES))
@@ -187,8 +191,10 @@ class Module:
         statements = tidy(statements + body.placed([leave], last_origin(block, interface)))
         users = {*params, *(n.id for n in names_in(*statements))}
         statements = quick_loops(statements, users, {*params, *reserved})
+        statements = in_arrays(statements, _numbers_in_lists(names), {*params, *reserved})
         called = {n.id for n in names_in(*statements)} - users
         helpers |= dict.fromkeys(LOOP_HELPERS & called, "blocks")
+        helpers |= dict.fromkeys({tapes.HELPER} & called, "arrays")
         self.copies += found.copies
         self.helpers.update(helpers)
         if not self.depth_left:
@@ -228,6 +234,16 @@ def quick_loops(statements: list[ast.stmt], users: AbstractSet[str], taken: Abst
     if users.isdisjoint((upwards.HELPER, *sums.HELPERS)):
         statements = in_registers(by_rows(upwards.upward(statements)), set(taken))
     return in_blocks(as_written(statements), taken)
+
+
+def _numbers_in_lists(names: Names) -> dict[str, str]:
+    """NumPy's names of what is in the variables that are lists of numbers."""
+    lists = [(names.of(v), v.type.item) for v in names.parent if isinstance(v.type, ListType)]
+    return {name: _dtype_name(item.dtype) for name, item in lists if isinstance(item, ScalarType)}
+
+
+def _dtype_name(dtype: np.dtype) -> str:
+    return "bool_" if dtype == BOOL else dtype.name
 
 
 def _depth_left(graphs: Iterable[Graph]) -> str:

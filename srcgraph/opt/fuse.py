@@ -11,12 +11,13 @@ and chapter 8 (scalar replacement).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from srcgraph.ir.closure import close, free_values, open_, renamed, with_graphs
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs, node_inputs
-from srcgraph.ir.types import ArrayType, is_integer
+from srcgraph.ir.types import ArrayType, ListType, is_integer
 from srcgraph.ir.walk import all_nodes, has_order
 from srcgraph.opt.dce import dce
 from srcgraph.opt.simplify import simplify
@@ -33,20 +34,24 @@ def fuse(graph: Graph) -> Graph:
 
 def _block(graph: Graph) -> Graph:
     """The graph with loops fused at every depth; the same object if there are none to fuse."""
-    nodes = [_inner(n) for n in graph.nodes]
+    graph = inner_blocks(graph, _block)
+    while (found := _fused(graph.nodes, graph.results)) is not None:
+        graph = replace(graph, nodes=tuple(found))
+    return graph
+
+
+def inner_blocks(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
+    """The graph with those of its loops and branches changed; the same object if none is."""
+    nodes = [_inner(n, change) for n in graph.nodes]
     changed = any(new is not old for new, old in zip(nodes, graph.nodes, strict=True))
-    while True:
-        found = _fused(nodes, graph.results)
-        if found is None:
-            return replace(graph, nodes=tuple(nodes)) if changed else graph
-        nodes, changed = found, True
+    return replace(graph, nodes=tuple(nodes)) if changed else graph
 
 
-def _inner(node: Node) -> Node:
+def _inner(node: Node, change: Callable[[Graph], Graph]) -> Node:
     if not isinstance(node, For | While | If):
         return node
     graphs = node_graphs(node)
-    new = [_block(g) for g in graphs]
+    new = [change(g) for g in graphs]
     return node if all(a is b for a, b in zip(new, graphs, strict=True)) else with_graphs(node, new)
 
 
@@ -59,7 +64,7 @@ def _fused(nodes: Sequence[Node], results: Sequence[Value]) -> list[Node] | None
         for i in sorted({makers[v] for v in reads(second) if v in makers}, reverse=True):
             first = nodes[i]
             if isinstance(first, For) and _same_range(first, second):
-                found = _Pair(nodes, results, i, j).fused()
+                found = Pair(nodes, results, i, j).fused()
                 if found is not None:
                     return found
     return None
@@ -88,8 +93,11 @@ def may_raise(node: Node) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class Pair:
     """Two loops of a block over one range."""
+
+    calm: ClassVar[bool] = False
+    """Whether the integers of the second loop are known to fit."""
 
     nodes: Sequence[Node]
     results: Sequence[Value]
@@ -128,7 +136,8 @@ class _Pair:
         ordered = has_order(first) or has_order(second)
         if not (made - set(first.outputs)).isdisjoint(reads(second)) or (ordered and any(map(may_raise, moved))):
             return None
-        if (has_order(first) and may_raise(second)) or (may_raise(first) and has_order(second)):
+        raises = may_raise(second) and not self.calm
+        if (has_order(first) and raises) or (may_raise(first) and has_order(second)):
             return None
         if self._is_seen_halfway([*moved, first, second]):
             return None
@@ -154,6 +163,11 @@ class _Pair:
         for k, out in enumerate(first.outputs):
             if out not in reads(second):
                 continue
+            if isinstance(out.type, ListType):
+                passed[k] = self.passed_list(k)
+                if passed[k] is None:
+                    return None
+                continue
             if not isinstance(out.type, ArrayType) or not stores_at_index(first, k):
                 return None
             own = [j for j, v in enumerate(second.carry) if v is out]
@@ -163,6 +177,10 @@ class _Pair:
                 return None
             passed[k] = own[0] if own else None
         return passed
+
+    def passed_list(self, k: int) -> int | None:
+        """Which carry of the second loop a list of the first one is."""
+        return None
 
     def _goes_on(self, k: int, own: Sequence[int]) -> bool:
         """Whether the second loop changes the very array, which nobody else reads, at its index only."""
@@ -209,7 +227,10 @@ def _is_new(value: Value, makers: dict[Value, Node]) -> bool:
     while isinstance(node, For) or (isinstance(node, Apply) and node.op.kind == "update"):
         value = node.inputs[0] if isinstance(node, Apply) else node.carry[node.outputs.index(value)]
         node = makers.get(value)
-    return isinstance(node, Apply) and (node.op.fresh or node.op.kind == "elementwise")
+    if not isinstance(node, Apply):
+        return False
+    filled = node.op.name == "broadcast_to" and not node.inputs[0].type.ndim
+    return node.op.fresh or node.op.kind == "elementwise" or filled
 
 
 def _stored_into(nodes: Sequence[Node]) -> set[Value]:

@@ -25,6 +25,7 @@ from srcgraph.opt.sink import sink
 from srcgraph.opt.slopes import slopes
 from srcgraph.opt.states import states
 from srcgraph.opt.thread import thread
+from srcgraph.opt.together import together
 
 STAGES = ("merge", "canonicalize", "stabilize", "specialize", "merge_again", "loops", "inplace", "clean", "last")
 """What happens in this order. Fusion of elementwise code belongs to the schedule, which comes after."""
@@ -64,6 +65,7 @@ db.register("slopes", slopes, "fast_run", at="loops")
 db.register("dce_again", dce, *ALWAYS, at="clean")
 db.register("early", early, "fast_run", at="clean")
 _local("last", "fast_run", "last")(FINAL)
+db.register("together", together, "fast_run", at="last")
 
 
 _OWN = {e.name: e.item for e in db.everything()}

@@ -15,6 +15,7 @@ from srcgraph.ir.closure import with_graphs
 from srcgraph.ir.graph import Apply, For, Graph, Node, Value, While, node_graphs, node_inputs
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import FLOAT, ScalarType, is_float
+from srcgraph.opt.factored import factored
 
 Sign = bool
 """Whether a term is subtracted."""
@@ -45,7 +46,8 @@ def _is_derived(node: Node) -> bool:
 def _region(graph: Graph, carried: frozenset[Value]) -> Graph:
     nodes = [_inside(n) for n in graph.nodes]
     work = _Region(replace(graph, nodes=tuple(nodes)), carried)
-    return work.reciprocals().carried_last().graph
+    work = work.reciprocals()
+    return _Region(factored(work.graph, carried, _is_derived), carried).carried_last().graph
 
 
 def _inside(node: Node) -> Node:

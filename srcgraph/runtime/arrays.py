@@ -53,6 +53,13 @@ def empty_like(x: np.ndarray) -> np.ndarray:
     return np.empty_like(x)
 
 
+def longer(x: np.ndarray) -> np.ndarray:
+    """An array twice as long that begins as ``x`` does."""
+    out = np.empty(2 * len(x), x.dtype)
+    out[: len(x)] = x
+    return out
+
+
 def copy(x: Any) -> Any:
     """As the method of arrays, and of lists."""
     return x.copy()
@@ -94,6 +101,17 @@ def _type_of_copy(context: Any) -> Callable[..., Any]:
 
 def _alike(x: Any, layout: Literal["C", "F"]) -> Any:
     return x.copy(layout=layout, readonly=False) if isinstance(x, types.Array) else None
+
+
+@overload(longer)
+def _longer(x):
+    def made(x):
+        out = np.empty(2 * len(x), x.dtype)
+        for k in range(len(x)):
+            out[k] = x[k]
+        return out
+
+    return made
 
 
 @overload(copy)

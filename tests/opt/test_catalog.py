@@ -24,14 +24,15 @@ PASSES = {
     "simplify": "the graph is built anew: literals fold, equal nodes, loops and branches merge, proved checks go",
     "states": "an array of which a loop needs two neighbouring elements at a time is carried as one number",
     "fuse": "loops over one range become one, where the second reads what the first stores at its own index",
-    "logs_of_gathered": "what is gathered of a softmax to take logarithms, `log(p[rows, labels])`, `log(p[mask])`, "
+    "logs_of_gathered": "what is gathered of a softmax to take logarithms, `log(p[rows, labels])`, "
     "`log(np.take_along_axis(p, i, 1))`, is gathered of its logarithm",
     "scalars": "small arrays whose elements are read and stored at known places become numbers",
     "licm": "what is the same on every trip, loops too, leaves its loop",
     "batch": "matrix products of all trips of a loop are made at once",
     "sink": "work that only one side of a branch needs is done there",
-    "slopes": "in derivatives, quotients by one number are products with its reciprocal, and what a loop hands on is "
-    "added last",
+    "slopes": "in derivatives, quotients by one number are products with its reciprocal, a step of a loop is one product, "
+    "and what a loop hands on is added last",
+    "together": "a loop of a derivative that goes back over independent trips is one with the loop that it goes back over",
     "carry_reshaped": "a loop that changes an array through a reshape of it carries the reshaped array",
     "early": "checks of sizes come before the work, and what they say of lengths is known after them",
     "dce_again": "as `dce`",
@@ -45,9 +46,8 @@ def page() -> str:
 
 def section(stage: str) -> str:
     lines = list(passes(stage))
-    rules = {"canonicalize": CANONICALIZE, "stabilize": STABILIZE, "specialize": SPECIALIZE, "last": LAST}.get(
-        stage, ()
-    )
+    known = {"canonicalize": CANONICALIZE, "stabilize": STABILIZE, "specialize": SPECIALIZE, "last": LAST}
+    rules = known.get(stage, ())
     if rules:
         lines += ["| name | before | after | when | class, tags |", "|---|---|---|---|---|", *map(row, rules)]
     return f"\n## {stage}\n\n" + "\n".join(lines or ["Nothing of its own."]) + "\n"

@@ -15,7 +15,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, current_builder, define, sample
 from srcgraph.ir.ops._rules import linear
 from srcgraph.ir.ops.vector import literal
-from srcgraph.ir.types import ArrayType, ScalarType, TensorType, Type, is_inexact, tensor
+from srcgraph.ir.types import ArrayType, ScalarType, TensorType, Type, is_inexact, tensor, without_value
 from srcgraph.ir.view import View, split_operands, step_of, view_shape, whole
 
 
@@ -79,7 +79,8 @@ def _whole_read(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]) 
     if node is None or node.op is not setitem or node.attrs["view"] != view or node.inputs[2:] != inputs[1:]:
         return None
     stored = node.inputs[1]
-    return stored if stored.type == selected_type(x.type, view, tuple(v.type for v in inputs[1:])) else None
+    found = selected_type(x.type, view, tuple(v.type for v in inputs[1:]))
+    return stored if without_value(stored.type) == without_value(found) else None
 
 
 def _inside(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> bool:

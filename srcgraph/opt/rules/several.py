@@ -48,7 +48,7 @@ RULES: tuple[Rule, ...] = (
         procedure(
             f"{name}_at_once",
             f"x {word} y",
-            f"x {sign} y",
+            f"{name}(x, y)",
             "exact",
             [f"logical_{word}"],
             _of_arrays(lambda node, name=name: OPS[name](*node.inputs)),
@@ -57,7 +57,7 @@ RULES: tuple[Rule, ...] = (
             any_dtype=True,
             condition="arrays: both sides are there anyway",
         )
-        for name, word, sign in (("bitwise_and", "and", "&"), ("bitwise_or", "or", "|"))
+        for name, word in (("bitwise_and", "and"), ("bitwise_or", "or"))
     ),
     procedure(
         "size_by_parts",
