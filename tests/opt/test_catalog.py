@@ -30,9 +30,10 @@ PASSES = {
     "licm": "what is the same on every trip, loops too, leaves its loop",
     "batch": "matrix products of all trips of a loop are made at once",
     "sink": "work that only one side of a branch needs is done there",
-    "slopes": "in derivatives, quotients by one number are products with its reciprocal, a step of a loop is one product, "
-    "and what a loop hands on is added last",
-    "together": "a loop of a derivative that goes back over independent trips is one with the loop that it goes back over",
+    "slopes": "in derivatives, quotients by one number are products with its reciprocal, a step of a loop is one "
+    "product, and what a loop hands on is added last",
+    "together": "a loop of a derivative that goes back over independent trips is one with the loop that it goes "
+    "back over",
     "carry_reshaped": "a loop that changes an array through a reshape of it carries the reshaped array",
     "early": "checks of sizes come before the work, and what they say of lengths is known after them",
     "dce_again": "as `dce`",
