@@ -358,8 +358,8 @@ def interrupt():  # again, as the first may come where Python ignores exceptions
         signal.raise_signal(signal.SIGINT)
 threading.Thread(target=interrupt, daemon=True).start()
 try:
-    for _ in range(1000):
-        fast_waves(X, 3000)
+    for _ in range(20_000):
+        fast_waves(X, 150)
 except KeyboardInterrupt:
     done.set()
     fast_waves(X, 10)
