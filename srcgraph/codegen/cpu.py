@@ -14,6 +14,7 @@ from srcgraph.codegen import sums, tapes
 from srcgraph.codegen import upward as upwards
 from srcgraph.codegen.body import Body, is_extreme, is_sum
 from srcgraph.codegen.buffers import made_once
+from srcgraph.codegen.delayed import delayed
 from srcgraph.codegen.filling import filled_once
 from srcgraph.codegen.helpers import helper_modules, helpers_used
 from srcgraph.codegen.integers import annotated, grow, is_numpy_integer
@@ -200,7 +201,10 @@ class Module:
         if not self.depth_left:
             marked = frozenset(names.of_type(is_numpy_integer) if watched else ())
             whole = self.shared_out(_function(name, params, statements, options), names, watched)
-            parts = [part for f in whole for part in written_once(made_once(f), marked)]
+            whole = [made_once(f) for f in whole]
+            for f in () if self.parallel else whole:
+                delayed(f.body, {*params, *reserved})
+            parts = [part for f in whole for part in written_once(f, marked)]
             functions = [made_once(f) for part in parts for f in outlined(part, self.lines())]
         else:
             if name in self.called:
