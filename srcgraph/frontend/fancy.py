@@ -133,6 +133,21 @@ class IndexPlace:
             out = OPS["reshape"](out, *self.shape, *rest)
         return out if not self.at else _moved(out, self._order(len(rest), back=False))
 
+    def _checked(self, low: Lowering, x: Value) -> list[Value]:
+        """The indices from the front, after all of them have been checked."""
+        unsure = [k for k, index in enumerate(self.indices) if not self.safe[k]]
+        if not unsure:
+            return list(self.indices)
+        count = self._count(low)
+
+        def step(i: Value, *found: Value) -> Sequence[Value]:
+            at = self._at(low, x, i)
+            return [with_item(out, 0, i, low.builder.cast(at[k], INT)) for k, out in zip(unsure, found, strict=True)]
+
+        found = counted(count, [OPS["empty"](count, dtype=INT) for _ in unsure], step)
+        known = dict(zip(unsure, found, strict=True))
+        return [known.get(k, index) for k, index in enumerate(self.indices)]
+
     def _view(self, ndim: int) -> View:
         k = len(self.indices)
         return View(("i",) * k + (":",) * (ndim - k), tuple(range(ndim - k)))
@@ -170,15 +185,16 @@ class IndexPlace:
         at_each(low, chosen(low, self.base), lambda option: self._store_into(low, option, value))
 
     def _store_into(self, low: Lowering, base: Array, value: Value) -> None:
-        """Store part after part, so that the last of those at equal indices stays."""
+        """Store part after part, the last of those at equal indices stays; none if an index is out of range."""
         seen = read(low, base)
         held = content(low, base.cell)
         view = base.view or whole(held.type.ndim)
+        checked = self._checked(low, seen)
 
         def step(i: Value, out: Value) -> Sequence[Value]:
-            part = select(
-                low, Array(base.cell, view, base.operands), self._view(seen.type.ndim), self._at(low, seen, i)
-            )
+            at = [item(index, 0, i) if index.type.ndim else index for index in checked]
+            at = [low.builder.cast(index, INT, weak=True) for index in at]
+            part = select(low, Array(base.cell, view, base.operands), self._view(seen.type.ndim), at)
             assert part.view is not None
             return (OPS["setitem"](out, item(value, 0, i), *part.operands, view=part.view),)
 

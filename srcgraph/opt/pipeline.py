@@ -26,6 +26,7 @@ from srcgraph.opt.slopes import slopes
 from srcgraph.opt.states import states
 from srcgraph.opt.thread import thread
 from srcgraph.opt.together import together
+from srcgraph.opt.unroll import unroll
 
 STAGES = ("merge", "canonicalize", "stabilize", "specialize", "merge_again", "loops", "inplace", "clean", "last")
 """What happens in this order. Fusion of elementwise code belongs to the schedule, which comes after."""
@@ -55,6 +56,7 @@ canonicalize = _local("canonicalize", "fast_run")(CANONICALIZE)
 db.register("logs_of_gathered", LogsOfGathered(), "fast_run", "stability", at="stabilize")
 stabilize = _local("stabilize", "fast_run")(STABILIZE)
 specialize = _local("specialize", "fast_run")(SPECIALIZE)
+db.register("unroll", unroll, "fast_run", at="loops")
 db.register("scalars", scalars, "fast_run", at="loops")
 db.register("licm", licm, "fast_run", at="loops")
 db.register("batch", batch, "fast_run", at="loops")

@@ -16,10 +16,12 @@ from srcgraph.opt.likeness import Likeness
 
 def simplify(graph: Graph) -> Graph:
     """Return the graph replayed."""
-    return _Simplify(graph.name).run(graph)
+    return Simplify(graph.name).run(graph)
 
 
-class _Simplify(Rebuild):
+class Simplify(Rebuild):
+    """Builds a graph anew, with what is decided taken."""
+
     def __init__(self, name: str):
         super().__init__(name)
         self.likeness = Likeness()

@@ -26,6 +26,7 @@ PASSES = {
     "fuse": "loops over one range become one, where the second reads what the first stores at its own index",
     "logs_of_gathered": "what is gathered of a softmax to take logarithms, `log(p[rows, labels])`, "
     "`log(np.take_along_axis(p, i, 1))`, is gathered of its logarithm",
+    "unroll": "loops of at most four trips over small arrays are written out",
     "scalars": "small arrays whose elements are read and stored at known places become numbers",
     "licm": "what is the same on every trip, loops too, leaves its loop",
     "batch": "matrix products of all trips of a loop are made at once",

@@ -152,3 +152,14 @@ def mixed_precision(xf, x):
     marks = xf > 0.5
     xf[marks] = x[marks] * 2.0
     return xf, np.sum(xf[marks] * 0.5)
+
+
+def nothing_is_stored_at_a_place_that_is_not_there(x, xi):
+    x[xi + 1] = 3.0
+    return x
+
+
+def nor_in_two_axes(q, xi, k):
+    q[xi, xi + k - 3] = q[0, 0]
+    q[:, xi + k] = 2.0
+    return q

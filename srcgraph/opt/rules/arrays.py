@@ -63,6 +63,13 @@ def _element_of_full(fgraph: FunctionGraph, node: Apply) -> Any:
     return made.inputs[0] if not isinstance(node.outputs[0].type, ArrayType) else None
 
 
+def _reshape_of_full(fgraph: FunctionGraph, node: Apply) -> Any:
+    made = fgraph.definition(node.inputs[0])
+    if made is None or made.op.name != "full" or len(node.inputs) == 1:
+        return None
+    return OPS["full"](made.inputs[0], *node.inputs[1:])
+
+
 def _store_of_store(fgraph: FunctionGraph, node: Apply) -> Any:
     """What is stored over is not stored before."""
     inner = fgraph.definition(node.inputs[0], "setitem")
@@ -151,6 +158,20 @@ RULES: tuple[Rule, ...] = (
         lambda x: OPS["getitem"](OPS["full"](x, 4), 1, view=_AT),
         [("f64",)],
         any_dtype=True,
+    ),
+    *(
+        procedure(
+            f"{name}_of_full",
+            "np.full(n, c).reshape(m)",
+            "np.full(m, c)",
+            "exact",
+            [name],
+            _reshape_of_full,
+            lambda x, name=name: OPS[name](OPS["full"](x, 4), 2, 2),
+            [("f64",)],
+            any_dtype=True,
+        )
+        for name in ("reshape", "reshape_view")
     ),
     procedure(
         "store_of_store",
