@@ -168,7 +168,10 @@ class Compiled:
         """
         if not self.guard.holds():
             self.signature, self.guard = signature(self.py_func, follow_wrapped=False), FunctionGuard.of(self.py_func)
-        given = self.signature.bind(*args, **kwargs)
+        try:
+            given = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.py_func.__qualname__}() {error}") from None
         given.apply_defaults()
         return tuple(given.arguments.values())
 

@@ -139,7 +139,7 @@ def test_arguments_by_name_and_left_out() -> None:
     for args, named in (((), {}), ((1.0, 2.0, 3.0), {}), ((1.0,), {"x": 2.0}), ((1.0,), {"z": 2.0}), ((), {"y": 1.0})):
         with pytest.raises(TypeError):
             line(*args, **named)
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=r"^line\(\) "):
             made(*args, **named)
     same(made(2.0, 3.0), 7.0)
 
