@@ -16,6 +16,7 @@ from srcgraph.codegen.body import Body, is_extreme, is_sum
 from srcgraph.codegen.buffers import made_once
 from srcgraph.codegen.delayed import delayed
 from srcgraph.codegen.filling import filled_once
+from srcgraph.codegen.guards import guarded
 from srcgraph.codegen.helpers import helper_modules, helpers_used
 from srcgraph.codegen.integers import annotated, grow, is_numpy_integer
 from srcgraph.codegen.items import (
@@ -234,7 +235,7 @@ class Module:
 
 def quick_loops(statements: list[ast.stmt], users: AbstractSet[str], taken: AbstractSet[str]) -> list[ast.stmt]:
     """The loops of a function as LLVM takes several steps of at a time; helpers whose names are taken are not used."""
-    statements = filled_once(statements)
+    statements = guarded(filled_once(statements))
     if users.isdisjoint((upwards.HELPER, *sums.HELPERS)):
         statements = in_registers(by_rows(upwards.upward(statements)), set(taken))
     return in_blocks(as_written(statements), taken)

@@ -247,14 +247,25 @@ def _stored_into(nodes: Sequence[Node]) -> set[Value]:
 
 def stores_at_index(loop: For, k: int) -> bool:
     """Whether a loop changes one of its arrays at its own index only."""
-    index, param = loop.body.params[0], loop.body.params[k + 1]
-    makers = {v: n for n in loop.body.nodes for v in n.outputs}
-    value = loop.body.results[k]
+    return _is_stored_at(loop.body, loop.body.params[k + 1], loop.body.results[k], loop.body.params[0])
+
+
+def _is_stored_at(graph: Graph, param: Value, value: Value, index: Value) -> bool:
+    """Whether one array is another one with changes at an index only, in inner loops, too."""
+    makers = {v: n for n in graph.nodes for v in n.outputs}
     while value is not param:
         node = makers.get(value)
-        if not isinstance(node, Apply) or node.op.name not in ("setitem", "add_at") or not _is_at(node, 2, index):
-            return False
-        value = node.inputs[0]
+        match node:
+            case Apply(op=op) if op.name in ("setitem", "add_at") and _is_at(node, 2, index):
+                value = node.inputs[0]
+            case For() | While():
+                k = node.outputs.index(value)
+                inner = node.body.params[k + isinstance(node, For)]
+                if not _is_stored_at(node.body, inner, node.body.results[k], index):
+                    return False
+                value = node.carry[k]
+            case _:
+                return False
     return True
 
 

@@ -104,7 +104,8 @@ def _is_independent(loop: For) -> bool:
         if isinstance(param.type, ListType):
             continue  # see `_Back.passed_list`
         if isinstance(param.type, ArrayType):
-            if not stores_at_index(loop, k) or not reads_at_index(loop.body, param, index):
+            alone = stores_at_index(loop, k) and reads_at_index(loop.body, param, index)
+            if not alone and not _is_added_to(loop.body, param, result):
                 return False
         elif not _is_added_to(loop.body, param, result):
             return False
@@ -112,8 +113,8 @@ def _is_independent(loop: For) -> bool:
 
 
 def _is_added_to(graph: Graph, value: Value, result: Value) -> bool:
-    """Whether all that a graph does with a number is to add to it, in arithmetic of derivatives."""
-    if not is_float(value.type) or value.type.ndim:
+    """Whether all that a graph does with a number, or an array, is to add to it, in arithmetic of derivatives."""
+    if not is_float(value.type):
         return False
     while value is not result:
         users = [n for n in graph.nodes if value in reads(n)]
@@ -121,8 +122,10 @@ def _is_added_to(graph: Graph, value: Value, result: Value) -> bool:
             return False
         (node,) = users
         match node:
-            case Apply(op=op, inputs=inputs) if op.name in ("add", "sub") and node.origin.by:
-                if inputs.count(value) != 1 or (op.name == "sub" and inputs[1] is value):
+            case Apply(op=op, inputs=inputs) if op.name in ("add", "sub", "add_at") and node.origin.by:
+                if inputs.count(value) != 1 or (op.name != "add" and inputs[0] is not value):
+                    return False
+                if (op.name == "add_at") != bool(value.type.ndim):
                     return False
                 value = node.outputs[0]
             case For(carry=carry, stops=False) if carry.count(value) == 1 and value not in free_values(node.body):

@@ -1,0 +1,82 @@
+"""Loops that only add what a factor outside of them may make nothing of: they are left out where it does.
+
+``for j in range(n): d[j] += 0.0 if t == 0.0 else t * x[j]`` is ``if t != 0.0: for j in range(n): d[j] += t * x[j]``,
+in derivatives: a sum of the user's own may tell 0.0 from -0.0.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Sequence
+
+from srcgraph.codegen.registers import Added
+from srcgraph.codegen.statements import names_in
+
+
+def guarded(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Change such loops of a function, the inner ones first."""
+    uses = Counter(n.id for n in names_in(*body))
+    return _block(body, uses)
+
+
+def _block(body: list[ast.stmt], uses: Counter[str]) -> list[ast.stmt]:
+    out: list[ast.stmt] = []
+    for node in body:
+        if isinstance(node, ast.For | ast.While | ast.If):
+            node.body, node.orelse = _block(node.body, uses), _block(node.orelse, uses)
+        out.append(_guard(node, uses) if isinstance(node, ast.For) else node)
+    return out
+
+
+def _guard(loop: ast.For, uses: Counter[str]) -> ast.stmt:
+    """A loop, under a condition if it only adds where that holds."""
+    found = _condition(loop, uses)
+    if found is None or not isinstance(loop.target, ast.Name) or loop.orelse:
+        return loop
+    factor, sums = found
+    own = {loop.target.id} | {n.id for s in sums for n in names_in(s.target) if isinstance(n.ctx, ast.Store)}
+    if any(n.id in own for n in names_in(factor)):
+        return loop
+    for s in sums:
+        assert isinstance(s.value, ast.IfExp)
+        s.value = s.value.orelse
+    loop.body = list(sums)
+    test = ast.Compare(factor, [ast.NotEq()], [ast.Constant(0.0)])
+    made = ast.If(test, [loop], [])
+    for inner in (made, test, test.comparators[0]):
+        ast.copy_location(inner, sums[0])
+    return made
+
+
+def _condition(loop: ast.For, uses: Counter[str]) -> tuple[ast.Name, Sequence[ast.AugAssign]] | None:
+    """What must not be 0 for a loop to add anything, and what it adds."""
+    factor, held, sums = "", "", []
+    inside = Counter(n.id for n in names_in(*loop.body))
+    for node in loop.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=test) if not held and _factor(test):
+                if inside[name] != uses[name]:
+                    return None
+                held, factor = name, _factor(test)
+            case Added(op=ast.Add() | ast.Sub(), target=ast.Subscript(), value=ast.IfExp(test, zero, _)):
+                own = factor if isinstance(test, ast.Name) and test.id == held else _factor(test)
+                if not own or own != (factor or own) or not _is_zero(zero):
+                    return None
+                factor = own
+                sums.append(node)
+            case _:
+                return None
+    return (ast.Name(factor, ast.Load()), sums) if sums else None
+
+
+def _factor(test: ast.expr) -> str:
+    """``t`` of ``t == 0.0``."""
+    match test:
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()], comparators=[other]) if _is_zero(other):
+            return name
+    return ""
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is float and node.value == 0.0
