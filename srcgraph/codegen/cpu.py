@@ -17,6 +17,7 @@ from srcgraph.codegen.buffers import made_once
 from srcgraph.codegen.delayed import delayed
 from srcgraph.codegen.filling import filled_once
 from srcgraph.codegen.guards import guarded
+from srcgraph.codegen.handed import handed_on
 from srcgraph.codegen.helpers import helper_modules, helpers_used
 from srcgraph.codegen.integers import annotated, grow, is_numpy_integer
 from srcgraph.codegen.items import (
@@ -236,8 +237,10 @@ class Module:
 def quick_loops(statements: list[ast.stmt], users: AbstractSet[str], taken: AbstractSet[str]) -> list[ast.stmt]:
     """The loops of a function as LLVM takes several steps of at a time; helpers whose names are taken are not used."""
     statements = guarded(filled_once(statements))
-    if users.isdisjoint((upwards.HELPER, *sums.HELPERS)):
-        statements = in_registers(by_rows(upwards.upward(statements)), set(taken))
+    quick = users.isdisjoint((upwards.HELPER, *sums.HELPERS))
+    statements = handed_on(upwards.upward(statements) if quick else statements)
+    if quick:
+        statements = in_registers(by_rows(statements), set(taken))
     return in_blocks(as_written(statements), taken)
 
 

@@ -78,7 +78,15 @@ def _turned(run: ast.expr) -> ast.expr:
     last, before, _ = run.args
     first, stop = _one_more(before), _one_more(last)
     is_zero = isinstance(first, ast.Constant) and first.value == 0
-    return ast.Call(run.func, [stop] if is_zero else [first, stop], [])
+    return ast.Call(run.func, [_count(stop)] if is_zero else [first, stop], [])
+
+
+def _count(stop: ast.expr) -> ast.expr:
+    """How many steps, from 0: none if it is negative."""
+    match stop:
+        case ast.Call(func=ast.Name(id="max"), args=[count, ast.Constant(value=0)]):
+            return count
+    return stop
 
 
 def _one_more(number: ast.expr) -> ast.expr:

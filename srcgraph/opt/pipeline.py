@@ -26,6 +26,7 @@ from srcgraph.opt.slopes import slopes
 from srcgraph.opt.states import states
 from srcgraph.opt.thread import thread
 from srcgraph.opt.together import together
+from srcgraph.opt.unread import unread
 from srcgraph.opt.unroll import unroll
 
 STAGES = ("merge", "canonicalize", "stabilize", "specialize", "merge_again", "loops", "inplace", "clean", "last")
@@ -51,6 +52,7 @@ db.register("dce", dce, *ALWAYS, at="merge")
 db.register("settle", settle, *ALWAYS, at="merge")
 db.register("thread", thread, *ALWAYS, "primal", at="merge")
 db.register("simplify", simplify, *ALWAYS, at="merge")
+db.register("unread", unread, "fast_run", at="merge")
 db.register("fuse", fuse, "fast_run", at="merge")
 canonicalize = _local("canonicalize", "fast_run")(CANONICALIZE)
 db.register("logs_of_gathered", LogsOfGathered(), "fast_run", "stability", at="stabilize")

@@ -162,9 +162,9 @@ def test_the_order_of_the_product() -> None:
     )  # fmt: skip
     primal = [r.name for r in PRIMAL]
     assert primal == [
-        "dce", "settle", "thread", "simplify", "fuse", "canonicalize_rules", "logs_of_gathered", "stabilize_rules",
-        "specialize_rules", "unroll", "scalars", "licm", "batch", "states", "sink", "carry_reshaped", "slopes",
-        "dce_again", "early",
+        "dce", "settle", "thread", "simplify", "unread", "fuse", "canonicalize_rules", "logs_of_gathered",
+        "stabilize_rules", "specialize_rules", "unroll", "scalars", "licm", "batch", "states", "sink", "carry_reshaped",
+        "slopes", "dce_again", "early",
     ]  # fmt: skip
     assert [r.name for r in DERIVED] == [n for n in primal if n != "thread"]
     assert [r.name for r in LAST] == ["last_rules", "together"]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from srcgraph.ir.dims import UNKNOWN
+from srcgraph.ir.graph import Value
 from srcgraph.ir.op import NoDerivative, define
 from srcgraph.ir.types import PY_INT, ArrayType, ListType, ScalarType, Type, without_value
 
@@ -84,11 +85,24 @@ list_push = define(
     vjp=_MOVED,
     through_complex=True,
 )
+
+
+def _just_pushed(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> tuple[Value, ...] | None:
+    """What is taken back at once was not needed on the list."""
+    node = builder.definition(inputs[0])
+    if node is None or node.op is not list_push:
+        return None
+    xs, x = node.inputs
+    kinds = [(t.dtype, isinstance(t, ScalarType) and t.weak) for t in (x.type, xs.type.item)]
+    return (xs, x) if kinds[0] == kinds[1] else None
+
+
 list_pop = define(
     name="list_pop",
     doc="``xs`` without its last item, and that item.",
     infer=lambda xs: (xs, xs.item),
     numpy=lambda xs: (xs[:-1], xs[-1]),
+    simplify=_just_pushed,
     kind="list",
     fresh=True,
     vjp=_MOVED,

@@ -14,8 +14,9 @@ from srcgraph.errors import Loc
 from srcgraph.ir.dims import UNKNOWN, Dim, floordiv, product, symbol
 from srcgraph.ir.graph import Apply, Call, Define, For, If, Node, Value, While
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, is_float, is_integer, type_symbols
+from srcgraph.opt.ad.again import is_cheap_again
 from srcgraph.opt.ad.plan import Tape
-from srcgraph.opt.ad.residuals import Choice, Residuals, recomputable
+from srcgraph.opt.ad.residuals import Choice, Residuals
 
 SAME = ("cast", "with_shape")
 """Ops whose result is, to the user, their operand."""
@@ -102,7 +103,7 @@ class _Explain:
                 return f"{base} changes in the loop; this part of it is all that is needed"
             case Apply() if node.op.kind == "update":
                 return "a later store changes it"
-            case Apply() if not recomputable(node):
+            case Apply() if not is_cheap_again(node):
                 return f"{node.op.name} is too costly to run again"
         return self.against_sources(value, node)
 
@@ -117,6 +118,8 @@ class _Explain:
 
     def why_recomputed(self, value: Value) -> str:
         node = self.definition.get(value)
+        if isinstance(node, For):
+            return "cheap to gather again"
         if not isinstance(node, Apply):
             return "cheap to choose again"
         names = [v for v in node.inputs if not self.literal(v)]

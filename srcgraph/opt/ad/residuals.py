@@ -22,11 +22,12 @@ from types import MappingProxyType
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.dims import Dim, as_dim, evaluate
-from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs, node_inputs
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import ArrayType, ScalarType
 from srcgraph.ir.view import element
 from srcgraph.ir.walk import all_nodes
+from srcgraph.opt.ad.again import arrays_of, gathers, is_cheap_again
 from srcgraph.opt.ad.inverse import Cycle, cycles
 from srcgraph.opt.ad.mincut import INFINITE, sink_side
 from srcgraph.opt.fuse import stores_at_index
@@ -265,7 +266,7 @@ class _Work:
         node = self.definition.get(value)
         match node:
             case Apply():
-                if not recomputable(node):
+                if not is_cheap_again(node):
                     return None
                 return self.nested_among(node.inputs)
             case If():
@@ -273,6 +274,9 @@ class _Work:
                     return None
                 outer = [node.cond, *(v for g in node_graphs(node) for v in free_values(g))]
                 return self.nested_among(outer)
+            case For() if gathers(node, self.definition):
+                sizes = (v for made in arrays_of(node, self.definition) for v in made.inputs)
+                return self.nested_among([*sizes, *node_inputs(node)[:3], *node.captures, *free_values(node.body)])
         return None
 
     def nested_among(self, values: Iterable[Value]) -> list[Value]:
@@ -422,15 +426,10 @@ def top_symbols(graph: Graph) -> frozenset[str]:
     return frozenset(found)
 
 
-def recomputable(node: Apply) -> bool:
-    """Whether running a node again in the reverse sweep is cheap and gives the same."""
-    if node.op.kind == "check":
-        return True
-    return node.op.kind in ("elementwise", "structural") and not node.op.heavy and not node.op.fresh
-
-
 def _cheap_scalar(node: Node) -> bool:
-    return isinstance(node, Apply) and recomputable(node) and node.op.kind != "check" and node.outputs[0].type.ndim == 0
+    return (
+        isinstance(node, Apply) and is_cheap_again(node) and node.op.kind != "check" and node.outputs[0].type.ndim == 0
+    )
 
 
 def _bytes(value: Value) -> int:

@@ -32,7 +32,8 @@ from srcgraph.ir.types import (
 )
 from srcgraph.ir.view import View, element
 from srcgraph.ir.walk import all_graphs, has_order
-from srcgraph.opt.ad.residuals import recomputable, top_symbols
+from srcgraph.opt.ad.again import is_cheap_again
+from srcgraph.opt.ad.residuals import top_symbols
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def _is_light(node: Node) -> bool:
     """Whether a node is rather run again than what it gives be saved."""
     if not isinstance(node, Apply) or all(isinstance(v.type, ScalarType) for v in node.outputs):
         return isinstance(node, Apply) and _is_literal(node)
-    return (node.op.fresh and node.op.kind in ("structural", "list")) or recomputable(node)
+    return (node.op.fresh and node.op.kind in ("structural", "list")) or is_cheap_again(node)
 
 
 def _read(nodes: Iterable[Node], results: Iterable[Value]) -> set[Value]:

@@ -18,6 +18,7 @@ from srcgraph.ir.op import OPS
 from srcgraph.ir.rebuild import Extra, Rebuild
 from srcgraph.ir.types import INT, ArrayType, ListType, ScalarType, Type
 from srcgraph.ir.view import part
+from srcgraph.opt.ad.again import Again, arrays_of
 from srcgraph.opt.ad.functions import called_in, reached
 from srcgraph.opt.ad.inverse import Cycle
 from srcgraph.opt.ad.plan import Plan, Tape
@@ -282,6 +283,10 @@ class Assemble(Rebuild):
             )
         elif isinstance(node, If):
             for old, new in zip(node.outputs, self.node(node), strict=True):
+                self.rebind(old, new)
+        elif isinstance(node, For):
+            found = Again(self).loop(node, arrays_of(node, self.residuals.definition))
+            for old, new in zip(node.outputs, found, strict=True):
                 self.rebind(old, new)
         elif isinstance(node, Apply):
             with self.builder.at(origin=node.origin):

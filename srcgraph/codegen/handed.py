@@ -1,0 +1,293 @@
+"""Arrays that one loop fills and only the next one reads, element by element: each is handed on as a number.
+
+``v @ x[rows]`` checks the rows and reads ``x`` in a loop, and adds up in another::
+
+    t = np.empty(n)
+    for i in range(n):
+        row = rows[i]
+        if row >= m:                           for j in range(n):
+            raise IndexError                       row = rows[j]
+        t[i] = x[row]                 is           if row >= m:
+    total = 0.0                                        raise IndexError
+    for j in range(n):                             total += v[j] * x[row]
+        total += v[j] * t[j]
+
+where all else that the two store into are numbers, and arrays of the function's own that only one of them uses: nobody
+sees them if something raises. Loops that may raise, that have others inside, or that add to places they look up are not
+vectorised: they are not joined with what calls functions, which may be.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+
+from srcgraph.codegen.outline import NOTHING, assigned_names, leaves, live_before
+from srcgraph.codegen.statements import is_pure, names_in, statements_in
+from srcgraph.codegen.sums import Start
+
+CASTS = ("float", "int", "bool", "np.intp", "np.int64", "np.float64", "np.float32")
+
+
+def handed_on(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a function with such loops joined, the inner ones first."""
+    if not any(isinstance(s, ast.Assign) and _made(s) for s in statements_in(body)):
+        return body
+    return _block(body, _Names.of(body))
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """How often each name is used in a function, and how often as the variable of a loop, in it."""
+
+    uses: Counter[str]
+    in_loops: Counter[str]
+    own: Set[str]
+    """The arrays that the function makes, and knows by one name."""
+
+    @classmethod
+    def of(cls, body: Sequence[ast.stmt]) -> _Names:
+        loops = [s for s in statements_in(body) if isinstance(s, ast.For) and isinstance(s.target, ast.Name)]
+        inside = {n for s in loops for n in names_in(s) if n.id == s.target.id}  # type: ignore[attr-defined]
+        return cls(Counter(n.id for n in names_in(*body)), Counter(n.id for n in inside), _own_arrays(body))
+
+    def ends_with_loop(self, name: str) -> bool:
+        """Whether the variable of a loop is used in such loops only."""
+        return self.uses[name] == self.in_loops[name]
+
+
+def _block(body: list[ast.stmt], names: _Names) -> list[ast.stmt]:
+    out: list[ast.stmt] = []
+    for node in body:
+        if isinstance(node, ast.For | ast.While | ast.If):
+            node.body, node.orelse = _block(node.body, names), _block(node.orelse, names)
+        if isinstance(node, ast.For):
+            while (found := _partner(out, node, names)) is not None:
+                first, k = found
+                out = [s for at, s in enumerate(out) if at != k and _made(s) != first.array]
+                _join(first, node, names)
+        out.append(node)
+    return out
+
+
+def _own_arrays(body: Sequence[ast.stmt]) -> frozenset[str]:
+    made: dict[str, int] = {}
+    fine: Counter[str] = Counter()
+    for s in statements_in(body):
+        match s:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (ndim := _made_axes(value)) is not None:
+                fine[name] += 1 if made.setdefault(name, ndim) == ndim else 0
+            case ast.Return(value=value):
+                fine.update(n.id for n in ast.walk(value or s) if isinstance(n, ast.Name))
+    for node in (n for s in body for n in ast.walk(s)):
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if made.get(name) == _element_axes(index):
+                fine[name] += 1
+            case ast.Attribute(value=ast.Name(id=name), attr="shape"):
+                fine[name] += 1
+    uses = Counter(n.id for n in names_in(*body))
+    return frozenset(name for name in made if fine[name] == uses[name])
+
+
+def _made_axes(value: ast.expr) -> int | None:
+    """How many axes an array has that an expression makes; None if it is no new array."""
+    match value:
+        case ast.Call(func=ast.Attribute(ast.Name("np"), "empty" | "zeros" | "ones" | "full"), args=[shape, *_]):
+            return len(shape.elts) if isinstance(shape, ast.Tuple) else 1
+    return None
+
+
+def _element_axes(index: ast.expr) -> int | None:
+    """How many axes an index is for; None if there are slices."""
+    axes = index.elts if isinstance(index, ast.Tuple) else [index]
+    return None if any(isinstance(a, ast.Slice | ast.Constant) and not _is_number(a) for a in axes) else len(axes)
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filling:
+    """A loop that makes the elements of an array, one at the end of each trip."""
+
+    loop: ast.For
+    index: str
+    array: str
+    last: ast.Assign
+
+    @property
+    def steps(self) -> list[ast.stmt]:
+        """What each trip does besides."""
+        return [s for s in self.loop.body if s is not self.last]
+
+    @property
+    def own(self) -> Set[str]:
+        return assigned_names(self.steps) | {self.index}
+
+
+def _partner(out: Sequence[ast.stmt], second: ast.For, names: _Names) -> tuple[_Filling, int] | None:
+    """The loop that fills an array for another, and where it stands: numbers may be computed between."""
+    k = len(out) - 1
+    while k > 0 and _is_of_numbers(out[k]):
+        k -= 1
+    between = {n.id for s in out[k + 1 :] for n in names_in(s)}
+    given = assigned_names(out[k + 1 :])
+    for first in _fillings(out[k]) if k > 0 else ():
+        made = next((s for s in out[:k] if _made(s) == first.array), None)
+        apart = (first.own | _stored(first.loop.body)).isdisjoint(between)
+        if made is not None and apart and given.isdisjoint(n.id for n in names_in(first.loop)):
+            if _fits(first, made, second, names):
+                return first, k
+    return None
+
+
+def _is_of_numbers(s: ast.stmt) -> bool:
+    """Whether a statement begins a sum, makes an array without a content, or computes a number."""
+    match s:
+        case ast.Assign(targets=[ast.Name()]):
+            return isinstance(s, Start) or bool(_made(s)) or not _calls([s])
+    return False
+
+
+def _fillings(node: ast.stmt) -> Iterator[_Filling]:
+    """A loop without exits, by each of the arrays whose elements it makes."""
+    if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name) or node.orelse or leaves(node.body):
+        return
+    index, body = node.target.id, node.body
+    if live_before(body, NOTHING, NOTHING, NOTHING) & {n for n in assigned_names(body) if n != index} - _stored(body):
+        return
+    for s in body:
+        match s:
+            case ast.Assign(targets=[ast.Subscript(ast.Name(id=array), ast.Name(id=at))]) if at == index:
+                yield _Filling(node, index, array, s)
+
+
+def _stored(body: Sequence[ast.stmt]) -> set[str]:
+    """The arrays that statements store into."""
+    targets = [t for s in statements_in(body) for t in _targets(s)]
+    return {n.id for t in targets if isinstance(t, ast.Subscript) for n in names_in(t.value)}
+
+
+def _targets(s: ast.stmt) -> list[ast.expr]:
+    return s.targets if isinstance(s, ast.Assign) else [s.target] if isinstance(s, ast.AugAssign) else []
+
+
+def _is_plain(s: ast.stmt) -> bool:
+    """Whether a statement computes numbers, or raises, or stores an element, and changes nothing else."""
+    match s:
+        case ast.Assign(targets=[ast.Name() | ast.Subscript()], value=value) | ast.AugAssign(value=value):
+            return is_pure(value)
+        case ast.If(test=test) | ast.While(test=test):
+            return is_pure(test)
+        case ast.For(target=ast.Name(), iter=run):
+            return is_pure(run)
+    return isinstance(s, ast.Raise)
+
+
+def _made(s: ast.stmt) -> str:
+    """The array that a statement makes without a content."""
+    match s:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(ast.Name("np"), "empty"))):
+            return name
+    return ""
+
+
+def _fits(first: _Filling, made: ast.stmt, second: ast.For, names: _Names) -> bool:
+    """Whether the second loop is all that reads the array, each element in its trip, and all else is apart."""
+    if not isinstance(second.target, ast.Name) or second.orelse or ast.dump(first.loop.iter) != ast.dump(second.iter):
+        return False
+    index = second.target.id
+    read = [n for s in second.body for n in ast.walk(s) if _is_element(n, first.array, index)]
+    theirs = Counter(n.id for n in names_in(*second.body))
+    if not 0 < len(read) == theirs[first.array] == names.uses[first.array] - 2:
+        return False
+    ours = {n.id for n in names_in(*first.steps, first.last.value)} | first.own
+    if index != first.index and (index in ours or not names.ends_with_loop(first.index)):
+        return False
+    stored = _stored([*first.steps, *second.body])
+    changed = assigned_names(second.body) | _stored(second.body)
+    if not ((first.own | _stored(first.steps)) - {index}).isdisjoint(theirs) or not changed.isdisjoint(ours):
+        return False
+    plain = all(map(_is_plain, statements_in([*first.loop.body, *second.body])))
+    return plain and stored <= names.own and _as_quick(first, second) and _same_kind(made, first.last.value)
+
+
+def _as_quick(first: _Filling, second: ast.For) -> bool:
+    """Whether nothing that LLVM may call for several elements at a time comes to stand in a loop that it takes
+    step by step."""
+    bodies = [first.loop.body, second.body]
+    slow = [not _is_vectorised(body) for body in bodies]
+    return slow[0] == slow[1] or not any(map(_calls, bodies))
+
+
+def _is_vectorised(body: Sequence[ast.stmt]) -> bool:
+    """Whether a loop has no ways, no loops and no places that it looks up."""
+    if not all(isinstance(s, ast.Assign | ast.AugAssign) for s in body):
+        return False
+    numbers = assigned_names(body)
+    places = [t.slice for s in body for t in _targets(s) if isinstance(t, ast.Subscript)]
+    looked_up = any(isinstance(n, ast.Subscript) for p in places for n in ast.walk(p))
+    return not looked_up and numbers.isdisjoint(n.id for n in names_in(*places))
+
+
+def _calls(body: Sequence[ast.stmt]) -> bool:
+    """Whether a loop calls functions other than casts."""
+    parts = [e for s in statements_in(body) for e in ast.iter_child_nodes(s) if not isinstance(s, ast.Raise)]
+    calls = (n for e in parts if isinstance(e, ast.expr) for n in ast.walk(e) if isinstance(n, ast.Call))
+    return any(ast.unparse(n.func) not in CASTS for n in calls)
+
+
+def _is_element(node: ast.AST, array: str, index: str) -> bool:
+    match node:
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=at), ctx=ast.Load()):
+            return name == array and at == index
+    return False
+
+
+def _same_kind(made: ast.stmt, value: ast.expr) -> bool:
+    """Whether a number is what the array would hold: an element of another one, or a float in an array of floats."""
+    assert isinstance(made, ast.Assign) and isinstance(made.value, ast.Call)
+    return isinstance(value, ast.Subscript) or len(made.value.args) + len(made.value.keywords) == 1
+
+
+def _join(first: _Filling, second: ast.For, names: _Names) -> None:
+    """Put what the first loop does in each trip before what the second does."""
+    assert isinstance(second.target, ast.Name)
+    index, array = second.target.id, first.array
+    if names.ends_with_loop(index) and ("_" not in first.index or "_" in index):
+        second.target.id = first.index
+        second.body = [_Exchange(index, first.index).visit(s) for s in second.body]
+    renamed = _Exchange(first.index, second.target.id)
+    steps = [renamed.visit(s) for s in first.steps]
+    value = renamed.visit(first.last.value)
+    elements = [n for s in second.body for n in ast.walk(s) if _is_element(n, array, second.target.id)]
+    if len(elements) > 1 and not isinstance(value, ast.Name):
+        steps.append(ast.copy_location(ast.Assign([ast.Name(array, ast.Store())], value), first.last))
+        value = ast.Name(array, ast.Load())
+    put = _Put(array, value)
+    second.body = [*steps, *(put.visit(s) for s in second.body)]
+
+
+class _Exchange(ast.NodeTransformer):
+    """One name in place of another."""
+
+    def __init__(self, old: str, new: str):
+        self.old, self.new = old, new
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.copy_location(ast.Name(self.new, node.ctx), node) if node.id == self.old else node
+
+
+class _Put(ast.NodeTransformer):
+    """A number in place of an array's element."""
+
+    def __init__(self, array: str, value: ast.expr):
+        self.array, self.value = array, value
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if isinstance(node.value, ast.Name) and node.value.id == self.array:
+            return self.value
+        return self.generic_visit(node)  # type: ignore[return-value]

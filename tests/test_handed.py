@@ -1,0 +1,161 @@
+"""Arrays that one loop fills for the next are numbers; where that could be seen, they stay arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcgraph as sg
+
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=40)
+ROWS = RNG.integers(-40, 40, size=23)
+
+
+def of_rows(x, rows, w):
+    return x[rows] @ w[: len(rows)] if len(w) >= len(rows) else 0.0
+
+
+def sparse_product(starts, columns, values, x):
+    y = np.empty(starts.size - 1)
+    for i in range(starts.size - 1):
+        first, last = starts[i], starts[i + 1]
+        y[i] = values[first:last] @ x[columns[first:last]]
+    return y
+
+
+def two_sums(x, rows):
+    part = x[rows]
+    return np.sum(part * part), np.sum(part)
+
+
+def filled_by_hand(x):
+    t = np.empty(len(x))
+    for k in range(len(x)):
+        y = x[k]
+        while y < 2.0:
+            y = y * 1.5 + 1.0
+        t[k] = y
+    return np.sum(t * x)
+
+
+def single(x, rows):
+    return np.sum(x[rows].astype(np.float32) * np.float32(0.1))
+
+
+def kept(x, rows):
+    part = x[rows]
+    return np.sum(part), part
+
+
+def shifted(x, rows):
+    part = x[rows]
+    total = 0.0
+    for j in range(1, len(rows)):
+        total += part[j - 1] * part[j]
+    return total
+
+
+def with_function(x, rows):
+    return np.sum(np.exp(-(x[rows] ** 2)))
+
+
+def index_after(x):
+    t = np.empty(len(x))
+    k = -1
+    for k in range(len(x)):
+        t[k] = x[k] * 2.0
+    return np.sum(t) + k
+
+
+def both_looked_up(x, rows):
+    return np.sum(x[rows] * x[rows + 1])
+
+
+def counted_in(x, rows):
+    part = x[rows]
+    counts = np.zeros(3)
+    for j in range(len(rows)):
+        counts[j % 3] += part[j]
+    return counts
+
+
+PROGRAMS: dict[Callable[..., Any], tuple[Any, ...]] = {
+    of_rows: (X, ROWS, RNG.normal(size=23)),
+    sparse_product: (np.array([0, 3, 3, 10, 23]), ROWS, RNG.normal(size=23), X),
+    two_sums: (X, ROWS),
+    filled_by_hand: (np.abs(X) + 0.1,),
+    single: (X, ROWS),
+    kept: (X, ROWS),
+    shifted: (X, ROWS),
+    with_function: (X, ROWS),
+    index_after: (X,),
+    both_looked_up: (X, ROWS - 1),
+    counted_in: (X, ROWS),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_the_same_numbers(program: Any) -> None:
+    args = PROGRAMS[program]
+    found, expected = sg.compile(program)(*args), program(*args)
+    together = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]
+    for value, plain in together:
+        assert np.asarray(value).dtype == np.asarray(plain).dtype
+        np.testing.assert_allclose(value, plain, rtol=1e-6 if program is single else 1e-13)
+
+
+@pytest.mark.parametrize("program", [of_rows, sparse_product, two_sums, filled_by_hand], ids=lambda p: p.__name__)
+def test_no_array_is_between(program: Any) -> None:
+    text = sg.inspect(program, *PROGRAMS[program]).cpu
+    assert text.count("empty(") == (program is sparse_product), text
+
+
+@pytest.mark.parametrize("program", [kept, shifted], ids=lambda p: p.__name__)
+def test_what_others_read_stays_an_array(program: Any) -> None:
+    assert "empty(" in sg.inspect(program, *PROGRAMS[program]).cpu
+
+
+def test_functions_are_called_for_several_elements() -> None:
+    """A loop that may raise would call ``exp`` element by element."""
+    text = sg.inspect(with_function, X, ROWS).cpu
+    assert text.index("raise") < text.index("exp("), text
+    assert text.count("for ") > 1
+
+
+@pytest.mark.parametrize("bad", [-41, 40])
+def test_what_is_seen_when_an_index_is_out_of_range(bad: int) -> None:
+    rows = np.array([0, 1, bad, 2])
+
+    def stored(out, x, rows):
+        part = x[rows]
+        for j in range(len(rows)):
+            out[j] = part[j]
+
+    for program in (stored, sg.compile(stored)):
+        out = np.zeros(4)
+        with pytest.raises(IndexError, match=f"index {bad} is out of bounds for axis 0 with size 40"):
+            program(out, X, rows)
+        np.testing.assert_array_equal(out, 0.0)
+
+
+def test_derivative_of_a_sparse_product() -> None:
+    starts, columns, values, x = PROGRAMS[sparse_product]
+
+    def loss(starts, columns, values, x):
+        return np.sum(sparse_product(starts, columns, values, x) ** 2)
+
+    d_values, d_x = sg.grad(loss, argnums=(2, 3))(starts, columns, values, x)
+    dense = np.zeros((4, 40))
+    for i in range(4):
+        for k in range(starts[i], starts[i + 1]):
+            dense[i, columns[k]] += values[k]
+    np.testing.assert_allclose(d_x, 2.0 * dense.T @ (dense @ x), rtol=1e-12)
+    y = 2.0 * (dense @ x)
+    rows = np.repeat(np.arange(4), np.diff(starts))
+    np.testing.assert_allclose(d_values, y[rows] * x[columns], rtol=1e-12)
+    text = sg.inspect(sg.grad(loss, argnums=(2, 3)), starts, columns, values, x).cpu
+    assert "append" not in text
