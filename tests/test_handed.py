@@ -142,6 +142,22 @@ def test_what_is_seen_when_an_index_is_out_of_range(bad: int) -> None:
         np.testing.assert_array_equal(out, 0.0)
 
 
+def test_what_raises_first_is_raised() -> None:
+    def summed(x, rows):
+        part = x[rows]
+        total, count = 0.0, 1
+        for j in range(len(rows)):
+            total += part[j]
+            count *= 10
+        return total, count
+
+    rows = np.zeros(30, np.int64)
+    rows[25] = 99
+    for program in (summed, sg.compile(summed)):
+        with pytest.raises(IndexError, match="index 99"):
+            program(X, rows)
+
+
 def test_derivative_of_a_sparse_product() -> None:
     starts, columns, values, x = PROGRAMS[sparse_product]
 

@@ -46,7 +46,7 @@ from srcgraph.codegen.variables import variables_of
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import NOWHERE, Graph, Origin
-from srcgraph.ir.types import BOOL, ListType, ScalarType
+from srcgraph.ir.types import BOOL, ListType, ScalarType, is_integer
 from srcgraph.ir.walk import calling, calls
 
 LOOP_HELPERS = frozenset((upwards.HELPER, *sums.NAMES))
@@ -193,7 +193,7 @@ class Module:
         params = [names.of(p) for p in plain.params]
         statements = tidy(statements + body.placed([leave], last_origin(block, interface)))
         users = {*params, *(n.id for n in names_in(*statements))}
-        statements = quick_loops(statements, users, {*params, *reserved})
+        statements = quick_loops(statements, users, {*params, *reserved}, self.watched(names) if watched else set())
         statements = in_arrays(statements, _numbers_in_lists(names), {*params, *reserved})
         called = {n.id for n in names_in(*statements)} - users
         helpers |= dict.fromkeys(LOOP_HELPERS & called, "blocks")
@@ -230,15 +230,25 @@ class Module:
         self.helpers.update(dict.fromkeys(used & {"assume"}, "known"))
         return found.functions
 
+    @staticmethod
+    def watched(names: Names) -> set[str]:
+        """The integers of a function that may need more than 64 bits, and do not wrap."""
+        return names.of_type(is_integer) - names.of_type(is_numpy_integer)
+
     def lines(self) -> dict[int, int]:
         return {k: loc.line for k, loc in enumerate(self.places.known, 1)}
 
 
-def quick_loops(statements: list[ast.stmt], users: AbstractSet[str], taken: AbstractSet[str]) -> list[ast.stmt]:
-    """The loops of a function as LLVM takes several steps of at a time; helpers whose names are taken are not used."""
+def quick_loops(
+    statements: list[ast.stmt], users: AbstractSet[str], taken: AbstractSet[str], watched: AbstractSet[str]
+) -> list[ast.stmt]:
+    """The loops of a function as LLVM takes several steps of at a time; helpers whose names are taken are not used.
+
+    The integers that are ``watched`` may need more than 64 bits, and then something is raised.
+    """
     statements = guarded(filled_once(statements))
     quick = users.isdisjoint((upwards.HELPER, *sums.HELPERS))
-    statements = handed_on(upwards.upward(statements) if quick else statements)
+    statements = handed_on(upwards.upward(statements) if quick else statements, watched)
     if quick:
         statements = in_registers(by_rows(statements), set(taken))
     return in_blocks(as_written(statements), taken)

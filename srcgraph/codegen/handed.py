@@ -31,11 +31,14 @@ from srcgraph.codegen.sums import Start
 CASTS = ("float", "int", "bool", "np.intp", "np.int64", "np.float64", "np.float32")
 
 
-def handed_on(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a function with such loops joined, the inner ones first."""
+def handed_on(body: list[ast.stmt], watched: Set[str]) -> list[ast.stmt]:
+    """The statements of a function with such loops joined, the inner ones first.
+
+    A sum of integers that are ``watched`` may raise.
+    """
     if not any(isinstance(s, ast.Assign) and _made(s) for s in statements_in(body)):
         return body
-    return _block(body, _Names.of(body))
+    return _block(body, _Names.of(body, watched))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,13 @@ class _Names:
     in_loops: Counter[str]
     own: Set[str]
     """The arrays that the function makes, and knows by one name."""
+    watched: Set[str]
 
     @classmethod
-    def of(cls, body: Sequence[ast.stmt]) -> _Names:
+    def of(cls, body: Sequence[ast.stmt], watched: Set[str]) -> _Names:
         loops = [s for s in statements_in(body) if isinstance(s, ast.For) and isinstance(s.target, ast.Name)]
         inside = {n for s in loops for n in names_in(s) if n.id == s.target.id}  # type: ignore[attr-defined]
-        return cls(Counter(n.id for n in names_in(*body)), Counter(n.id for n in inside), _own_arrays(body))
+        return cls(Counter(n.id for n in names_in(*body)), Counter(n.id for n in inside), _own_arrays(body), watched)
 
     def ends_with_loop(self, name: str) -> bool:
         """Whether the variable of a loop is used in such loops only."""
@@ -212,7 +216,28 @@ def _fits(first: _Filling, made: ast.stmt, second: ast.For, names: _Names) -> bo
     if not ((first.own | _stored(first.steps)) - {index}).isdisjoint(theirs) or not changed.isdisjoint(ours):
         return False
     plain = all(map(_is_plain, statements_in([*first.loop.body, *second.body])))
-    return plain and stored <= names.own and _as_quick(first, second) and _same_kind(made, first.last.value)
+    if not plain or not stored <= names.own or (_raises(first.loop, names) and _raises(second, names)):
+        return False
+    return _as_quick(first, second) and _same_kind(made, first.last.value)
+
+
+def _raises(loop: ast.For, names: _Names) -> bool:
+    """Whether something may be raised in a loop: of two such loops, the first is to be first."""
+    return any(isinstance(s, ast.Raise) or _grows(s, names.watched) for s in statements_in(loop.body))
+
+
+def _grows(s: ast.stmt, watched: Set[str]) -> bool:
+    """Whether a statement computes an integer that may be too large."""
+    if not isinstance(s, ast.Assign | ast.AugAssign) or watched.isdisjoint(assigned_names([s])):
+        return False
+    return isinstance(s, ast.AugAssign) or _computes(s.value)
+
+
+def _computes(node: ast.AST) -> bool:
+    """Whether there is arithmetic in an expression, but for places in arrays."""
+    if isinstance(node, ast.BinOp):
+        return True
+    return not isinstance(node, ast.Subscript) and any(map(_computes, ast.iter_child_nodes(node)))
 
 
 def _as_quick(first: _Filling, second: ast.For) -> bool:

@@ -106,7 +106,7 @@ def printing(x):
 X = np.array([1.0, 2.0, 3.0, 0.5])
 A = np.arange(6.0).reshape(2, 3)
 PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...], int]] = [
-    (normalised, (X,), 3),
+    (normalised, (X,), 2),
     (called_twice, (2.0,), 4),
     (branched_twice, (0.7,), 2),
     (stored_between, (X,), 3),
