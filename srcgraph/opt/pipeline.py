@@ -12,6 +12,7 @@ from srcgraph.opt.gathers import LogsOfGathered
 from srcgraph.opt.lanes import batch
 from srcgraph.opt.licm import licm
 from srcgraph.opt.modes import Mode, current_mode
+from srcgraph.opt.products import products
 from srcgraph.opt.reshapes import carry_reshaped
 from srcgraph.opt.rewriting.database import EquilibriumDB, InSequence, SequenceDB
 from srcgraph.opt.rewriting.walkers import Equilibrium, Rewriter
@@ -62,6 +63,7 @@ db.register("unroll", unroll, "fast_run", at="loops")
 db.register("scalars", scalars, "fast_run", at="loops")
 db.register("licm", licm, "fast_run", at="loops")
 db.register("batch", batch, "fast_run", at="loops")
+db.register("products", products, "fast_run", at="loops")
 db.register("states", states, "fast_run", at="loops")
 db.register("sink", sink, "fast_run", at="loops")
 db.register("carry_reshaped", carry_reshaped, *ALWAYS, at="loops")

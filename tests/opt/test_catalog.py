@@ -31,6 +31,7 @@ PASSES = {
     "scalars": "small arrays whose elements are read and stored at known places become numbers",
     "licm": "what is the same on every trip, loops too, leaves its loop",
     "batch": "matrix products of all trips of a loop are made at once",
+    "products": "products of a row of one matrix with another matrix, one in each trip, are made at once",
     "sink": "work that only one side of a branch needs is done there",
     "slopes": "in derivatives, quotients by one number are products with its reciprocal, a step of a loop is one "
     "product, and what a loop hands on is added last",

@@ -142,7 +142,7 @@ def test_stages_are_tags() -> None:
     assert names(made.query(Query({"early"}))) == ["a", "b"]
     assert names(made.query(Query({"fast"}, exclude={"early"}))) == ["c"]
     loops = {r.name for r in db.query(Query({"loops"})).steps()} & {r.name for r in PRIMAL}  # type: ignore[attr-defined]
-    assert {"licm", "batch", "states", "sink", "carry_reshaped"} <= loops and "dce" not in loops
+    assert {"licm", "batch", "products", "states", "sink", "carry_reshaped"} <= loops and "dce" not in loops
     db.check(FAST_RUN.query.excluding("inplace", "clean"))
 
 
@@ -163,8 +163,8 @@ def test_the_order_of_the_product() -> None:
     primal = [r.name for r in PRIMAL]
     assert primal == [
         "dce", "settle", "thread", "simplify", "unread", "fuse", "canonicalize_rules", "logs_of_gathered",
-        "stabilize_rules", "specialize_rules", "unroll", "scalars", "licm", "batch", "states", "sink", "carry_reshaped",
-        "slopes", "dce_again", "early",
+        "stabilize_rules", "specialize_rules", "unroll", "scalars", "licm", "batch", "products", "states", "sink",
+        "carry_reshaped", "slopes", "dce_again", "early",
     ]  # fmt: skip
     assert [r.name for r in DERIVED] == [n for n in primal if n != "thread"]
     assert [r.name for r in LAST] == ["last_rules", "together"]

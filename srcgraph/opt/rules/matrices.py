@@ -14,7 +14,7 @@ import numpy as np
 from srcgraph.ir.graph import Apply, For, Value
 from srcgraph.ir.op import COMPOSITES, OPS, current_builder
 from srcgraph.ir.ops.linalg import transpose
-from srcgraph.ir.view import View, element, transposed
+from srcgraph.ir.view import View, element, transposed, whole
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rewriting.patterns import number_of
 from srcgraph.opt.rules.rule import Rule, procedure
@@ -57,6 +57,47 @@ def _turned(fgraph: FunctionGraph, value: Value) -> Value | None:
 def _turned_product(fgraph: FunctionGraph, node: Apply) -> Any:
     x, y = (_turned(fgraph, v) for v in node.inputs)
     return transpose(OPS["matmul"](y, x)) if x is not None and y is not None else None
+
+
+def _factors(fgraph: FunctionGraph, value: Value, turned: bool = False) -> tuple[Value, Value] | None:
+    """What a product is of, that is read nowhere else; of ``(a @ b).T`` it is ``b.T`` and ``a.T``."""
+    inner = _turned(fgraph, value)
+    made = _once(fgraph, value if inner is None else inner, "matmul") if fgraph.uses(value) == 1 else None
+    if made is None or any(v.type.ndim != 2 for v in made.inputs):
+        return None
+    x, y = made.inputs
+    return (x, y) if turned == (inner is not None) else (_turn(fgraph, y), _turn(fgraph, x))
+
+
+def _turn(fgraph: FunctionGraph, value: Value) -> Value:
+    inner = _turned(fgraph, value)
+    return transpose(value) if inner is None else inner
+
+
+def _same_matrix(fgraph: FunctionGraph, x: Value, y: Value) -> bool:
+    turned = _turned(fgraph, x)
+    return x is y or (turned is not None and turned is _turned(fgraph, y))
+
+
+def _common_matrix(fgraph: FunctionGraph, node: Apply) -> Any:
+    """A sum of two products with one matrix, in derivatives: there the order of sums is nobody's."""
+    turned = node.op.name == "add_at" and node.attrs["view"] == TURNED
+    plain = node.op.name == "add" or node.attrs["view"] == whole(2)
+    if not node.origin.by or not (plain or turned) or any(v.type.ndim != 2 for v in node.inputs):
+        return None
+    first, second = _factors(fgraph, node.inputs[0]), _factors(fgraph, node.inputs[1], turned)
+    if first is None or second is None:
+        return None
+    if _same_matrix(fgraph, first[0], second[0]):
+        return OPS["matmul"](first[0], OPS["add"](first[1], second[1]))
+    if _same_matrix(fgraph, first[1], second[1]):
+        return OPS["matmul"](OPS["add"](first[0], second[0]), first[1])
+    return None
+
+
+def _common_matrix_example(a: Value, b: Value, c: Value) -> Any:
+    with current_builder().at(by="vjp"):
+        return OPS["add"](OPS["matmul"](a, b), transpose(OPS["matmul"](c, transpose(a))))
 
 
 def _is_identity(fgraph: FunctionGraph, value: Value) -> bool:
@@ -234,6 +275,19 @@ CHEAPER: tuple[Rule, ...] = (
         lambda a, b: OPS["matmul"](transpose(a), transpose(b)),
         [("f64[4, 3]", "f64[2, 4]")],
         "matrices",
+        any_dtype=True,
+    ),
+    procedure(
+        "common_matrix",
+        "A @ B + (C @ A.T).T",
+        "A @ (B + C.T)",
+        "rounding",
+        ["add", "add_at"],
+        _common_matrix,
+        _common_matrix_example,
+        [("f64[3, 4]", "f64[4, 2]", "f64[2, 4]")],
+        "matrices",
+        condition="in derivatives; both products are read only here; also `B @ A + C @ A`",
         any_dtype=True,
     ),
     procedure(
