@@ -23,7 +23,7 @@ Sign = bool
 
 def slopes(graph: Graph) -> Graph:
     """A closed graph with such arithmetic rewritten."""
-    if not any(_is_derived(n) for n in _everything(graph)):
+    if not any(_is_derived(n) or _is_derived_array(n) for n in _everything(graph)):
         return graph
     return _region(graph, frozenset())
 
@@ -41,6 +41,13 @@ def _is_derived(node: Node) -> bool:
         return False
     out = node.outputs[0].type
     return isinstance(out, ScalarType) and not out.ndim and is_float(out)
+
+
+def _is_derived_array(node: Node) -> bool:
+    return isinstance(node, Apply) and bool(node.origin.by) and is_float(node.outputs[0].type)
+
+
+_FACTORS = ("mul", "neg", "with_shape")
 
 
 def _region(graph: Graph, carried: frozenset[Value]) -> Graph:
@@ -85,42 +92,54 @@ class _Region:
     # -- quotients ------------------------------------------------------------------------------------------
 
     def reciprocals(self) -> _Region:
-        """With products in place of quotients, where several have one divisor."""
-        groups: dict[Value, list[Apply]] = defaultdict(list)
+        """With products in place of quotients, where several have one divisor: arrays, if they are in one product."""
+        groups: dict[tuple[Value, Value | None], list[Apply]] = defaultdict(list)
         for node in self.graph.nodes:
             if isinstance(node, Apply) and node.op.name == "div" and self.is_free(node):
-                groups[self.number(node.inputs[1])].append(node)
-        several = {v: group for v, group in groups.items() if len(group) > 1 and self.literal(v) is None}
-        replaced = {id(node): v for v, group in several.items() for node in group}
-        over: dict[Value, Value] = {}
+                whole = self.product_with(node.outputs[0]) if node.outputs[0].type.ndim else None
+                groups[self.number(node.inputs[1]), whole].append(node)
+        several = {k: group for k, group in groups.items() if len(group) > 1 and self.literal(k[0]) is None}
+        replaced = {id(node): key for key, group in several.items() for node in group}
+        over: dict[tuple[Value, Value | None], Value] = {}
         out: list[Node] = []
         for node in self.graph.nodes:
             if not isinstance(node, Apply) or id(node) not in replaced:
                 out.append(node)
                 continue
-            divisor = replaced[id(node)]
-            if divisor not in over:
-                over[divisor] = _reciprocal(divisor, node, out)
-            out += self.product(node, over[divisor])
+            key = replaced[id(node)]
+            if key not in over:
+                over[key] = _reciprocal(key[0], node, out)
+            out += self.product(node, over[key])
         return self.changed(out) if several else self
+
+    def product_with(self, value: Value) -> Value:
+        """The product that an array is a factor of, and of nothing else; or itself."""
+        while len(readers := self.readers[value]) == 1:
+            (node,) = readers
+            if not isinstance(node, Apply) or node.op.name not in _FACTORS or not node.origin.by:
+                break
+            value = node.outputs[0]
+        return value
 
     def product(self, node: Apply, over: Value) -> Iterable[Node]:
         """What a quotient is, given the reciprocal of its divisor."""
         x, kind = node.inputs[0], node.inputs[1].type
-        assert isinstance(kind, ScalarType)
-        if over.type != kind:
+        if isinstance(kind, ScalarType) and over.type != kind:
             own = Value("", replace(kind, value=None))
             yield _as_kind(over, own, node)
             over = own
-        if self.literal(x) == 1.0 and node.outputs[0].type.dtype == over.type.dtype:
+        if not kind.ndim and self.literal(x) == 1.0 and node.outputs[0].type.dtype == over.type.dtype:
             yield _as_kind(over, node.outputs[0], node)
         else:
             yield Apply(OPS["mul"], (x, over), node.outputs, {}, node.origin)
 
     def number(self, value: Value) -> Value:
-        """A value that may have been taken for Python's float, or NumPy's."""
+        """A value that may have been taken for Python's float, or NumPy's; an array, before its shape was known."""
         node = self.made.get(value)
-        while node is not None and node.op.name == "cast" and node.inputs[0].type.dtype == value.type.dtype:
+        while node is not None and (
+            (node.op.name == "cast" and node.inputs[0].type.dtype == value.type.dtype)
+            or (node.op.name == "with_shape" and node.inputs[0].type == value.type)
+        ):
             value = node.inputs[0]
             node = self.made.get(value)
         return value
@@ -131,10 +150,12 @@ class _Region:
 
     def is_free(self, node: Apply) -> bool:
         """Whether how a node rounds matters to nothing but derivatives."""
-        if not isinstance(node.outputs[0].type, ScalarType) or not is_float(node.outputs[0].type):
+        out = node.outputs[0]
+        if not is_float(out.type) or (out.type.ndim and out.type.shape != node.inputs[1].type.shape):
             return False
-        readers = self.readers[node.outputs[0]]
-        return _is_derived(node) or (bool(readers) and all(r is not None and _is_derived(r) for r in readers))
+        readers = self.readers[out]
+        derived = _is_derived if not out.type.ndim else _is_derived_array
+        return derived(node) or (bool(readers) and all(r is not None and derived(r) for r in readers))
 
     # -- sums -----------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ algebra       signs, comparisons, conditions, powers: exact
 exponentials  exp, log and what is made of them: without overflow and cancellation
 logistic      sigmoids, softplus
 normal        error functions
+mirrored      sums of what is made of all pairs
 reductions    sums, extremes, softmax
 parts         logarithms of parts of softmaxes
 bounds        comparisons and checks that cannot fail
@@ -24,6 +25,7 @@ from srcgraph.opt.rules import (
     logistic,
     masks,
     matrices,
+    mirrored,
     normal,
     parts,
     reductions,
@@ -32,7 +34,13 @@ from srcgraph.opt.rules import (
 )
 from srcgraph.opt.rules.rule import Rule
 
-CANONICALIZE: tuple[Rule, ...] = (*algebra.RULES, *bounds.RULES, *assumed.CANONICAL, *risky.CANONICAL, *arrays.RULES)
+CANONICALIZE: tuple[Rule, ...] = (
+    *algebra.RULES,
+    *bounds.RULES,
+    *assumed.CANONICAL,
+    *risky.CANONICAL,
+    *arrays.RULES,
+)
 STABILIZE: tuple[Rule, ...] = (
     *logistic.RULES,
     *exponentials.RULES,
@@ -42,6 +50,7 @@ STABILIZE: tuple[Rule, ...] = (
     *assumed.STABLE,
     *matrices.STABLE,
     *risky.STABLE,
+    *mirrored.RULES,
 )
 SPECIALIZE: tuple[Rule, ...] = (*reductions.CHEAPER, *parts.CHEAPER, *matrices.CHEAPER, *risky.CHEAPER)
 LAST: tuple[Rule, ...] = (*masks.RULES, *several.RULES)

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from srcgraph.ir.dims import product
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS, current_builder
@@ -262,6 +264,49 @@ STABLE: tuple[Rule, ...] = (
 )
 
 
+def _without_literals(fgraph: FunctionGraph, value: Value) -> tuple[float, Value]:
+    """The literals that an array, read nowhere else, is multiplied by, and what it is without them."""
+    node = fgraph.definition(value) if fgraph.uses(value) == 1 else None
+    if node is None or not value.type.ndim:
+        return 1.0, value
+    name = node.op.name
+    if name in ("with_shape", "broadcast_to", "neg") or (name == "getitem" and _adds_axes(node)):
+        factor, x = _without_literals(fgraph, node.inputs[0])
+        factor, x = (-factor, x) if name == "neg" else (factor, x)
+        return factor, x if name == "neg" else node.op(x, *node.inputs[1:], **node.attrs) if factor != 1.0 else value
+    if name not in ("mul", "div"):
+        return 1.0, value
+    x, y = node.inputs
+    first, second = _usual(number_of(fgraph, x)), _usual(number_of(fgraph, y))
+    if name == "div":
+        return (first, OPS["div"](1.0, y)) if first is not None and first != 1.0 else (1.0, value)
+    if first is not None or second is not None:
+        literal, other = (first, y) if first is not None else (second, x)
+        factor, rest = _without_literals(fgraph, other)
+        return (literal or 1.0) * factor, rest
+    (a, x), (b, y) = _without_literals(fgraph, x), _without_literals(fgraph, y)
+    return a * b, OPS["mul"](x, y) if a * b != 1.0 else value
+
+
+def _usual(number: Any) -> float | None:
+    """A literal by which nothing overflows that did not before."""
+    return float(number) if number is not None and not np.iscomplexobj(number) and 1e-6 < abs(number) < 1e6 else None
+
+
+def _sum_of_scaled(fgraph: FunctionGraph, node: Apply) -> Any:
+    if not node.origin.by or node.attrs.get("of"):
+        return None
+    factor, x = _without_literals(fgraph, node.inputs[0])
+    if factor == 1.0 or x.type != node.inputs[0].type:
+        return None
+    return OPS["mul"](factor, OPS["sum"](x, **node.attrs))
+
+
+def _sum_of_scaled_example(x: Value) -> Any:
+    with current_builder().at(by="vjp"):
+        return OPS["sum"](OPS["mul"](OPS["mul"](3.0, OPS["exp"](x)), OPS["div"](0.5, x + 3.0)), axes=(0,))
+
+
 def _negated(name: str, inner: str) -> Rule:
     def transform(fgraph: FunctionGraph, node: Apply) -> Any:
         x = fgraph.definition(node.inputs[0], "neg")
@@ -283,6 +328,17 @@ def _negated(name: str, inner: str) -> Rule:
 
 
 CHEAPER: tuple[Rule, ...] = (
+    procedure(
+        "sum_of_multiples",
+        "sum(c * x)",
+        "c * sum(x)",
+        "rounding",
+        ["sum"],
+        _sum_of_scaled,
+        _sum_of_scaled_example,
+        ROWS,
+        condition="in derivatives; c are literals from 1e-6 to 1e6, of factors that are read only here",
+    ),
     _negated("sum", "sum"),
     _negated("max", "min"),
     _negated("min", "max"),
