@@ -6,6 +6,7 @@ slice, already counted from the front and clamped.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -71,16 +72,26 @@ def _add_at_meaning(x: np.ndarray, v: Any, *operands: int, view: View) -> np.nda
 
 
 def _whole_read(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> Value | None:
-    """``x[:, :]`` is ``x``, ``x[()]`` of a number it is, and ``x[i]`` just after ``x[i] = v`` is ``v``."""
+    """``x[:, :]`` is ``x``, ``x[()]`` of a number it is, and ``x[i]`` just after ``x[i] = v`` is ``v``.
+
+    Parts that are computed as they are stored are read from where they are: see the rule ``part_of_stored``.
+    """
     x, view = inputs[0], attrs["view"]
     if (view.axes and view == whole(len(view.axes))) or not isinstance(x.type, ArrayType):
         return x
     node = builder.definition(x)
     if node is None or node.op is not setitem or node.attrs["view"] != view or node.inputs[2:] != inputs[1:]:
         return None
-    stored = node.inputs[1]
-    found = selected_type(x.type, view, tuple(v.type for v in inputs[1:]))
-    return stored if without_value(stored.type) == without_value(found) else None
+    made = builder.definition(node.inputs[1])
+    if made is not None and made.op.kind == "elementwise" and "i" not in view.axes:
+        return None
+    return stored_part(x, node, inputs[1:])
+
+
+def stored_part(x: Value, store: Any, operands: Sequence[Value]) -> Value | None:
+    """What was stored into a part of ``x``, if that is the very part that was stored."""
+    found = selected_type(x.type, store.attrs["view"], tuple(v.type for v in operands))
+    return store.inputs[1] if without_value(store.inputs[1].type) == without_value(found) else None
 
 
 def _inside(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
+from srcgraph.ir.ops.index import stored_part
 from srcgraph.ir.types import ArrayType
 from srcgraph.ir.view import View, element, transposed
 from srcgraph.ir.walk import has_order
@@ -70,6 +71,28 @@ def _reshape_of_full(fgraph: FunctionGraph, node: Apply) -> Any:
     return OPS["full"](made.inputs[0], *node.inputs[1:])
 
 
+def _part_of_stored(fgraph: FunctionGraph, node: Apply) -> Any:
+    """What was stored, where nothing else of the array is read; else it would need memory of its own."""
+    x, *operands = node.inputs
+    store = fgraph.definition(x)
+    if store is None or store.op.name != "setitem" or not node.outputs[0].type.ndim:
+        return None
+    place = store.attrs["view"], store.inputs[2:]
+    if (node.attrs["view"], tuple(operands)) != place:
+        return None
+    if not all(_place_of(client.holder) == place for client in fgraph.clients(x)):
+        return None
+    return stored_part(x, store, operands)
+
+
+def _place_of(holder: Any) -> Any:
+    """Where a node reads an array, or stores into it."""
+    node = getattr(holder, "node", None)
+    if not isinstance(node, Apply) or node.op.name not in ("getitem", "setitem"):
+        return None
+    return node.attrs["view"], node.inputs[1 if node.op.name == "getitem" else 2 :]
+
+
 def _store_of_store(fgraph: FunctionGraph, node: Apply) -> Any:
     """What is stored over is not stored before."""
     inner = fgraph.definition(node.inputs[0], "setitem")
@@ -119,6 +142,14 @@ def _twice(x: Value) -> Value:
     one, two = x.type.dtype.type(1), x.type.dtype.type(2)
     view = element(x.type.ndim)
     return OPS["setitem"](OPS["setitem"](x, one, 1, view=view), two, 1, view=view)
+
+
+def _changed_twice(x: Value) -> Value:
+    view = View((1, *(":",) * (x.type.ndim - 1)), tuple(range(x.type.ndim)))
+    part = OPS["getitem"](x, 1, 2, view=view)
+    first = OPS["setitem"](x, OPS["mul"](part, part), 1, 2, view=view)
+    part = OPS["getitem"](first, 1, 2, view=view)
+    return OPS["setitem"](first, OPS["mul"](part, part), 1, 2, view=view)
 
 
 _T, _AT = transposed(2, (1, 0)), element(1)
@@ -172,6 +203,18 @@ RULES: tuple[Rule, ...] = (
             any_dtype=True,
         )
         for name in ("reshape", "reshape_view")
+    ),
+    procedure(
+        "part_of_stored",
+        "x[a:b] = v; x[a:b]",
+        "v",
+        "exact",
+        ["getitem"],
+        _part_of_stored,
+        _changed_twice,
+        VECTOR,
+        condition="nothing else of x is read before the part is stored again",
+        any_dtype=True,
     ),
     procedure(
         "store_of_store",
