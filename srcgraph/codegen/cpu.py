@@ -45,9 +45,9 @@ from srcgraph.codegen.tidy import calls_nested, tidy
 from srcgraph.codegen.variables import variables_of
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
-from srcgraph.ir.graph import NOWHERE, Graph, Origin
+from srcgraph.ir.graph import NOWHERE, Apply, Graph, Origin
 from srcgraph.ir.types import BOOL, ListType, ScalarType, is_integer
-from srcgraph.ir.walk import calling, calls
+from srcgraph.ir.walk import all_nodes, calling, calls
 
 LOOP_HELPERS = frozenset((upwards.HELPER, *sums.NAMES))
 """What loops call that are written so that LLVM takes several steps at a time."""
@@ -67,6 +67,8 @@ class Generated:
     frame : int
         Where it recurses, and so takes as last argument how deep it may go: how many bytes of stack a
         call needs at most.
+    repeatable : bool
+        Whether a call that something was raised in has changed nothing outside, so that it can be made again.
     kernels : tuple of str
         The functions of the user's that it calls, by what `srcgraph.runtime.natives` finds them by.
     """
@@ -76,6 +78,7 @@ class Generated:
     copies: tuple[Copied, ...]
     frame: int = 0
     kernels: tuple[str, ...] = ()
+    repeatable: bool = False
     signatures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of a CUDA module: its kernels, and the types of their arguments as numba writes them."""
     shared: tuple[tuple[Loc, str], ...] = ()
@@ -133,7 +136,10 @@ def generate(
     helpers = {**module.helpers, **dict.fromkeys(several, "vector"), **dict.fromkeys(kept(parts), "arrays")}
     text = emit(ast.Module([*_imports(parts, helpers, kernels), *parts], []), module.places)
     frame = max(map(_frame, parts)) if module.depth_left else 0
-    return Generated(name, text, tuple(module.copies), frame, tuple(kernels.values()), shared=tuple(module.shared))
+    again = not kernels and _is_repeatable(interface, (graph, *(g for g, _ in callees.values())))
+    return Generated(
+        name, text, tuple(module.copies), frame, tuple(kernels.values()), again, shared=tuple(module.shared)
+    )
 
 
 class Module:
@@ -277,6 +283,14 @@ def _frame(function: ast.FunctionDef) -> int:
     """The bytes of stack a call of a function may need: eight words for each variable, and some."""
     names = {n.id for n in names_in(function)}
     return 512 + 64 * (len(names) + len(function.args.args))
+
+
+def _is_repeatable(interface: Interface, graphs: Iterable[Graph]) -> bool:
+    """Whether all that a function changes is its own, and it neither prints nor draws."""
+    if interface.changed or interface.owned:
+        return False
+    nodes = (n for g in graphs for n in all_nodes(g))
+    return not any(isinstance(n, Apply) and n.op.kind in ("effect", "draw") for n in nodes)
 
 
 def _unread(graph: Graph) -> frozenset[int]:

@@ -2,7 +2,7 @@
 
 A native stack that overflows ends the process. Generated functions that recurse therefore count down
 from Python's own limit, and where that many calls may need more stack than the thread is sure to have,
-they run in a thread with a stack of their own.
+they run in a thread with a stack of their own; starting one takes longer than a few hundred calls.
 """
 
 from __future__ import annotations
@@ -19,16 +19,24 @@ MOST = 4 << 30
 _sizes = threading.Lock()
 
 
-def with_depth(run: Callable[..., Any], frame: int) -> Callable[..., Any]:
+def with_depth(run: Callable[..., Any], frame: int, repeatable: bool = False) -> Callable[..., Any]:
     """A function that runs ``run`` with the depth that recursion may have as its last argument.
 
-    ``frame`` is how many bytes of stack one call needs at most.
+    ``frame`` is how many bytes of stack one call needs at most. What is ``repeatable`` is tried on the stack that is
+    there; after the first time that this did not do, no more: what was raised half-way through may leave memory behind.
     """
+    shallow = SURE // frame if repeatable else 0
 
     def call(*leaves: Any) -> Any:
+        nonlocal shallow
         depth = sys.getrecursionlimit()
         if depth * frame <= SURE:
             return run(*leaves, depth)
+        if shallow:
+            try:
+                return run(*leaves, shallow)
+            except RecursionError:
+                shallow = 0
         depth = min(depth, MOST // frame)
         return on_own_stack(lambda: run(*leaves, depth), depth * frame + SURE)
 

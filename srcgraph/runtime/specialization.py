@@ -566,7 +566,7 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
             inplace=options.mode.inplace,
         )
     entry, file = load(generated.text.text, generated.name)
-    run = with_depth(entry, generated.frame) if generated.frame else entry
+    run = with_depth(entry, generated.frame, generated.repeatable) if generated.frame else entry
     if options.engine is not None:
         run = run_by(options.engine, version)
     returned = version.interface.returned

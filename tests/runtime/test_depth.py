@@ -4,6 +4,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 import srcgraph as sg
@@ -49,3 +50,55 @@ def test_in_a_thread(limit: int) -> None:
     for thread in threads:
         thread.join()
     assert found == [limit - 10] * 3
+
+
+def test_no_thread_is_started_where_a_small_stack_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+    own = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (started.append(thread), own(thread))[1])
+
+    @sg.compile
+    def many(n, x):
+        a = x * 1.1
+        b = a + x
+        c = b * a - x
+        d = a * b + c * c
+        e = d - a * 0.5
+        f = e + b * 0.25
+        g = f * 0.5 + c
+        h = g - d * 0.125
+        k = h + e * 0.3
+        m = k * 0.2 + g
+        p = m - f * 0.1 + h
+        q = p * 0.3 + k
+        r = q + p * m
+        s = r * 0.25 + q - p
+        t = s + r * 0.5
+        u = t * q + s
+        v = u + t - r * 0.2
+        w = v * 0.1 + u * 0.2
+        y = w + v * s
+        z = y * 0.01 + w + a + b + c + d + e + f + g + h + k + m + p + q + r + s + t + u + v + w + y
+        return z if n == 0 else many(n - 1, z * 1e-3) * 0.5 + a * b
+
+    limit = sys.getrecursionlimit()
+    assert many(3, 0.5) == pytest.approx(many.__wrapped__(3, 0.5), rel=1e-14)
+    assert not started
+    deep = many(limit - 20, 0.5)
+    assert deep == many(limit - 20, 0.5)
+
+
+def test_what_is_stored_is_stored_once() -> None:
+    @sg.compile
+    def walk(n, x, a, b, c, d):
+        x[0] += 1.0
+        e, f, g, h = a + b, b + c, c + d, d + a
+        i, j, k, m = e * f, f * g, g * h, h * e
+        p, q, r, s = i + j, j + k, k + m, m + i
+        if n == 0:
+            return p + q + r + s
+        return walk(n - 1, x, q * 0.1, r * 0.1, s * 0.1, p * 0.1) + p
+
+    x = np.zeros(1)
+    walk(sys.getrecursionlimit() - 20, x, 0.1, 0.2, 0.3, 0.4)
+    assert x[0] == sys.getrecursionlimit() - 19

@@ -72,6 +72,7 @@ def write_version(made: Specialization, places: Places, files: list[str]) -> dic
         "function": generated.name,
         "sha256": sha256(generated.text.text.encode()),
         "frame": generated.frame,
+        "repeatable": generated.repeatable,
         "lines": write_lines(generated.text.lines, files),
         "interface": write_interface(made.interface),
         "types": write_types(types),
@@ -148,7 +149,7 @@ def read_version(
     made.generated = Generated(function, Text(text.decode(), read_lines(record["lines"], files)), (), frame)
     made.entry, made.file = load(text.decode(), function)
     keep(made.entry, entry, part)
-    made.run = with_depth(made.entry, frame) if frame else made.entry
+    made.run = with_depth(made.entry, frame, record["repeatable"]) if frame else made.entry
     _read_meaning(made, record, Coder(places.objects))
     made.name, made.params = record["name"], tuple(record["params"])
     made.options = options_of(error_model=record["error_model"], parallel=record["parallel"])

@@ -41,7 +41,7 @@ class Numba:
         generated = generate(main, interface, name=main.name, integers="Integers", callees=callees)
         run, _ = load(generated.text.text, generated.name)
         if generated.frame:
-            run = with_depth(run, generated.frame)
+            run = with_depth(run, generated.frame, generated.repeatable)
         return _Compiled(run, main)
 
 
