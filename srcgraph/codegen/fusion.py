@@ -158,17 +158,31 @@ def _both(first: Kernel, second: Kernel) -> Kernel:
 
 def _unsaid(first: Kernel, second: Kernel) -> Iterator[Part]:
     """The parts of a nest but for numbers that are what they were in the one before it."""
-    now: dict[Value, tuple[tuple[Dim, ...], str]] = {}
+    now: dict[Value, tuple[tuple[Dim, ...], str, frozenset[Value]]] = {}
     inner: tuple[Dim, ...] = ()
     for k, part in enumerate([*first.parts, *second.parts]):
         if part.inner != inner:  # numbers of an inner loop are what its last step left
             now = {v: said for v, said in now.items() if not said[0]}
             inner = part.inner
-        known = isinstance(part, LoopLet) and now.get(part.value) == (inner, ast.dump(part.expr))
+        known = False
         if isinstance(part, LoopLet):
-            now[part.value] = inner, ast.dump(part.expr)
+            said = inner, ast.dump(part.expr), frozenset(refs(part.expr))
+            known = now.get(part.value) == said
+            if not known:
+                now = _without(now, part.value)
+                now[part.value] = said
         if k >= len(first.parts) and not known:
             yield part
+
+
+def _without(
+    now: dict[Value, tuple[tuple[Dim, ...], str, frozenset[Value]]], changed: Value
+) -> dict[Value, tuple[tuple[Dim, ...], str, frozenset[Value]]]:
+    """What is known of numbers when one of them is another one: nothing of it, and of those that it was read for."""
+    gone = {changed}
+    while more := {v for v, said in now.items() if v not in gone and not gone.isdisjoint(said[2])}:
+        gone |= more
+    return {v: said for v, said in now.items() if v not in gone}
 
 
 def _contracted(kernel: Kernel, s: Scheduler) -> Kernel:
