@@ -30,6 +30,20 @@ def chosen(x, y):
     return np.sum((g + 1.0) * (g.T - 0.5)) - np.sum(g.T**2 * x)
 
 
+def test_each_way_to_ask_for_derivatives() -> None:
+    def f(d, w):
+        g = (d + 1.0) * (w[:, None] + w[None, :])
+        return np.sum(g - g.T) + np.sum(g * g.T)
+
+    d, w = np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1.0, 2.0])
+    d_d, d_w = np.array([[8.0, 54.0], [36.0, 128.0]]), np.array([80.0, 328.0])
+    value, (first, second) = sg.value_and_grad(f, argnums=(0, 1))(d, w)
+    assert value == 368.0
+    np.testing.assert_array_equal(first, d_d)
+    np.testing.assert_array_equal(second, d_w)
+    assert sg.jvp(f, (d, w), (np.eye(2), np.ones(2))) == (368.0, np.trace(d_d) + np.sum(d_w))
+
+
 @pytest.mark.parametrize("program", [pairs, powers, chosen], ids=lambda p: p.__name__)
 def test_value_and_derivatives(program: Any) -> None:
     value, slopes = sg.value_and_grad(program, argnums=(0, 1))(X, Y)
