@@ -34,6 +34,8 @@ class Arrays(Numbers):
     def elementwise(self, shape: Shape, depth: int) -> str:
         x = self.array("f", shape, depth - 1)
         y = self.array("f", shape, depth - 1) if self.chance(0.5) else self.float_(0)
+        if len(shape) == 2 and shape[0] == shape[1] and self.chance(0.25):
+            y = f"({self.array('f', shape, depth - 1)}).T"
         if self.chance(0.3):
             x, y = y, x
         op = self.random.choices(("+", "-", "*", "/", "**"), (5, 4, 5, 1, 0.5))[0]
