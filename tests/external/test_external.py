@@ -50,8 +50,18 @@ def test_the_judge_accepts_what_is_right() -> None:
     assert (result.forward.kind, result.gradient.kind) == ("right", "right")
 
 
+def scaled(value, by):
+    return tuple(scaled(v, by) for v in value) if isinstance(value, tuple) else value * by
+
+
 def test_the_judge_sees_a_wrong_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging, "call_plainly", lambda compiled, x, w: cube(x, w) * (1.0 + 1e-7))
+    right = judging.call_plainly
+
+    def slightly_off(compiled, *args):
+        value = right(compiled, *args)
+        return value if compiled.transforms else scaled(value, 1.0 + 1e-7)
+
+    monkeypatch.setattr(judging, "call_plainly", slightly_off)
     assert run(ITSELF, plainly=True).forward.kind == "wrong"
 
 
@@ -60,7 +70,7 @@ def test_the_judge_sees_a_wrong_gradient(monkeypatch: pytest.MonkeyPatch) -> Non
 
     def slightly_off(compiled, *args):
         value = right(compiled, *args)
-        return tuple(g * (1.0 + 1e-4) for g in value) if compiled.transforms else value
+        return scaled(value, 1.0 + 1e-4) if compiled.transforms else value
 
     monkeypatch.setattr(judging, "call_plainly", slightly_off)
     result = run(ITSELF, plainly=True)
