@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -94,7 +94,7 @@ def generate(
     interface: Interface,
     *,
     name: str = "",
-    options: str = 'error_model="numpy"',
+    fastmath: Collection[str] = (),
     integers: str = "Integers",
     callees: Mapping[str, tuple[Graph, Interface]] = NO_CALLEES,
     kernels: Mapping[str, str] = NO_KERNELS,
@@ -110,8 +110,8 @@ def generate(
         Which parameters it changes, and which results it returns.
     name : str
         Of the function; the graph's by default.
-    options : str
-        Passed to ``numba.njit``, as source text.
+    fastmath : collection of str
+        What rounding may be changed by.
     integers : str
         The compiler, of `srcgraph.runtime.integers`, for functions whose integers may need more than 64 bits.
     callees : mapping
@@ -130,7 +130,7 @@ def generate(
         callees = {taken.get(n, n): (calling(g, taken), to) for n, (g, to) in callees.items()}
         kernels = {taken.get(n, n): known for n, known in kernels.items()}
         name, graph = taken.get(name, name), calling(graph, taken)
-    module = Module({**callees, name: (graph, interface)}, options, integers, inplace, kernels, parallel)
+    module = Module({**callees, name: (graph, interface)}, fastmath, integers, inplace, kernels, parallel)
     parts = [part for key, (inner, to) in module.graphs.items() for part in module.function(key, inner, to)]
     several = several_at_once(parts)
     helpers = {**module.helpers, **dict.fromkeys(several, "vector"), **dict.fromkeys(kept(parts), "arrays")}
@@ -149,8 +149,8 @@ class Module:
     ----------
     graphs : mapping
         By name: what to write, the entry last.
-    options : str
-        Passed to ``numba.njit``.
+    fastmath : collection of str
+        What rounding may be changed by.
     integers : str
         The compiler for functions whose integers may need more than 64 bits.
     inplace : bool
@@ -162,14 +162,14 @@ class Module:
     def __init__(
         self,
         graphs: Mapping[str, tuple[Graph, Interface]],
-        options: str,
+        fastmath: Collection[str],
         integers: str,
         inplace: bool,
         kernels: Mapping[str, str],
         parallel: float,
     ):
         self.graphs = graphs
-        self.options = options
+        self.fastmath = fastmath
         self.integers = integers
         self.inplace = inplace
         self.kernels = frozenset(kernels)
@@ -192,7 +192,7 @@ class Module:
         reserved = frozenset((*helpers, *self.graphs, *self.kernels, *shared, self.depth_left))
         names = Names(block, plain.params, reserved=reserved, hints=scheduler.hints)
         watched = grow(plain, scheduler.uses)
-        options = f"{self.options}, pipeline_class={self.integers}" if watched else self.options
+        options = _options(self.fastmath, self.integers if watched else "")
         body = Body(names, self.places, self.depth_left, self.kernels)
         statements = body.block(block.items)
         leave = returning([body.resolved(e) for e in block.results])
@@ -270,6 +270,12 @@ def _dtype_name(dtype: np.dtype) -> str:
     return "bool_" if dtype == BOOL else dtype.name
 
 
+def _options(fastmath: Collection[str], compiler: str) -> str:
+    """What ``numba.njit`` is given, as source text."""
+    flags = f", fastmath={{{', '.join(map(repr, sorted(fastmath)))}}}" if fastmath else ""
+    return f'error_model="numpy"{flags}{compiler and f", pipeline_class={compiler}"}'
+
+
 def _depth_left(graphs: Iterable[Graph]) -> str:
     """A name for the parameter that limits recursion."""
     taken = {p.name for graph in graphs for p in graph.params}
@@ -317,7 +323,8 @@ def last_origin(block: Block, interface: Interface) -> Origin:
     return next((o for o in found if o.loc is not None), NOWHERE)
 
 
-_IMPORTED = ("np", "math", "njit", "Integers", "WrappingIntegers", "Raised", "native_kernel", "assume", *LOOP_HELPERS)
+_COMPILERS = ("Integers", "WrappingIntegers")
+_IMPORTED = ("np", "math", "njit", *_COMPILERS, "Raised", "native_kernel", "assume", *LOOP_HELPERS)
 
 
 def _reducing(block: Block) -> Iterator[str]:
@@ -345,7 +352,7 @@ def _imports(
 ) -> list[ast.stmt]:
     used = {n.id for n in names_in(*functions)}
     helpers = {name: home for name, home in helpers.items() if home != "blocks" or name in used}
-    helpers = {**helpers, **{name: "integers" for name in ("Integers", "WrappingIntegers") if name in used}}
+    helpers = {**helpers, **{name: "integers" for name in _COMPILERS if name in used}}
     lines = []
     if "math" in used:
         lines.append("import math")

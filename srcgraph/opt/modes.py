@@ -24,6 +24,8 @@ class Mode:
     check : bool
         Verify the graph, and evaluate it with `srcgraph.ir.interp`, after every rewrite; the one that makes it invalid
         or changes what it gives is named by a `RewriteError`. Slow.
+    fastmath : frozenset of str
+        What rounding may be changed by, as LLVM names it; see `srcgraph.compile`.
 
     Examples
     --------
@@ -34,6 +36,7 @@ class Mode:
     name: str
     query: Query
     check: bool = False
+    fastmath: frozenset[str] = frozenset()
 
     @property
     def inplace(self) -> bool:

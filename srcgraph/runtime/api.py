@@ -6,7 +6,7 @@ import functools
 import sys
 import types
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from inspect import Parameter, signature
 from typing import Any
@@ -336,6 +336,7 @@ def compile(
     cache: bool | None = None,
     target: str | None = None,
     parallel: bool | str | None = None,
+    fastmath: bool | Collection[str] | None = None,
 ) -> Any:
     """Compile a Python function; the work is done when it is first called with new types.
 
@@ -363,6 +364,11 @@ def compile(
         Whether threads share the trips of loops that do not need each other, operations on arrays among them: where a
         loop turns out to be large when it runs, with "auto" only where it is much larger. Sums are formed in parts
         then, whose number depends on sizes alone. See `srcgraph.threads`.
+    fastmath : bool or set of {"contract", "reassoc", "arcp", "nsz"}, optional
+        By what rounding may differ from Python's and NumPy's, as in `numba.njit`: a product and a sum rounded once,
+        sums and products in another order, factors in place of divisors, zeros of either sign. True for all of these,
+        False, the default, for none: then ``x * x - y * y == 0.0`` wherever it is in Python. Unlike numba's, True
+        leaves NaN and infinity what they are. Functions, and what NumPy does within one call, are as without it.
 
     Returns
     -------
@@ -374,7 +380,8 @@ def compile(
     UnsupportedError
         The function uses something outside the supported language; all such places are listed.
     ArgumentError
-        There is no such error model, mode or value of ``parallel``, or the function is not a Python function.
+        There is no such error model, mode or value of ``parallel`` or ``fastmath``, or the function is not a Python
+        function.
     ValueError
         There is no such target.
 
@@ -386,7 +393,10 @@ def compile(
     >>> square(3.0)
     9.0
     """
-    chosen = {"error_model": error_model, "mode": mode, "cache": cache, "target": target, "parallel": parallel}
+    chosen: dict[str, Any] = {
+        "error_model": error_model, "mode": mode, "cache": cache, "target": target, "parallel": parallel,
+        "fastmath": fastmath,
+    }  # fmt: skip
     options = options_of(function, **chosen)
     chosen["source"] = source
     if function is None:

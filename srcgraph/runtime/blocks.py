@@ -24,6 +24,8 @@ from numba.core.imputils import RefType, iternext_impl
 from numba.core.typing.templates import signature
 from numba.extending import lower_builtin, register_model, type_callable
 
+from srcgraph.runtime.compiler import EXACT
+
 LENGTH = 256
 """How many elements a block has."""
 
@@ -123,12 +125,18 @@ def _plus_complex(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 
 def _two_sum(builder: Any, total: Any, part: Any, lost: Any) -> tuple[Any, Any]:
-    rounded = builder.fadd(total, part)
-    gained = builder.fsub(rounded, total)
-    error = builder.fadd(builder.fsub(total, builder.fsub(rounded, gained)), builder.fsub(part, gained))
+    def plus(x: Any, y: Any) -> Any:
+        return builder.fadd(x, y, EXACT)
+
+    def minus(x: Any, y: Any) -> Any:
+        return builder.fsub(x, y, EXACT)
+
+    rounded = plus(total, part)
+    gained = minus(rounded, total)
+    error = plus(minus(total, minus(rounded, gained)), minus(part, gained))
     zero = ir.Constant(error.type, 0.0)
-    finite = builder.fcmp_ordered("==", builder.fsub(error, error), zero)
-    return rounded, builder.fadd(lost, builder.select(finite, error, zero))
+    finite = builder.fcmp_ordered("==", minus(error, error), zero)
+    return rounded, plus(lost, builder.select(finite, error, zero))
 
 
 @lower_builtin(two_sum, types.float64, types.float64, types.float64)

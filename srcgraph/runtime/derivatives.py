@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from inspect import signature
 from typing import Any
 
@@ -37,6 +37,7 @@ def grad(
     verify: bool = False,
     cache: bool | None = None,
     parallel: bool | str | None = None,
+    fastmath: bool | Collection[str] | None = None,
 ) -> Any:
     """The gradient of a function that returns one float, or of one float built of variables.
 
@@ -67,7 +68,7 @@ def grad(
     verify : bool
         Compare every call's gradient with differences, operation by operation, and raise `VerificationError` where
         it is wrong. For tests: see the notes.
-    cache, parallel : bool, optional
+    cache, parallel, fastmath : optional
         See `compile`; those of a compiled function are kept.
 
     Returns
@@ -112,7 +113,7 @@ def grad(
     order = "gradient, value" if return_value else "gradient"
     more = {
         "return_value": return_value, "checkpoint": checkpoint, "progress": progress, "error_model": error_model,
-        "mode": mode, "verify": verify, "cache": cache, "parallel": parallel,
+        "mode": mode, "verify": verify, "cache": cache, "parallel": parallel, "fastmath": fastmath,
     }  # fmt: skip
     if is_built(function):
         given = {key: value for key, value in more.items() if key != "return_value"}
@@ -136,6 +137,7 @@ def value_and_grad(
     verify: bool = False,
     cache: bool | None = None,
     parallel: bool | str | None = None,
+    fastmath: bool | Collection[str] | None = None,
 ) -> Any:
     """The value and the gradient of a function that returns one float, as (value, gradient).
 
@@ -149,7 +151,7 @@ def value_and_grad(
     """
     more = {
         "checkpoint": checkpoint, "progress": progress, "error_model": error_model, "mode": mode, "verify": verify,
-        "cache": cache, "parallel": parallel,
+        "cache": cache, "parallel": parallel, "fastmath": fastmath,
     }  # fmt: skip
     if is_built(function):
         return of_built(function, wrt, "value, gradient", {"argnums": argnums, "has_aux": has_aux, **more})
@@ -286,7 +288,7 @@ def _differentiated(
 ) -> Any:
     chosen, options = (
         argument_numbers(argnums),
-        options_of(function, **{key: more[key] for key in ("error_model", "mode", "cache", "parallel")}),
+        options_of(function, **{key: more[key] for key in ("error_model", "mode", "cache", "parallel", "fastmath")}),
     )
     if function is None:
         return lambda f: again(f, argnums=chosen, has_aux=has_aux, **more)

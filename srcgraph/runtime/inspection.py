@@ -210,7 +210,9 @@ class Inspection:
         note = "" if self.options.raises else f'   error_model="{self.options.error_model}"'
         note += "" if self.options.on_cpu else f'   target="{self.options.target}"'
         note += "" if not self.options.parallel else f"   parallel={self.options.parallel!r}"
-        note += "" if self.options.mode is FAST_RUN else f"   mode={self.options.mode.name}"
+        note += "" if self.options.mode.name == FAST_RUN.name else f"   mode={self.options.mode.name}"
+        flags = ", ".join(map(repr, sorted(self.options.mode.fastmath)))
+        note += f"   fastmath={{{flags}}}" if flags else ""
         return self.name + first[first.index("(") : -1] + note
 
     def __repr__(self) -> str:

@@ -17,19 +17,18 @@ import operator
 from typing import Any
 
 from numba.core import cgutils, ir, types
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
-from numba.core.lowering import Lower
-from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+from numba.core.typed_passes import NativeLowering
 
 from srcgraph.ir.exceptions import TOO_LARGE
+from srcgraph.runtime.compiler import Compiler, Lowering, RoundingLower
 from srcgraph.runtime.magnitudes import WORD, Magnitudes, function_of
 
 _NAMES = {operator.add: "add", operator.sub: "sub", operator.mul: "mul"}
 _WATCHED = {*_NAMES, operator.pow, operator.lshift}
 
 
-class _Lower(Lower):
+class _Lower(RoundingLower):
     """Writes arithmetic that wraps, or raises, where it may not fit."""
 
     raises = True
@@ -124,10 +123,10 @@ class _WrappingLower(_Lower):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _Lowering(BaseNativeLowering):
+class _Lowering(Lowering):
     """numba's last pass but one, with `_Lower`."""
 
-    _name = "srcgraph_lowering"
+    _name = "srcgraph_integers_lowering"
 
     @property
     def lowering_class(self) -> Any:
@@ -135,7 +134,7 @@ class _Lowering(BaseNativeLowering):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _WrappingLowering(BaseNativeLowering):
+class _WrappingLowering(Lowering):
     _name = "srcgraph_wrapping_lowering"
 
     @property
@@ -143,16 +142,13 @@ class _WrappingLowering(BaseNativeLowering):
         return _WrappingLower
 
 
-class Integers(CompilerBase):
+class Integers(Compiler):
     """numba's compiler, for functions whose integers are right: ``njit(pipeline_class=Integers)``."""
 
-    lowering: type[BaseNativeLowering] = _Lowering
+    lowering: type[Lowering] = _Lowering
 
     def define_pipelines(self) -> list[Any]:
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [(self.lowering if p is NativeLowering else p, text) for p, text in passes.passes]
-        passes.finalize()
-        return [passes]
+        return [self.passes({NativeLowering: self.lowering})]  # sizes are those of versions of variables
 
 
 class WrappingIntegers(Integers):

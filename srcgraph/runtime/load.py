@@ -15,8 +15,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numba.core.compiler
 from numba.core.dispatcher import Dispatcher
 
+from srcgraph.runtime.compiler import Compiler
 from srcgraph.runtime.internal import internal
 
 _lock = threading.RLock()
@@ -50,6 +52,8 @@ def load(text: str, name: str) -> tuple[Callable[..., Any], str]:
             if _releases(text, recursive):
                 for function in made.values():  # numba knows functions that call each other by their options, too
                     function.targetoptions["nogil"] = True
+            for function in made.values():
+                _compiled_as_written(function)
             for function in () if recursive else made.values():
                 if function is not getattr(module, name):
                     internal(function)  # called by the entry alone
@@ -65,6 +69,13 @@ _SHARING = re.compile(r"^from srcgraph\.runtime\.(random|natives) ", re.MULTILIN
 def _releases(text: str, recursive: bool) -> bool:
     """Whether the function of a module runs without Python's lock, so that threads call it at once."""
     return (recursive or bool(_LONG.search(text))) and not _SHARING.search(text)
+
+
+def _compiled_as_written(function: Dispatcher) -> None:
+    """By `Compiler`, unless it names one of its own."""
+    made_by: Any = function._compiler  # type: ignore[attr-defined]
+    if made_by.pipeline_class is numba.core.compiler.Compiler:
+        made_by.pipeline_class = Compiler
 
 
 def _made(module: types.ModuleType) -> dict[str, Dispatcher]:

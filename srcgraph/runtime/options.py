@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -13,6 +14,8 @@ from srcgraph.opt.rewriting.database import near
 from srcgraph.runtime.engines.registry import Engine
 
 ERROR_MODELS = ("python", "numpy")
+FASTMATH = frozenset({"contract", "reassoc", "arcp", "nsz"})
+"""What ``fastmath=True`` stands for: all of LLVM's that leave NaN and infinity what they are."""
 TARGETS = ("cpu", "cuda")
 
 
@@ -75,7 +78,8 @@ class Options:
     def description(self) -> str:
         """What tells the code compiled with these options apart from others, the same in every process."""
         known = f"{self.error_model} {self.mode.query.key} {db.digest}{' compares' * self.compares}{self._shares}"
-        return known if self.on_cpu else f"{known} {self.target}"
+        rounding = "".join(f" {flag}" for flag in sorted(self.mode.fastmath))
+        return f"{known}{rounding}" if self.on_cpu else f"{known} {self.target}"
 
     @property
     def _shares(self) -> str:
@@ -98,13 +102,14 @@ def options_of(
     cache: bool | None = None,
     target: str | None = None,
     parallel: bool | str | None = None,
+    fastmath: bool | Collection[str] | None = None,
 ) -> Options:
     """The options of a function made before, ``function.options``, with those that are given in their place.
 
     Raises
     ------
     ArgumentError
-        There is no such error model, no such mode, or ``parallel`` is none of its values.
+        There is no such error model, no such mode, or ``parallel`` or ``fastmath`` is none of its values.
     ValueError
         There is no such target.
     RewriteError
@@ -124,11 +129,31 @@ def options_of(
         if not isinstance(parallel, bool | str) or parallel not in PARALLEL:
             raise ArgumentError(f"parallel must be True, False or 'auto', not {parallel!r}")
         options = replace(options, parallel=parallel)
-    if mode is None:
-        return options
-    chosen = mode_of(mode)
-    db.check(chosen.query)
-    return replace(options, mode=chosen)
+    if mode is not None:
+        chosen = mode_of(mode)
+        db.check(chosen.query)
+        options = replace(options, mode=replace(chosen, fastmath=options.mode.fastmath))
+    if fastmath is not None:
+        options = replace(options, mode=replace(options.mode, fastmath=_known_fastmath(fastmath)))
+    if options.mode.fastmath and not options.on_cpu:
+        raise ArgumentError('fastmath is for target="cpu"')
+    return options
+
+
+def _known_fastmath(given: Any) -> frozenset[str]:
+    """The flags that are asked for; ``afn`` is about functions, which stay as accurate as they are."""
+    if isinstance(given, bool):
+        return FASTMATH if given else frozenset()
+    if isinstance(given, str) or not isinstance(given, Collection) or not all(isinstance(f, str) for f in given):
+        raise ArgumentError(f"fastmath must be True, False or a set of LLVM's flags, not {given!r}")
+    for flag in sorted(set(given) - FASTMATH - {"afn"}):
+        if flag in ("nnan", "ninf", "fast"):
+            why, hint = f"fastmath cannot have {flag!r}: results that are NaN or infinite would be anything", ""
+            hint = f"use {', '.join(map(repr, sorted(FASTMATH)))}, or True for all of these"
+        else:
+            why, hint = f"fastmath knows no flag {flag!r}", near(flag, FASTMATH)
+        raise ArgumentError(Problem(why, hint=hint))
+    return frozenset(given) & FASTMATH
 
 
 def _known_target(target: Any) -> str:

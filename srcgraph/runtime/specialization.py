@@ -554,7 +554,7 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
         version = to_run(version, report)
     integers = "Integers" if options.raises else "WrappingIntegers"
     emitted = with_kernels(version.graph, version.callees, options.compares or options.mode.check)
-    on_cpu = partial(generate, integers=integers, parallel=PARALLEL[options.parallel])
+    on_cpu = partial(generate, integers=integers, parallel=PARALLEL[options.parallel], fastmath=options.mode.fastmath)
     written = on_cpu if options.on_cpu else cuda.generate
     with report.timed("writing"):
         generated = written(

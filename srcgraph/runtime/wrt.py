@@ -108,7 +108,7 @@ def by_shared(function: Any, wrt: Any, derivative: Callable, options: dict[str, 
         made = by_shared(function.func, wrt, derivative, options)
         return functools.partial(made, *function.args, **function.keywords)
     refuse_verified(function)
-    given = {key: options[key] for key in ("error_model", "mode", "parallel") if key in options}
+    given = {key: options[key] for key in ("error_model", "mode", "parallel", "fastmath") if key in options}
     chosen = options_of(function, **given)
     inner = {key: options[key] for key in options if key not in (*given, "argnums", "verify")}
     primal = function if isinstance(function, Compiled) else as_function(function)

@@ -32,6 +32,7 @@ from srcgraph.opt.ad.inverse import Cycle, cycles
 from srcgraph.opt.ad.mincut import INFINITE, sink_side
 from srcgraph.opt.fuse import stores_at_index
 from srcgraph.opt.marks import is_mark
+from srcgraph.opt.modes import current_mode
 
 GUESS = 16
 """What an unknown size or number of trips is taken to be when costs are compared."""
@@ -266,15 +267,16 @@ class _Work:
         node = self.definition.get(value)
         match node:
             case Apply():
-                if not is_cheap_again(node):
+                if not is_cheap_again(node) or decides(node):
                     return None
                 return self.nested_among(node.inputs)
             case If():
-                if not all(_cheap_scalar(n) for g in node_graphs(node) for n in g.nodes):
+                inner = [n for g in node_graphs(node) for n in g.nodes]
+                if not all(map(_cheap_scalar, inner)) or any(map(decides, inner)):
                     return None
                 outer = [node.cond, *(v for g in node_graphs(node) for v in free_values(g))]
                 return self.nested_among(outer)
-            case For() if gathers(node, self.definition):
+            case For() if gathers(node, self.definition) and not any(map(decides, node.body.nodes)):
                 sizes = (v for made in arrays_of(node, self.definition) for v in made.inputs)
                 return self.nested_among([*sizes, *node_inputs(node)[:3], *node.captures, *free_values(node.body)])
         return None
@@ -424,6 +426,17 @@ def top_symbols(graph: Graph) -> frozenset[str]:
         elif isinstance(type, ScalarType) and type.value is not None:
             found.update(type.value.symbols())
     return frozenset(found)
+
+
+def decides(node: Node) -> bool:
+    """Whether floats rounded in another way might decide otherwise: what is pushed would not be what is popped."""
+    rounds = current_mode().fastmath and any(map(is_discrete, node.outputs))
+    return bool(rounds) and not all(map(is_discrete, node_inputs(node)))
+
+
+def is_discrete(value: Value) -> bool:
+    """Whether a value is made of integers or booleans."""
+    return not isinstance(value.type, ArrayType | ScalarType) or value.type.dtype.kind in "biu"
 
 
 def _cheap_scalar(node: Node) -> bool:

@@ -1,0 +1,121 @@
+"""numba's compiler as generated functions need it: variables as they are written, ``fastmath`` for a function alone.
+
+numba gives a variable a new name wherever it is assigned to, so that it may have another type. In generated text it has
+one type; new names cost time to compile, and a loop that now and then puts a longer array in a variable's place counts
+references in each trip. Where a variable has two types after all, numba's way is gone.
+
+numba's own ``fastmath`` is also that of what it compiles to be called, and some of this is kept for callers of any
+kind: what one function allows, others would get. Here it ends with the function: a sum that is compensated, a
+remainder, a product of NumPy's are as they are elsewhere.
+
+References
+----------
+LLVM Language Reference, "Fast-Math Flags". Numba manual, "Customizing the compiler".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from numba.core import errors, ir, ir_utils, types
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.lowering import Lower
+from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+from numba.core.untyped_passes import ReconstructSSA
+
+_ARITHMETIC = ("fadd", "fsub", "fmul", "fdiv", "fneg")
+EXACT = ("afn",)
+"""The flags of an operation whose rounding is part of an algorithm: one that says nothing of arithmetic."""
+UNREAD = "_"
+"""What is assigned to it is read nowhere, and may be anything."""
+
+
+class RoundingLower(Lower):
+    """Marks the arithmetic of a function with what may change its rounding."""
+
+    def lower_normal_function(self, fndesc: Any) -> None:
+        super().lower_normal_function(fndesc)
+        flags = sorted((self.metadata or {}).get("rounding", ()))
+        for block in self.function.blocks if flags else ():
+            for instruction in block.instructions:
+                if instruction.opname in _ARITHMETIC and not instruction.flags:
+                    instruction.flags.extend(flags)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Lowering(BaseNativeLowering):
+    """numba's last pass but one, with `RoundingLower`."""
+
+    _name = "srcgraph_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        return RoundingLower
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _AsWritten(FunctionPass):
+    """In place of numba's pass that gives variables a name for each version."""
+
+    _name = "srcgraph_as_written"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:  # type: ignore[override]
+        for block in state.func_ir.blocks.values():
+            for statement in block.find_insts(ir.Assign):
+                if statement.target.name == UNREAD:
+                    statement.target = block.scope.redefine(UNREAD, loc=statement.loc)
+        state.func_ir._definitions = ir_utils.build_definitions(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _OfOneType(Lowering):
+    """Stops at a variable that has two types."""
+
+    _name = "srcgraph_lowering_as_written"
+
+    def run_pass(self, state: Any) -> Literal[True]:
+        for name, type in _assigned(state):
+            if types.unliteral(state.typemap[name]) != types.unliteral(type):
+                raise errors.TypingError(f"{name} is {state.typemap[name]} and {type}")
+        return super().run_pass(state)
+
+
+def _assigned(state: Any) -> Iterator[tuple[str, types.Type]]:
+    """The variables that are assigned to more than once, and the types of what they are assigned."""
+    found: dict[str, list[Any]] = {}
+    for block in state.func_ir.blocks.values():
+        for statement in block.find_insts(ir.Assign):
+            found.setdefault(statement.target.name, []).append(statement.value)
+    for name, values in found.items():
+        for value in values if len(values) > 1 else ():
+            if isinstance(value, ir.Var):
+                yield name, state.typemap[value.name]
+            elif (made := state.calltypes.get(value)) is not None:
+                yield name, made.return_type
+
+
+class Compiler(CompilerBase):
+    """What `srcgraph.runtime.load` lets numba compile generated functions with."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, args: Any, returned: Any, flags: Any, local: Any):
+        allowed = frozenset(flags.fastmath.flags) if flags.fastmath else frozenset()
+        flags.fastmath = False
+        super().__init__(typing, target, library, args, returned, flags, local)
+        self.state.metadata["rounding"] = allowed
+
+    def define_pipelines(self) -> list[Any]:
+        quick = self.passes({ReconstructSSA: _AsWritten, NativeLowering: _OfOneType})
+        return [quick, self.passes({NativeLowering: Lowering})]
+
+    def passes(self, own: dict[Any, Any]) -> Any:
+        """numba's passes, some in place of others."""
+        made = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        made.passes = [(own.get(p, p), text) for p, text in made.passes]
+        made.finalize()
+        return made

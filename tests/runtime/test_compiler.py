@@ -1,0 +1,70 @@
+"""How numba compiles generated text: a variable is one variable, if it has one type."""
+
+import numpy as np
+
+from srcgraph.runtime.load import load
+
+GROWING = """
+from numba import njit
+import numpy as np
+from srcgraph.runtime.arrays import longer
+
+@njit(error_model='numpy')
+def growing(x, n):
+    saved = np.empty(2)
+    held = 0
+    while x < n:
+        if held == len(saved):
+            saved = longer(saved)
+        saved[held] = x
+        held += 1
+        x *= 1.5
+    total = 0.0
+    for _ in range(held):
+        held -= 1
+        total = 0.5 * total + saved[held]
+    return total
+"""
+
+OF_TWO_TYPES = """
+from numba import njit
+
+@njit(error_model='numpy')
+def of_two_types(n):
+    x = 3
+    y = x + n
+    x = 0.5
+    return y, x, y // 2
+"""
+
+UNREAD = """
+from numba import njit
+
+@njit(error_model='numpy')
+def unread(x):
+    _, y = x, 2
+    _ = y
+    for _ in range(3):
+        y += 1
+    return y
+"""
+
+
+def test_a_loop_that_fills_an_array_counts_no_references():
+    run, _ = load(GROWING, "growing")
+    assert run(1.0, 100.0) == run.py_func(1.0, 100.0)
+    (code,) = run.inspect_llvm().values()
+    own = next(part for part in code.split("\ndefine ") if "growing" in part.split("\n")[0])
+    assert "NRT_decref" in own
+    assert "NRT_incref" not in own
+
+
+def test_a_variable_of_two_types_is_two():
+    run, _ = load(OF_TWO_TYPES, "of_two_types")
+    assert [(v, type(v)) for v in run(2)] == [(5, int), (0.5, float), (2, int)]
+
+
+def test_what_is_not_read_may_be_anything():
+    run, _ = load(UNREAD, "unread")
+    assert run(np.zeros(2)) == 5
+    assert run(1.0) == 5
