@@ -60,6 +60,10 @@ class Mode:
         """Only rewrites with all of these tags."""
         return self._with(self.query.requiring(*tags), [f"&{t}" for t in tags])
 
+    def rounding(self, fastmath: frozenset[str]) -> Mode:
+        """With arithmetic whose rounding may be changed so."""
+        return self if fastmath == self.fastmath else replace(self, fastmath=fastmath)
+
     def _with(self, query: Query, changes: Sequence[str]) -> Mode:
         return replace(self, name=" ".join([self.name, *changes]), query=query)
 

@@ -132,9 +132,9 @@ def options_of(
     if mode is not None:
         chosen = mode_of(mode)
         db.check(chosen.query)
-        options = replace(options, mode=replace(chosen, fastmath=options.mode.fastmath))
+        options = replace(options, mode=chosen.rounding(options.mode.fastmath))
     if fastmath is not None:
-        options = replace(options, mode=replace(options.mode, fastmath=_known_fastmath(fastmath)))
+        options = replace(options, mode=options.mode.rounding(_known_fastmath(fastmath)))
     if options.mode.fastmath and not options.on_cpu:
         raise ArgumentError('fastmath is for target="cpu"')
     return options

@@ -157,3 +157,21 @@ def invariant_backwards(x, w, steps):
     for _ in range(steps):
         x = np.sin(x) * np.sqrt(w)
     return x
+
+
+def solved(mean, eccentricity):
+    """Sines are slower than memory where trips wait for each other, and are what derivatives of cosines are."""
+    x = mean
+    change = 1.0
+    while abs(change) > 1e-12:
+        change = (x - eccentricity * np.sin(x) - mean) / (1.0 - eccentricity * np.cos(x))
+        x -= change
+    return np.cos(x)
+
+
+def rooted(x):
+    """A square root is not."""
+    y = 1.0
+    while y < 10.0:
+        y = np.sqrt(y * y + x) + y
+    return y

@@ -33,6 +33,8 @@ CASES: list[tuple[Callable, tuple[Any, ...], tuple[int, ...], dict[str, str], se
     (programs.backwards, (X, Y, 3), (0, 1), {}, {"x"}),
     (programs.turned_in_turn, (X, Y, 3), (0, 1), {"y": "8 * n"}, {"y"}),
     (programs.floats_stay, (1.0, 3), (0,), {"x": "8"}, set()),
+    (programs.solved, (1.0, 0.3), (0, 1), {"np.sin(x)": "8", "np.cos(x)": "8", "change": "8"}, set()),
+    (programs.rooted, (0.7,), (0,), {"y": "8"}, set()),
 ]
 
 

@@ -11,6 +11,7 @@ activity   which values depend on the inputs and influence the result
 custom     rules that users write, in place of calls;  transpose: forward mode by those for reverse mode
 reverse    the reverse sweep, written as if every forward value could be read; `accumulate`
 lists      the adjoints of lists: pushes become pops, and the other way round
+known      what reverse code computes that the forward sweep has computed
 residuals  what to save and what to recompute: a minimum cut in bytes
 inverse    what loops do that can be undone;  mincut: minimum cuts of networks
 unused     where a cotangent may be 0 beside an infinite derivative

@@ -16,7 +16,7 @@ from srcgraph.ir.graph import Apply, Call, Define, For, If, Node, Value, While
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, is_float, is_integer, type_symbols
 from srcgraph.opt.ad.again import is_cheap_again
 from srcgraph.opt.ad.plan import Tape
-from srcgraph.opt.ad.residuals import Choice, Residuals, decides
+from srcgraph.opt.ad.residuals import Choice, Residuals, decides, is_slow_again
 
 SAME = ("cast", "with_shape")
 """Ops whose result is, to the user, their operand."""
@@ -105,6 +105,8 @@ class _Explain:
                 return "a later store changes it"
             case Apply() if not is_cheap_again(node):
                 return f"{node.op.name} is too costly to run again"
+            case Apply() if is_slow_again(node, self.residuals.home_of[value].loop):
+                return f"{node.op.name} is slower than memory here"
             case Apply() if decides(node):
                 return "rounded in another way, it might be another"
         return self.against_sources(value, node)

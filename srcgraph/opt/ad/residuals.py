@@ -31,6 +31,7 @@ from srcgraph.opt.ad.again import arrays_of, gathers, is_cheap_again
 from srcgraph.opt.ad.inverse import Cycle, cycles
 from srcgraph.opt.ad.mincut import INFINITE, sink_side
 from srcgraph.opt.fuse import stores_at_index
+from srcgraph.opt.licm import is_costly
 from srcgraph.opt.marks import is_mark
 from srcgraph.opt.modes import current_mode
 
@@ -54,6 +55,12 @@ class Home:
     def chain(self) -> list[Home]:
         """This region and those around it, outermost first."""
         return [] if self.parent is None else [*self.parent.chain(), self]
+
+    @property
+    def loop(self) -> Node | None:
+        """The nearest loop around."""
+        inner = (h.node for h in reversed(self.chain()))
+        return next((node for node in inner if isinstance(node, For | While)), None)
 
     @property
     def function(self) -> str:
@@ -267,7 +274,7 @@ class _Work:
         node = self.definition.get(value)
         match node:
             case Apply():
-                if not is_cheap_again(node) or decides(node):
+                if not is_cheap_again(node) or decides(node) or is_slow_again(node, self.home_of[value].loop):
                     return None
                 return self.nested_among(node.inputs)
             case If():
@@ -426,6 +433,16 @@ def top_symbols(graph: Graph) -> frozenset[str]:
         elif isinstance(type, ScalarType) and type.value is not None:
             found.update(type.value.symbols())
     return frozenset(found)
+
+
+def is_slow_again(node: Apply, loop: Node | None) -> bool:
+    """Whether a function of a number is slower than memory: in a loop whose trips wait for each other."""
+    alone = isinstance(loop, While) and not node.outputs[0].type.ndim
+    return alone and node.op.kind == "elementwise" and is_costly(node) and node.op.name not in QUICK
+
+
+QUICK = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "copysign"})
+"""What the machine has an instruction for."""
 
 
 def decides(node: Node) -> bool:

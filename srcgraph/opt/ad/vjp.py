@@ -26,6 +26,7 @@ from srcgraph.opt.ad.either import either, tape_size
 from srcgraph.opt.ad.explain import explain
 from srcgraph.opt.ad.functions import NO_CALLEES, Callees, Changes, active_functions, divided, with_functions
 from srcgraph.opt.ad.induction import follow_trips
+from srcgraph.opt.ad.known import with_known
 from srcgraph.opt.ad.prepare import Prepared, prepare
 from srcgraph.opt.ad.residuals import Choice, choose
 from srcgraph.opt.ad.reverse import Reverse, Watch, d_name
@@ -152,6 +153,7 @@ def _swept(
     prepared = prepare(follow_trips(expanded.graph))
     both, reversed_calls = _both_sweeps(prepared, outputs, inputs, kept, seed, watch)
     both = released(both) if expanded.graph is not whole else dce(both)
+    both = with_known(both)
     residuals = choose(both, _as_released(reversed_calls, both))
     joined, tapes = assemble(both, residuals, prepared.loops)
     named = plain_names(joined)
