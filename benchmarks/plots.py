@@ -30,7 +30,7 @@ def label(row: Row) -> str:
 
 def ratio(row: Row) -> float | None:
     """Over the best of the others, the one that uses more threads and plain Python apart."""
-    return row.ratio([p for p in row.outcomes if p not in ("srcgraph", "numba parallel")])
+    return row.ratio([p for p in row.outcomes if p not in ("srcgraph", "exact", "numba parallel")])
 
 
 def plot(bars: list[tuple[float, str, str]], place: Path) -> None:

@@ -84,8 +84,10 @@ def page(rows: list[Row]) -> str:
         "\n![srcgraph over the best other, own cases](benchmarks_own.svg)",
         "\n![srcgraph over the best other, NPBench](benchmarks_npbench.svg)\n",
         "## Own cases\n",
-        "The programs are in `benchmarks/cases`. `hand` is numba written by hand, for gradients the adjoint. Numbers "
-        "of peers are multiples of\nsrcgraph's time: above 1, srcgraph is quicker. Memory is what a call adds.\n",
+        "The programs are in `benchmarks/cases`. `hand` is numba written by hand, for gradients the adjoint. It and "
+        "srcgraph have\n`fastmath={'contract', 'reassoc'}`, which is what JAX and torch.compile do; `exact` is srcgraph "
+        "without, which rounds as Python\ndoes. Numbers of peers are multiples of srcgraph's time: above 1, srcgraph is "
+        "quicker. Memory is what a call adds.\n",
         own_table([r for r in rows if r.suite == "own"]),
         "\n## NPBench\n",
         "Kernels of [NPBench](https://github.com/spcl/npbench), preset S, their NumPy versions compiled as they are; "
@@ -159,7 +161,7 @@ def used(rows: list[Row], order: tuple[str, ...]) -> list[str]:
 
 
 def own_table(rows: list[Row]) -> str:
-    peers = used(rows, ("hand", "python", "jax", "torch", "torch.compile", "autograd", "numexpr", "pythran"))
+    peers = used(rows, ("exact", "hand", "python", "jax", "torch", "torch.compile", "autograd", "numexpr", "pythran"))
     body = []
     for row in rows:
         label = row.case if row.what == "value" else "… gradient"

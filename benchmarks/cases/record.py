@@ -8,8 +8,10 @@ from typing import Any
 
 from numba import njit
 
-by_hand = njit(error_model="numpy", fastmath={"contract", "reassoc"})
-"""How what is written by hand is compiled: with what an expert allows, not with the whole of fastmath."""
+ROUNDING = frozenset({"contract", "reassoc"})
+"""By what rounding may differ from Python's: what an expert allows, as JAX and torch.compile do."""
+by_hand = njit(error_model="numpy", fastmath=set(ROUNDING))
+"""How what is written by hand is compiled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from typing import Any
 import by_pythran
 import numpy as np
 from cases import CASES
-from cases.record import Case
+from cases.record import ROUNDING, Case
 from measure import Absent, Program
 
 import srcgraph as sg
 
-PEERS = ("python", "srcgraph", "hand", "jax", "torch", "torch.compile", "autograd", "numexpr", "pythran")
+PEERS = ("python", "srcgraph", "exact", "hand", "jax", "torch", "torch.compile", "autograd", "numexpr", "pythran")
 REFERENCE = {"value": "python", "gradient": "hand"}
 SIZES = ("full", "small")
 TOLERANCE = 1e-7
@@ -42,10 +42,12 @@ def program(name: str, what: str, peer: str, size: str) -> Program:
     match peer:
         case "python":
             return plain(python_program(case, derived), given)
-        case "srcgraph":
+        case "srcgraph" | "exact":
+            fastmath = ROUNDING if peer == "srcgraph" else False
             if derived:
-                return plain(lambda: sg.grad(case.loss or case.plain, argnums=argnums(case)), given)
-            return plain(lambda: sg.compile(case.plain), given)
+                function = case.loss or case.plain
+                return plain(lambda: sg.grad(function, argnums=argnums(case), fastmath=fastmath), given)
+            return plain(lambda: sg.compile(case.plain, fastmath=fastmath), given)
         case "hand":
             return plain(lambda: hand_program(case, derived), given)
     if peer in case.refused:
