@@ -85,9 +85,9 @@ def page(rows: list[Row]) -> str:
         "\n![srcgraph over the best other, NPBench](benchmarks_npbench.svg)\n",
         "## Own cases\n",
         "The programs are in `benchmarks/cases`. `hand` is numba written by hand, for gradients the adjoint. It and "
-        "srcgraph have\n`fastmath={'contract', 'reassoc'}`, which is what JAX and torch.compile do; `exact` is srcgraph "
-        "without, which rounds as Python\ndoes. Numbers of peers are multiples of srcgraph's time: above 1, srcgraph is "
-        "quicker. Memory is what a call adds.\n",
+        "srcgraph have\n`fastmath={'contract', 'reassoc'}`, which is what JAX and torch.compile do; `exact` is "
+        "srcgraph without, which rounds as\nPython does. Numbers of peers are multiples of srcgraph's time: above 1, "
+        "srcgraph is quicker. Memory is what a call adds.\n",
         own_table([r for r in rows if r.suite == "own"]),
         "\n## NPBench\n",
         "Kernels of [NPBench](https://github.com/spcl/npbench), preset S, their NumPy versions compiled as they are; "
