@@ -13,6 +13,7 @@ assumed       what is simpler of numbers of which facts are known
 arrays        parts of arrays, reshapes, stores
 matrices      products, inverses, determinants
 several       arithmetic of arrays without branches
+tangents      of what does not move, in derivatives
 risky         what is right of real numbers, and not of infinities, NaN and rounding: off unless asked for
 """
 
@@ -31,6 +32,7 @@ from srcgraph.opt.rules import (
     reductions,
     risky,
     several,
+    tangents,
 )
 from srcgraph.opt.rules.rule import Rule
 
@@ -53,7 +55,7 @@ STABILIZE: tuple[Rule, ...] = (
     *mirrored.RULES,
 )
 SPECIALIZE: tuple[Rule, ...] = (*reductions.CHEAPER, *parts.CHEAPER, *matrices.CHEAPER, *risky.CHEAPER)
-LAST: tuple[Rule, ...] = (*masks.RULES, *several.RULES)
+LAST: tuple[Rule, ...] = (*tangents.RULES, *masks.RULES, *several.RULES)
 """What comes after derivatives."""
 
 __all__ = ["CANONICALIZE", "LAST", "SPECIALIZE", "STABILIZE", "Rule"]
