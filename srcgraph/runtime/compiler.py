@@ -25,6 +25,8 @@ from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
 from numba.core.untyped_passes import ReconstructSSA
 
+from srcgraph.runtime import vector
+
 _ARITHMETIC = ("fadd", "fsub", "fmul", "fdiv", "fneg")
 EXACT = ("afn",)
 """The flags of an operation whose rounding is part of an algorithm: one that says nothing of arithmetic."""
@@ -33,10 +35,13 @@ UNREAD = "_"
 
 
 class RoundingLower(Lower):
-    """Marks the arithmetic of a function with what may change its rounding."""
+    """Marks the arithmetic of a function with what may change its rounding, and a function whose loops are wide."""
 
     def lower_normal_function(self, fndesc: Any) -> None:
         super().lower_normal_function(fndesc)
+        names = self.func_ir.func_id.func.__globals__.values()
+        if any(getattr(value, "__module__", "") == vector.__name__ for value in names):
+            vector.prefer_wide(self.function)  # also one that such functions become part of
         flags = sorted((self.metadata or {}).get("rounding", ()))
         for block in self.function.blocks if flags else ():
             for instruction in block.instructions:
