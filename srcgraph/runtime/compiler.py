@@ -59,6 +59,10 @@ class Lowering(BaseNativeLowering):
     def lowering_class(self) -> Any:
         return RoundingLower
 
+    def run_pass(self, state: Any) -> Literal[True]:
+        state.status.fail_reason = None  # of passes that did not do
+        return super().run_pass(state)
+
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _AsWritten(FunctionPass):
@@ -99,10 +103,25 @@ def _assigned(state: Any) -> Iterator[tuple[str, types.Type]]:
             found.setdefault(statement.target.name, []).append(statement.value)
     for name, values in found.items():
         for value in values if len(values) > 1 else ():
-            if isinstance(value, ir.Var):
-                yield name, state.typemap[value.name]
-            elif (made := state.calltypes.get(value)) is not None:
-                yield name, made.return_type
+            if (type := _type_of(value, state)) is not None:
+                yield name, type
+
+
+def _type_of(value: Any, state: Any) -> types.Type | None:
+    """The type of what is assigned; None if nothing tells it apart from that of the variable."""
+    match value:
+        case ir.Var():
+            return state.typemap[value.name]
+        case ir.Arg():
+            return state.typemap[f"arg.{value.name}"]
+        case ir.Const():
+            return state.typingctx.resolve_value_type(value.value)
+        case ir.Expr(op="getattr"):
+            return state.typingctx.resolve_getattr(state.typemap[value.value.name], value.attr)
+        case ir.Expr():
+            made = state.calltypes.get(value)
+            return None if made is None else made.return_type
+    return None
 
 
 class Compiler(CompilerBase):
