@@ -54,7 +54,8 @@ RULES: tuple[Rule, ...] = (
         _at_rest,
         _with_zero("mul"),
         [("float",)],
-        condition="in derivatives, of numbers",
+        "tangents",
+        condition="in derivatives, of numbers; also where x is NaN or infinite",
     ),
     procedure(
         "moved_alone",
