@@ -17,8 +17,9 @@ from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.linalg import matmul, transpose
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import ArrayType, is_float
-from srcgraph.ir.view import View
+from srcgraph.ir.view import View, element
 from srcgraph.ir.walk import all_nodes
+from srcgraph.opt.columns import Column, columns
 
 SPARE = 2
 """So many rows of a matrix may not be needed."""
@@ -29,7 +30,8 @@ def products(graph: Graph) -> Graph:
     if not any(isinstance(n, Apply) and n.op.name == "matmul" for n in all_nodes(graph)):
         return graph
     opened = open_(graph)
-    found: dict[Node, _Product] = {p.node: p for loop in _loops(opened) for p in _products(loop)}
+    loops = list(_loops(opened))
+    found: dict[Node, _Product | Column] = {p.node: p for loop in loops for p in (*_products(loop), *columns(loop))}
     return _Products(graph.name, found).run(opened) if found else graph
 
 
@@ -105,16 +107,19 @@ def _holds(value: Value, shape: Sequence[Dim]) -> bool:
 
 
 class _Products(Rebuild):
-    def __init__(self, name: str, found: dict[Node, _Product]):
+    def __init__(self, name: str, found: dict[Node, _Product | Column]):
         super().__init__(name)
         self.found = found
-        self.whole: dict[_Product, Value] = {}
+        self.whole: dict[_Product | Column, Value] = {}
 
     def for_(self, node: For) -> Sequence[Value]:
         for inner in node.body.nodes:
             if inner in self.found:
                 product = self.found[inner]
                 with self.builder.at(origin=inner.origin):
+                    if isinstance(product, Column):
+                        self.whole[product] = product.product(self)
+                        continue
                     rows, other = self.value(product.rows), self.value(product.other)
                     rows = rows if product.axis == 0 else transpose(rows)
                     self.whole[product] = matmul(rows, other if product.added == 0 else transpose(other))
@@ -124,6 +129,8 @@ class _Products(Rebuild):
         if node not in self.found:
             return super().node(node)
         product = self.found[node]
+        if isinstance(product, Column):
+            return (OPS["getitem"](self.whole[product], self.value(product.index), view=element(1)),)
         view = View(("i", 1 if product.part else ":"), (0,))
         at = self.values((product.index, *product.part))
         return (OPS["getitem"](self.whole[product], *at, view=view),)
