@@ -28,7 +28,8 @@ native          kernels of the user's;  kernel_types: whether one fits;  natives
 helpers         functions that generated code calls, kept on disk;  loops: where NumPy's C loops are
 gpu             what CUDA texts import: launches, arrays on the device, device functions;  simulator: as a GPU computes
 on_device       arrays that are on a device already, in the signature of a call
-compiler        numba's compiler for generated text;  integers: with those that are right;  magnitudes: their sizes
+compiler        numba's compiler for generated text;  lowering: less for LLVM to do;  uses: what reads variables
+integers        a compiler with integers that are right;  magnitudes: their sizes
 memory          how much memory of large arrays is kept;  pool, pool_code: the blocks it is in;  arrays: those in them
 parallel        loops that threads share, in generated code;  workers, workers_code: the threads;  threads: how many
 cpu             helpers: products, reshaping;  decompositions, fourier, sorting: those around kernels

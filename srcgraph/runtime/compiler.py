@@ -8,6 +8,10 @@ numba's own ``fastmath`` is also that of what it compiles to be called, and some
 kind: what one function allows, others would get. Here it ends with the function: a sum that is compensated, a
 remainder, a product of NumPy's are as they are elsewhere.
 
+Generated text has no closures, comprehensions, ``with`` blocks or marked literals, and operates on elements, not on
+whole arrays: numba's passes for these are left out. Between its passes numba finds the lifetimes of variables again and
+again; they are needed once, at the end.
+
 References
 ----------
 LLVM Language Reference, "Fast-Math Flags". Numba manual, "Customizing the compiler".
@@ -18,14 +22,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+import numpy as np
 from numba.core import errors, ir, ir_utils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.lowering import Lower
-from numba.core.typed_passes import BaseNativeLowering, NativeLowering
-from numba.core.untyped_passes import ReconstructSSA
+from numba.core.ssa import reconstruct_ssa
+from numba.core.typed_passes import BaseNativeLowering, NativeLowering, NopythonRewrites, PreLowerStripPhis
+from numba.core.untyped_passes import (
+    FindLiterallyCalls,
+    InlineClosureLikes,
+    InlineInlinables,
+    IRProcessing,
+    LiteralPropagationSubPipelinePass,
+    LiteralUnroll,
+    MakeFunctionToJitFunction,
+    ReconstructSSA,
+    WithLifting,
+)
 
 from srcgraph.runtime import vector
+from srcgraph.runtime.lowering import Lean
 
 _ARITHMETIC = ("fadd", "fsub", "fmul", "fdiv", "fneg")
 EXACT = ("afn",)
@@ -34,7 +50,7 @@ UNREAD = "_"
 """What is assigned to it is read nowhere, and may be anything."""
 
 
-class RoundingLower(Lower):
+class RoundingLower(Lean):
     """Marks the arithmetic of a function with what may change its rounding, and a function whose loops are wide."""
 
     def lower_normal_function(self, fndesc: Any) -> None:
@@ -124,6 +140,61 @@ def _type_of(value: Any, state: Any) -> types.Type | None:
     return None
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Versions(ReconstructSSA):
+    """`ReconstructSSA`, without lifetimes."""
+
+    _name = "srcgraph_versions"
+
+    def run_pass(self, state: Any) -> Any:
+        state.func_ir = reconstruct_ssa(state.func_ir)
+        state.func_ir._definitions = ir_utils.build_definitions(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _StripPhis(PreLowerStripPhis):
+    """`PreLowerStripPhis`, without lifetimes."""
+
+    _name = "srcgraph_strip_phis"
+
+    def run_pass(self, state: Any) -> Any:
+        state.func_ir = self._strip_phi_nodes(state.func_ir)
+        state.func_ir._definitions = ir_utils.build_definitions(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Rewrites(NopythonRewrites):
+    """`NopythonRewrites`, where there is an operation on whole arrays, an array of a list, or a text."""
+
+    _name = "srcgraph_rewrites"
+
+    def run_pass(self, state: Any) -> Any:
+        assigned = (s for block in state.func_ir.blocks.values() for s in block.find_insts(ir.Assign))
+        return any(_is_rewritten(s, state.typemap) for s in assigned) and super().run_pass(state)
+
+
+def _is_rewritten(statement: ir.Assign, typemap: Any) -> bool:
+    """Whether one of numba's rewrites after types are known may look for what is assigned."""
+    e = statement.value
+    if not isinstance(e, ir.Expr):
+        return False
+    if e.op == "build_list" or isinstance(typemap[statement.target.name], types.StringLiteral):
+        return True
+    if e.op == "call" and not isinstance(getattr(typemap[e.func.name], "typing_key", None), np.ufunc):
+        return False
+    is_operation = e.op in ("unary", "binop", "inplace_binop", "call")
+    return is_operation and isinstance(typemap[statement.target.name], types.Array)
+
+
+_LEFT_OUT = {
+    IRProcessing, WithLifting, InlineClosureLikes, MakeFunctionToJitFunction, InlineInlinables, FindLiterallyCalls,
+    LiteralUnroll, LiteralPropagationSubPipelinePass,
+}  # fmt: skip
+_INSTEAD = {ReconstructSSA: _Versions, PreLowerStripPhis: _StripPhis, NopythonRewrites: _Rewrites}
+
+
 class Compiler(CompilerBase):
     """What `srcgraph.runtime.load` lets numba compile generated functions with."""
 
@@ -138,8 +209,9 @@ class Compiler(CompilerBase):
         return [quick, self.passes({NativeLowering: Lowering})]
 
     def passes(self, own: dict[Any, Any]) -> Any:
-        """numba's passes, some in place of others."""
+        """numba's passes that are needed, some in place of others."""
         made = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        made.passes = [(own.get(p, p), text) for p, text in made.passes]
+        instead = _INSTEAD | own
+        made.passes = [(instead.get(p, p), text) for p, text in made.passes if p not in _LEFT_OUT]
         made.finalize()
         return made

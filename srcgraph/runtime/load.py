@@ -72,7 +72,8 @@ def _releases(text: str, recursive: bool) -> bool:
 
 
 def _compiled_as_written(function: Dispatcher) -> None:
-    """By `Compiler`, unless it names one of its own."""
+    """By `Compiler`, unless it names one of its own, and without what is for pointers to it, which nobody takes."""
+    function.targetoptions["no_cfunc_wrapper"] = True
     made_by: Any = function._compiler  # type: ignore[attr-defined]
     if made_by.pipeline_class is numba.core.compiler.Compiler:
         made_by.pipeline_class = Compiler

@@ -1,0 +1,215 @@
+"""From numba's form of a function to LLVM's instructions, with less for LLVM to clear away.
+
+numba's own lowering takes an array apart into memory for each element that is read, keeps a range in a structure of
+pointers, and empties a variable that is used no more: most of what it writes LLVM's first passes remove again. `Lean`
+writes for elements of arrays, for loops over ranges and for variables without references what these passes leave.
+What it does not know is left to numba.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite.ir import Constant
+from numba.core import cgutils, ir, types
+from numba.core.lowering import Lower
+from numba.core.typing.templates import signature
+from numba.np.arrayobj import fix_integer_index, load_item, store_item
+
+from srcgraph.runtime.uses import RANGE, Loop, Uses, is_element
+
+
+class Lean(Lower):
+    """numba's lowering, of elements, ranges and variables without references in few instructions."""
+
+    def lower_normal_function(self, fndesc: Any) -> None:
+        uses = Uses(self.func_ir, fndesc.typemap)
+        self._loops = uses.loops()
+        self._bodies = {id(self.blocks[loop.body]): loop for loop in self._loops.values()}
+        self._naturals = uses.naturals(self._loops)
+        self._positions = uses.positions(self._singly_assigned_vars)
+        self._tuples = {name: uses.once(name) for name in self._positions}
+        self._items: dict[str, list[Any]] = {}
+        self._counted: dict[Any, bool] = {}
+        super().lower_normal_function(fndesc)
+
+    # -- variables --------------------------------------------------------------------------------
+
+    def _is_counted(self, type: Any) -> bool:
+        """Whether values of a type have references that are counted."""
+        found = self._counted.get(type)
+        if found is None:
+            found = self._counted[type] = bool(self.context.data_model_manager[type].contains_nrt_meminfo())
+        return found
+
+    def _alloca_var(self, name: str, fetype: Any) -> None:
+        if name not in self._loops and name not in self._positions:
+            super()._alloca_var(name, fetype)
+
+    def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
+        if self._is_counted(type := self.typeof(name)) or self._disable_sroa_like_opt:
+            super().storevar(value, name, argidx)
+        elif name in self._singly_assigned_vars:
+            self._blk_local_varmap[name] = value
+        else:
+            self._alloca_var(name, type)
+            self.builder.store(value, self.getvar(name))
+
+    def delvar(self, name: str) -> None:
+        if self._is_counted(self.typeof(name)) or self._disable_sroa_like_opt:
+            super().delvar(name)
+
+    # -- loops ------------------------------------------------------------------------------------
+
+    def pre_block(self, block: Any) -> None:
+        super().pre_block(block)
+        if (loop := self._bodies.get(id(block))) is not None:
+            b: Any = self.builder
+            left = b.load(loop.left)
+            b.store(b.sub(left, left.type(1), flags=["nsw"]), loop.left)
+            b.store(b.add(b.load(loop.at), loop.step), loop.at)
+
+    def lower_inst(self, inst: Any) -> None:
+        if isinstance(inst, ir.Assign):
+            name = inst.target.name
+            value: Any = inst.value
+            if name in self._positions:
+                self._items[name] = [self.loadvar(v.name) for v in value.items]
+                return
+            if (loop := self._loops.get(name)) is not None:
+                self._lower_loop(loop, value)
+                return
+            if isinstance(value, ir.Expr) and value.op in ("pair_first", "pair_second"):
+                loop = self._loops.get(value.value.name)
+                if loop is not None:
+                    self.storevar(self._taken(loop, value.op), name)
+                    return
+        super().lower_inst(inst)
+
+    def _lower_loop(self, loop: Loop, value: Any) -> None:
+        """Note the bounds of a range, or begin to go over it; its other variables are nothing."""
+        if isinstance(value, ir.Expr) and value.op == "call":
+            given = [self._whole(v) for v in loop.bounds]
+            zero, one = (self.context.get_constant(types.int64, k) for k in (0, 1))
+            loop.first = given[0] if len(given) > 1 else zero
+            loop.last = given[1] if len(given) > 1 else given[0]
+            loop.step = given[2] if len(given) > 2 else one
+        elif isinstance(value, ir.Expr) and value.op == "getiter":
+            step = loop.step.constant if isinstance(loop.step, Constant) else 0
+            if step in (1, -1):
+                self._begin(loop, step)
+            else:
+                self._begin_as_numba(loop)
+
+    def _whole(self, variable: ir.Var) -> Any:
+        type = self.typeof(variable.name)
+        return self.context.cast(self.builder, self.loadvar(variable.name), type, types.int64)
+
+    def _begin(self, loop: Loop, step: int) -> None:
+        b: Any = self.builder
+        ends = (loop.last, loop.first)
+        count = b.sub(*(ends if step > 0 else reversed(ends)))
+        none = count.type(0)
+        loop.at, loop.left = (cgutils.alloca_once(b, count.type) for _ in range(2))
+        b.store(loop.first, loop.at)
+        b.store(b.select(b.icmp_signed(">", count, none), count, none), loop.left)
+
+    def _begin_as_numba(self, loop: Loop) -> None:
+        """Steps of any length, which may be 0."""
+        b = self.builder
+        state = cgutils.make_anonymous_struct(b, (loop.first, loop.last, loop.step))
+        begun = self.context.get_function("getiter", signature(types.range_iter64_type, RANGE))(b, (state,))
+        iterator = cgutils.create_struct_proxy(types.range_iter64_type)(self.context, b, begun)
+        loop.at, loop.left = iterator.iter, iterator.count
+
+    def _taken(self, loop: Loop, op: str) -> Any:
+        """The number of a step, or whether there is one."""
+        b: Any = self.builder
+        if op == "pair_first":
+            return b.load(loop.at)
+        left = b.load(loop.left)
+        return b.icmp_signed(">", left, left.type(0))
+
+    # -- elements ---------------------------------------------------------------------------------
+
+    def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
+        array = self.typeof(value.name)
+        if not self._is_element(array, index):
+            return super().lower_getitem(resty, expr, value, index, signature)
+        item = load_item(self.context, self.builder, array, self._place(value, index))
+        return self.context.cast(self.builder, item, array.dtype, resty)
+
+    def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
+        array = self.typeof(target_var.name)
+        if not self._is_element(array, index_var):
+            return super().lower_setitem(target_var, index_var, value_var, signature)
+        b, kind = self.builder, signature.args[2]
+        value = self.context.cast(b, self.loadvar(value_var.name), self.typeof(value_var.name), kind)
+        value = self.context.cast(b, value, kind, array.dtype)
+        return store_item(self.context, b, array, value, self._place(target_var, index_var))
+
+    def _is_element(self, array: Any, index: ir.Var) -> bool:
+        return not self.context.enable_boundscheck and is_element(array, self.typeof(index.name))
+
+    def _place(self, variable: ir.Var, index: ir.Var) -> Any:
+        """Where an element is."""
+        b, array = self.builder, self.typeof(variable.name)
+        field = self._fields(variable.name, array)
+        places = self._indices(index, array.ndim, field)
+        if array.layout == "A":
+            return cgutils.pointer_add(
+                b, field("data"), _total(b, places, [field("strides", k) for k in range(array.ndim)])
+            )
+        axes = range(array.ndim)
+        order = list(reversed(axes) if array.layout == "C" else axes)
+        step, steps = None, dict[int, Any]()
+        for axis, faster in zip(order[1:], order, strict=False):
+            length = field("shape", faster)
+            step = steps[axis] = length if step is None else b.mul(step, length)
+        return b.gep(field("data"), [_total(b, places, [steps.get(k) for k in axes])])
+
+    def _indices(self, index: ir.Var, count: int, field: Callable[..., Any]) -> list[Any]:
+        """The positions along the axes, counted from the start."""
+        b = self.builder
+        kind: Any = self.typeof(index.name)
+        kinds = list(getattr(kind, "types", (kind,)))
+        if not isinstance(kind, types.BaseTuple):
+            given, names = [self.loadvar(index.name)], [index.name]
+        else:
+            made = self._tuples.get(index.name)
+            names = [v.name for v in made.items] if made is not None else [""] * count
+            whole = self._items.get(index.name)
+            given = whole or cgutils.unpack_tuple(b, self.loadvar(index.name), count)
+        found = []
+        for axis, (value, name, type) in enumerate(zip(given, names, kinds, strict=True)):
+            if name in self._naturals or (isinstance(value, Constant) and value.constant >= 0):
+                found.append(self.context.cast(b, value, type, types.intp))
+            else:
+                length = field("shape", axis) if type.signed else None
+                found.append(fix_integer_index(self.context, b, type, value, length))
+        return found
+
+    def _fields(self, name: str, type: Any) -> Callable[..., Any]:
+        """Reads the parts of an array, each once."""
+        b, model, known = self.builder, self.context.data_model_manager[type], {}
+        whole = self._blk_local_varmap.get(name)
+        place = self.getvar(name) if whole is None else None
+
+        def field(part: str, *axis: int) -> Any:
+            path = (model.get_field_position(part), *axis)
+            if path not in known:
+                if whole is not None:
+                    known[path] = b.extract_value(whole, path)
+                else:
+                    known[path] = b.load(cgutils.gep_inbounds(b, place, 0, *path))
+            return known[path]
+
+        return field
+
+
+def _total(b: Any, places: list[Any], steps: list[Any]) -> Any:
+    """The sum of positions times steps; no step is 1."""
+    parts = [place if step is None else b.mul(place, step) for place, step in zip(places, steps, strict=True)]
+    return functools.reduce(b.add, parts)

@@ -1,0 +1,194 @@
+"""What is assigned to the variables of a function in numba's form, and what reads them: what `Lean` lowering asks."""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import ir, types
+
+FAR = 2**31
+"""No loop that begins below gets so far that sums of its counter with others need more than 63 bits."""
+RANGE = types.range_state64_type
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop over a range.
+
+    Attributes
+    ----------
+    bounds : tuple of Var
+        What ``range`` is called with.
+    body : int
+        The block that is entered for each step, from the loop's head alone.
+    natural : bool
+        Whether its numbers are not negative.
+    """
+
+    bounds: tuple[ir.Var, ...]
+    body: int
+    natural: bool
+    first: Any = None
+    last: Any = None
+    step: Any = None
+    at: Any = None
+    """Where the next number is kept."""
+    left: Any = None
+    """Where it is kept how many steps there are still to go."""
+
+
+class Uses:
+    """What is assigned to the variables of a function, and what reads them.
+
+    Parameters
+    ----------
+    func_ir : numba.core.ir.FunctionIR
+    typemap : mapping
+        Variables' types, by name.
+    """
+
+    def __init__(self, func_ir: ir.FunctionIR, typemap: Any):
+        self.types = typemap
+        self.made: dict[str, list[Any]] = defaultdict(list)
+        self.read: dict[str, list[Any]] = defaultdict(list)
+        self.entered: Counter[int] = Counter()
+        self.branch: dict[str, ir.Branch] = {}
+        self.label: dict[str, int] = {}
+        for label, block in func_ir.blocks.items():
+            for statement in block.body:
+                self._note(statement, label)
+
+    def _note(self, statement: Any, label: int) -> None:
+        if isinstance(statement, ir.Assign):
+            self.made[statement.target.name].append(statement.value)
+            self.label[statement.target.name] = label
+            value = statement.value
+            for v in (value,) if isinstance(value, ir.Var) else value.list_vars() if isinstance(value, ir.Expr) else ():
+                self.read[v.name].append(statement)
+            return
+        if isinstance(statement, ir.Del):
+            return
+        for v in statement.list_vars():
+            self.read[v.name].append(statement)
+        if isinstance(statement, ir.Branch):
+            self.entered.update((statement.truebr, statement.falsebr))
+            self.branch[statement.cond.name] = statement
+        elif isinstance(statement, ir.Jump):
+            self.entered[statement.target] += 1
+
+    def once(self, name: str) -> Any:
+        """What is assigned to a variable, if that is one thing."""
+        made = self.made[name]
+        return made[0] if len(made) == 1 else None
+
+    def number(self, name: str) -> int | None:
+        """The integer that a variable is."""
+        made = self.once(name)
+        value = made.value if isinstance(made, ir.Const) else getattr(self.types.get(name), "literal_value", None)
+        return value if type(value) is int else None
+
+    # -- loops ------------------------------------------------------------------------------------
+
+    def loops(self) -> dict[str, Loop]:
+        """The loops over ranges of 64 bits that nothing else looks at, by each variable that stands for one."""
+        found: dict[str, Loop] = {}
+        for name, made in list(self.made.items()):
+            if len(made) == 1 and isinstance(made[0], ir.Expr) and made[0].op == "iternext":
+                names, loop = self._loop(name, made[0])
+                if loop is not None:
+                    found |= dict.fromkeys(names, loop)
+        return found
+
+    def _loop(self, pair: str, step: ir.Expr) -> tuple[list[str], Loop | None]:
+        """The variables of the loop of an ``iternext``: the pair, its iterators, and the range."""
+        names, last = [pair], step.value.name
+        while isinstance(source := self.once(last), ir.Var):
+            names.append(last)
+            last = source.name
+        if not isinstance(source, ir.Expr) or source.op != "getiter" or self.types.get(source.value.name) != RANGE:
+            return names, None
+        call = self.once(source.value.name)
+        names += [last, source.value.name]
+        if not isinstance(call, ir.Expr) or call.op != "call" or call.kws or not 1 <= len(call.args) <= 3:
+            return names, None
+        body = self._body(pair)
+        if body is None or call.vararg is not None or not self.label[last] <= self.label[pair] < body:
+            return names, None
+        if any(len(self.read[n]) != 1 for n in names[1:]):
+            return names, None
+        return names, Loop(tuple(call.args), body, self._is_natural(call.args))
+
+    def _body(self, pair: str) -> int | None:
+        """The block that is entered, from one place, if there is another step."""
+        taken = [getattr(getattr(s, "value", None), "op", "") for s in self.read[pair]]
+        valid = [s.target.name for s, op in zip(self.read[pair], taken, strict=True) if op == "pair_second"]
+        branch = self.branch.get(valid[0]) if len(valid) == 1 else None
+        if branch is None or not {*taken} <= {"pair_first", "pair_second"} or self.entered[branch.truebr] != 1:
+            return None
+        return branch.truebr
+
+    def _is_natural(self, bounds: list[ir.Var]) -> bool:
+        """Whether what a range has is not negative: it counts up from there, or down to 0."""
+        step = self.number(bounds[2].name) if len(bounds) > 2 else 1
+        end = 0 if len(bounds) == 1 else self.number(bounds[1 if step is not None and step < 0 else 0].name)
+        if step is None or end is None:
+            return False
+        return 0 <= end < FAR if 0 < step < FAR else step < 0 and end >= -1
+
+    def naturals(self, loops: dict[str, Loop]) -> set[str]:
+        """The integers that are not negative: what loops count, and sums of these."""
+        possible = {name for name in self.made if isinstance(self.types.get(name), types.Integer)}
+        while True:
+            kept = {name for name in possible if all(self._natural(e, possible, loops) for e in self.made[name])}
+            if len(kept) == len(possible):
+                return kept
+            possible = kept
+
+    def _natural(self, e: Any, known: set[str], loops: dict[str, Loop]) -> bool:
+        if isinstance(e, ir.Var):
+            return e.name in known
+        if isinstance(e, ir.Const):
+            return type(e.value) is int and 0 <= e.value < FAR
+        if not isinstance(e, ir.Expr):
+            return False
+        if e.op == "pair_first":
+            loop = loops.get(e.value.name)
+            return loop is not None and loop.natural
+        return e.op == "binop" and e.fn is operator.add and e.lhs.name in known and e.rhs.name in known
+
+    # -- positions --------------------------------------------------------------------------------
+
+    def positions(self, local: set[str]) -> set[str]:
+        """Of the variables that are local to a block, the tuples that are nothing but positions in arrays."""
+        return {name for name in local if self._is_position(name)}
+
+    def _is_position(self, name: str) -> bool:
+        made = self.once(name)
+        if not isinstance(made, ir.Expr) or made.op != "build_tuple" or not self.read[name]:
+            return False
+        return all(
+            (array := _indexed(s, name)) is not None and is_element(self.types[array], self.types[name])
+            for s in self.read[name]
+        )
+
+
+def _indexed(statement: Any, index: str) -> str | None:
+    """The array in which a statement reads or stores the element at an index."""
+    if isinstance(statement, ir.SetItem):
+        return statement.target.name if statement.index.name == index != statement.value.name else None
+    e = statement.value if isinstance(statement, ir.Assign) else None
+    return e.value.name if isinstance(e, ir.Expr) and e.op == "getitem" and e.index.name == index else None
+
+
+def is_element(array: Any, index: Any) -> bool:
+    """Whether an index is the place of one number of an array."""
+    kinds = getattr(index, "types", (index,))
+    return (
+        isinstance(array, types.Array)
+        and isinstance(array.dtype, types.Number | types.Boolean)
+        and array.ndim == len(kinds) > 0
+        and all(isinstance(k, types.Integer) for k in kinds)
+    )

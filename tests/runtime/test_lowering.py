@@ -1,0 +1,128 @@
+"""numba's form of a function to LLVM's instructions: elements, ranges and variables mean what they do in Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import njit
+
+from srcgraph.runtime.compiler import Compiler
+from srcgraph.runtime.integers import Integers
+
+
+def ends(x, n):
+    """Positions that count from the end, next to those that cannot."""
+    total = 0.0
+    for k in range(n):
+        total += x[k, -1] * x[-k - 1, k - 1] + x[k - n, 0]
+    return total
+
+
+def stepped(n, first, step):
+    """Steps whose sign is known when it runs; the counter afterwards."""
+    seen, k = 0, -7
+    for k in range(first, n, step):
+        seen = 10 * seen + k
+    return seen, k
+
+
+def down(x):
+    for i in range(len(x) - 1, -1, -1):
+        for j in range(i, len(x) + 5, 2):
+            if j >= len(x):
+                break
+            x[j] += x[i - 1] if i else 1.0
+    return x
+
+
+def twice(x, n):
+    """One counter of two loops, one of which counts below 0."""
+    total = 0.0
+    for k in range(n):
+        total += x[k, 0]
+    for k in range(2, -n, -1):
+        total += 2.0 * x[k, k]
+    return total
+
+
+def skipped(x, n):
+    for i in range(n):
+        if i == 1:
+            continue
+        for j in range(i):
+            x[i, j] = i * j + x[j, i]
+        else:
+            x[i, i] -= 1.0
+    return x
+
+
+def places(x, where):
+    """Positions that are read from an array, tuples that are more than positions."""
+    total = 0.0
+    for k in range(len(where)):
+        place = (where[k], where[-k - 1])
+        total += x[place] + place[0]
+    return total
+
+
+def kinds(flags, wide, n):
+    for k in range(n):
+        flags[k] = wide[k].real > 0.0
+        wide[k] = wide[k] * 1j if flags[k] else wide[k] + k
+    return flags, wide
+
+
+GRID = np.arange(20.0).reshape(4, 5)[:, :4]
+CALLS = [
+    (ends, (GRID, 4)),
+    (stepped, (9, 2, 3)),
+    (stepped, (-9, 2, -2)),
+    (stepped, (9, 9, 1)),
+    (down, (np.arange(5.0),)),
+    (twice, (GRID, 3)),
+    (skipped, (GRID.copy(), 4)),
+    (places, (GRID, np.array([0, 3, -1, 2]))),
+    (kinds, (np.zeros(3, bool), np.array([1.0, -2.0, 3j]), 3)),
+]
+
+
+@pytest.mark.parametrize("compiler", [Compiler, Integers])
+@pytest.mark.parametrize("order", ["C", "F", "A"])
+@pytest.mark.parametrize(("function", "given"), CALLS, ids=[f"{f.__name__}{k}" for k, (f, _) in enumerate(CALLS)])
+def test_means_the_same(function, given, order, compiler):
+    wanted = function(*(laid(a, "C") for a in given))
+    found = njit(pipeline_class=compiler)(function)(*(laid(a, order) for a in given))
+    for one, other in zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]:
+        np.testing.assert_array_equal(one, other)
+
+
+def laid(a, order):
+    """A copy of an array: rows first, columns first, or with gaps."""
+    if not isinstance(a, np.ndarray):
+        return a
+    if order != "A":
+        return np.array(a, order=order)
+    wide = np.zeros(tuple(2 * n for n in a.shape), a.dtype)
+    part = wide[tuple(slice(None, None, 2) for _ in a.shape)]
+    part[...] = a
+    return part
+
+
+@pytest.mark.parametrize("compiler", [Compiler, Integers])
+def test_a_step_of_zero_is_refused(compiler):
+    with pytest.raises(ValueError, match="zero"):
+        njit(pipeline_class=compiler)(stepped)(9, 2, 0)
+
+
+def test_positions_of_all_widths():
+    def read(x, places):
+        total = 0.0
+        for k in range(len(places)):
+            total += x[places[k]] * x[places[k],]
+        return total
+
+    x = np.arange(6.0)
+    for kind in (np.int8, np.uint8, np.int32, np.uint64):
+        places = np.array([5, 0, 3], kind)
+        assert njit(pipeline_class=Compiler)(read)(x, places) == 34.0
+    assert njit(pipeline_class=Compiler)(read)(x, np.array([-1, -6], np.int16)) == 25.0
