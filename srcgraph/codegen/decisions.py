@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 
 from srcgraph.codegen import kernels
 from srcgraph.codegen.costs import is_cheap, is_stretched
@@ -84,7 +87,7 @@ class Decisions:
         if len(loops) != 1 or any(u.node not in loops for u in ends):
             return False
         place, end = self.uses.defined_at[value], ends[0].place
-        return place.graph is end.graph and not self.overtaken(value, place, end)
+        return place.graph is end.graph and not self.overtaken(value, place, lambda: end)
 
     def is_unread_countdown(self, node: For) -> bool:
         """Whether a loop counts down to 0 by an index that nothing reads."""
@@ -112,7 +115,7 @@ class Decisions:
                 return False
         if isinstance(use.node, While) and use.role != "carry":
             return False
-        return not self.overtaken(value, place, self.evaluated_at(use))
+        return not self.overtaken(value, place, lambda: self.evaluated_at(use))
 
     def in_loop_nest(self, node: Apply) -> bool:
         """Whether a node's operands are evaluated at each point of a nest."""
@@ -157,10 +160,22 @@ class Decisions:
         out = node.outputs[0]
         return out not in self.variables and out not in self.made and self.can_delay(node)
 
-    def overtaken(self, value: Value, place: Place, end: Place) -> bool:
-        """Whether an array an expression reads is overwritten before the expression is evaluated."""
-        taken = {v for p, v in self.uses.overwrites[place.graph] if place.position < p < end.position}
-        return not taken.isdisjoint(self.arrays_read(value))
+    def overtaken(self, value: Value, place: Place, end: Callable[[], Place]) -> bool:
+        """Whether an array an expression reads is overwritten before the expression is evaluated.
+
+        Where that is, is only asked if an array is overwritten at all: finding it may lead through all of the graph.
+        """
+        first = self.overwritten(value, place)
+        return first is not None and first < end().position
+
+    def overwritten(self, value: Value, place: Place) -> int | None:
+        """Where, after a place, an array that an expression reads is overwritten first."""
+        taken = self.uses.overwrites[place.graph]
+        if not taken or taken[-1][0] <= place.position:
+            return None
+        read = self.arrays_read(value)
+        begin = bisect_right(taken, place.position, key=lambda found: found[0])
+        return next((p for p, v in islice(taken, begin, None) if v in read), None) if read else None
 
     def arrays_read(self, value: Value) -> set[Value]:
         """The arrays in memory that an expression for ``value`` reads."""
@@ -195,13 +210,13 @@ class Decisions:
             return True
         if any(u.place.graph is not place.graph for u in readers):
             return self.overtaken_below(value, place, readers)
-        return any(self.overtaken(value, place, self.evaluated_at(u)) for u in readers)
+        return any(self.overtaken(value, place, partial(self.evaluated_at, u)) for u in readers)
 
     def overtaken_below(self, value: Value, place: Place, readers: Sequence[Use]) -> bool:
         """As `overtaken`, for a view read inside loops or branches that follow."""
         end = max(self.top_position(u.place, place.graph) for u in readers)
-        taken = {v for p, v in self.uses.overwrites[place.graph] if place.position < p <= end}
-        return not taken.isdisjoint(self.arrays_read(value))
+        first = self.overwritten(value, place)
+        return first is not None and first <= end
 
     def top_position(self, place: Place, graph: Graph) -> int:
         while place.graph is not graph:

@@ -280,15 +280,10 @@ def live_before(block: Sequence[ast.stmt], after: Names, on_break: Names, on_con
 
 
 def _live_before_loop(node: ast.For | ast.While, after: Names) -> Names:
-    test = loaded(node.test) if isinstance(node, ast.While) else set()
-    header = after | test
-    while True:
-        body = live_before(node.body, header, after, header) - assigned_names(target_of(node))
-        grown = header | body
-        if grown == header:
-            break
-        header = grown
-    return header | loaded(node.iter) if isinstance(node, ast.For) else header
+    """One pass is enough: what a trip needs, whatever is needed after it, is in what is needed before it."""
+    header = after | loaded(node.test) if isinstance(node, ast.While) else after
+    body = live_before(node.body, header, after, header) - assigned_names(target_of(node))
+    return header | body | loaded(node.iter) if isinstance(node, ast.For) else header | body
 
 
 def _whole_names(targets: Sequence[ast.expr]) -> Names:
