@@ -27,7 +27,13 @@ from numba.core import errors, ir, ir_utils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ssa import reconstruct_ssa
-from numba.core.typed_passes import BaseNativeLowering, NativeLowering, NopythonRewrites, PreLowerStripPhis
+from numba.core.typed_passes import (
+    BaseNativeLowering,
+    NativeLowering,
+    NopythonRewrites,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
 from numba.core.untyped_passes import (
     FindLiterallyCalls,
     InlineClosureLikes,
@@ -41,6 +47,7 @@ from numba.core.untyped_passes import (
 )
 
 from srcgraph.runtime import vector
+from srcgraph.runtime.known_types import remembered
 from srcgraph.runtime.lowering import Lean
 
 _ARITHMETIC = ("fadd", "fsub", "fmul", "fdiv", "fneg")
@@ -188,11 +195,25 @@ def _is_rewritten(statement: ir.Assign, typemap: Any) -> bool:
     return is_operation and isinstance(typemap[statement.target.name], types.Array)
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Inference(NopythonTypeInference):
+    """`NopythonTypeInference`, which remembers what operators give."""
+
+    _name = "srcgraph_inference"
+
+    def run_pass(self, state: Any) -> Any:
+        with remembered(state.typingctx):
+            return super().run_pass(state)
+
+
 _LEFT_OUT = {
     IRProcessing, WithLifting, InlineClosureLikes, MakeFunctionToJitFunction, InlineInlinables, FindLiterallyCalls,
     LiteralUnroll, LiteralPropagationSubPipelinePass,
 }  # fmt: skip
-_INSTEAD = {ReconstructSSA: _Versions, PreLowerStripPhis: _StripPhis, NopythonRewrites: _Rewrites}
+_INSTEAD = {
+    ReconstructSSA: _Versions, NopythonTypeInference: _Inference, PreLowerStripPhis: _StripPhis,
+    NopythonRewrites: _Rewrites,
+}  # fmt: skip
 
 
 class Compiler(CompilerBase):

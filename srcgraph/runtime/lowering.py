@@ -18,6 +18,7 @@ from numba.core.lowering import Lower
 from numba.core.typing.templates import signature
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
+from srcgraph.runtime.known_types import implementation
 from srcgraph.runtime.uses import RANGE, Loop, Uses, is_element
 
 
@@ -131,6 +132,20 @@ class Lean(Lower):
             return b.load(loop.at)
         left = b.load(loop.left)
         return b.icmp_signed(">", left, left.type(0))
+
+    # -- operators --------------------------------------------------------------------------------
+
+    def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
+        signature = self.fndesc.calltypes[expr]
+        written = None
+        if expr.static_lhs is ir.UNDEFINED and expr.static_rhs is ir.UNDEFINED:
+            written = implementation(self.context, op, signature.args)
+        if written is None:
+            return super().lower_binop(resty, expr, op)
+        b, given = self.builder, []
+        for v, kind in zip((expr.lhs, expr.rhs), signature.args, strict=True):
+            given.append(self.context.cast(b, self.loadvar(v.name), self.typeof(v.name), kind))
+        return self.context.cast(b, written(b, given), signature.return_type, resty)
 
     # -- elements ---------------------------------------------------------------------------------
 
