@@ -48,7 +48,7 @@ from numba.core.untyped_passes import (
 
 from srcgraph.runtime import vector
 from srcgraph.runtime.known_types import remembered
-from srcgraph.runtime.lowering import Lean
+from srcgraph.runtime.lowering import Lean, library_for
 
 _ARITHMETIC = ("fadd", "fsub", "fmul", "fdiv", "fneg")
 EXACT = ("afn",)
@@ -84,6 +84,7 @@ class Lowering(BaseNativeLowering):
 
     def run_pass(self, state: Any) -> Literal[True]:
         state.status.fail_reason = None  # of passes that did not do
+        state.library = state.library or library_for(state)
         return super().run_pass(state)
 
 

@@ -9,17 +9,60 @@ What it does not know is left to numba.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite.ir import Constant
 from numba.core import cgutils, ir, types
+from numba.core.codegen import JITCodeLibrary
 from numba.core.lowering import Lower
 from numba.core.typing.templates import signature
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
 from srcgraph.runtime.known_types import implementation
 from srcgraph.runtime.uses import RANGE, Loop, Uses, is_element
+
+LARGE = 1500
+"""A function of more of LLVM's instructions than this, as they are written, is large."""
+
+
+class Library(JITCodeLibrary):
+    """Machine code of which that of a large function is not made larger still.
+
+    LLVM unrolls loops to twice the length at its third level as at its second. In a large function, of loops beside
+    loops, that takes up to half of the time to compile, and none of those that were measured ran any quicker.
+    """
+
+    large = False
+    """Whether what is in it is a large function."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        with self._level():
+            super()._optimize_functions(ll_module)
+
+    def _optimize_final_module(self) -> None:
+        with self._level():
+            super()._optimize_final_module()
+
+    @contextmanager
+    def _level(self) -> Iterator[None]:
+        """While this lasts, and numba's lock is held, passes of the third level are those of the second."""
+        codegen: Any = self._codegen
+        usual = codegen._pass_builder
+        if self.large:
+            codegen._pass_builder = lambda **given: usual(**({"opt": 2} | given))
+        try:
+            yield
+        finally:
+            vars(codegen).pop("_pass_builder", None)
+
+
+def library_for(state: Any) -> Library:
+    """What the machine code of a function that is compiled is put into."""
+    library = Library(state.targetctx.codegen(), state.func_id.func_qualname)
+    library.enable_object_caching()  # so that it can be kept
+    return library
 
 
 class Lean(Lower):
@@ -35,6 +78,9 @@ class Lean(Lower):
         self._items: dict[str, list[Any]] = {}
         self._counted: dict[Any, bool] = {}
         super().lower_normal_function(fndesc)
+        if isinstance(self.library, Library):
+            length = sum(len(block.instructions) for block in self.function.blocks)
+            self.library.large = self.library.large or length > LARGE
 
     # -- variables --------------------------------------------------------------------------------
 
