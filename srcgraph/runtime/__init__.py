@@ -16,6 +16,7 @@ functions       functions of variables;  params, structure: their parameters, an
                 symbolic: functions called on variables;  formulas: operators and NumPy of variables;  choosing: ifelse
 wrt             gradients with respect to shared variables;  built: those of numbers built of variables
 results         what a call returns, made from the generated function's outputs
+calls           calls by machine code;  calls_code: the code;  calls_layout: the memory it reads;  straight: without
 engines         what else runs graphs: the interpreter, a machine of thunks;  eager: one instruction at a time
 explaining      explain: where the time of compiling goes, and which checks, copies and stores are left
 inspection      what a version became: source, graph, generated code, tape and passes, as text

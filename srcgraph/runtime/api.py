@@ -17,6 +17,8 @@ from srcgraph.infer.objects import why_opaque
 from srcgraph.infer.signature import Leaves
 from srcgraph.ir.graph import Graph
 from srcgraph.runtime.cache.lookup import Cached
+from srcgraph.runtime.calls import added, entered, forget
+from srcgraph.runtime.calls_layout import Entered
 from srcgraph.runtime.custom import CustomFunction
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
@@ -32,7 +34,7 @@ from srcgraph.runtime.specialization import (
     specialize,
 )
 from srcgraph.runtime.state import Outdated
-from srcgraph.runtime.straight import straight
+from srcgraph.runtime.straight import straighten
 from srcgraph.runtime.transforms import Transform
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -45,7 +47,7 @@ MOST_ALIKE = 3
 """For so many patterns of lengths that go together a signature is compiled, and then for all others at once."""
 
 
-class Compiled:
+class Compiled(Entered):
     """A function that compiles itself for the types of the arguments it is called with.
 
     Parameters
@@ -99,8 +101,9 @@ class Compiled:
         self.newest: Specialization | None = None
         self.patterns: Counter[Any] = Counter()
         """How many patterns of lengths were compiled for, by the types of the arguments."""
-        self.direct: dict[int, tuple[Specialization, Any]] = {}
-        """Versions, and the classes of their calls without detours, see `srcgraph.runtime.straight`."""
+        self.direct: dict[int, list[Any]] = {}
+        """Versions, and what is known of calls of them without detours."""
+        forget(self)
         if type(self) is not self.general:
             self.__class__ = self.general
         self.ways: list[Way] = [USUAL_WAY]
@@ -117,7 +120,8 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.py_func.__code__ is not self.identity:
             self.begin()
-        if kwargs or not self.positional or len(args) != len(self.names):
+        plain = not kwargs and self.positional and len(args) == len(self.names)
+        if not plain:
             args = self.bound(args, kwargs)
         if not self.options.on_cpu:
             args = standing_in(args, self.names)
@@ -125,7 +129,8 @@ class Compiled:
         key = quick_key(args, leaves)
         for known in self.quick.get(key, ()):
             if (result := known.quickly(leaves.copy())) is not NOT_READY:
-                self.without_detours(known, args)
+                if plain:
+                    self.without_detours(known, args)
                 return result
         while True:
             version, given = self.version(args)
@@ -138,20 +143,17 @@ class Compiled:
     def general(self) -> Any:
         """The class whose calls are those of all versions."""
         kind = type(self)
-        return kind.__base__ if "exact" in vars(kind) else kind
+        return kind.__base__ if "straight" in vars(kind) else kind
 
     def without_detours(self, version: Specialization, args: Sequence[Any]) -> None:
         """Let the next call be one for arguments such as these, if there is such a call of the version."""
-        if self.general.__call__ is not Compiled.__call__:
+        general = self.general
+        if general.__call__ is not Compiled.__call__:
             return
-        if id(version) not in self.direct:
-            self.direct[id(version)] = version, straight(self, version, args)
-        _, found = self.direct[id(version)]
-        if found is type(self) and not found.exact.add(args):  # its answer is never the shorter way
-            self.direct[id(version)] = version, None
-            self.__class__ = self.general
-        elif found is not None:
-            self.__class__ = found
+        if (kind := entered(general)) is None:
+            straighten(self, version, args)
+        elif added(self, version, args):
+            self.__class__ = kind
 
     def remember(self, key: Any, version: Specialization) -> None:
         """Find a version by its key the next time."""

@@ -27,6 +27,7 @@ class Exact(_dispatcher.Dispatcher):
         names = entry.py_func.__code__.co_varnames[: entry.py_func.__code__.co_argcount]
         super().__init__(entry._tm.get_pointer(), len(names), entry._fold_args, names, (), False, False, True)
         self.entry = entry
+        self.__code__ = entry.__code__  # what profilers are told
         self.added: dict[tuple[Any, ...], Any] = {}
         self._can_compile = False
 

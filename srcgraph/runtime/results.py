@@ -91,12 +91,31 @@ def borrowed(template: Template | NewBox | ArgumentBox) -> set[int]:
     return set().union(*map(borrowed, parts_of(template)))
 
 
-Direct: TypeAlias = tuple[list[tuple[int, Any]], bool]
-"""Outputs by position, each with a type that numbers are made of, if any; and whether a tuple of them is returned."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A number or an array that is returned.
+
+    Attributes
+    ----------
+    kind : str
+        An ``output``, an ``argument``, or something ``fixed``.
+    at : int
+        The output's position among the values that the generated code returns, or the argument's.
+    value : object
+        The type that a number is made of, if any; what is fixed.
+    """
+
+    kind: str
+    at: int = 0
+    value: Any = None
+
+
+Direct: TypeAlias = tuple[list[Part], bool]
+"""Parts, and whether a tuple of them is returned."""
 
 
 def direct_parts(make: Make) -> Direct | None:
-    """What a result is made of, if it is a number or an array, or a tuple of these."""
+    """What a result is made of, if it is a number or an array, or known, or a tuple of these."""
     return getattr(make, "direct", None)
 
 
@@ -104,9 +123,13 @@ def _direct(template: Template, results: Sequence[Value], place: dict[int, int])
     match template:
         case Out(index=k):
             own = getattr(results[k].type, "weak", False)
-            return [(place[k], None if own else results[k].type.dtype.type)], False
+            return [Part("output", place[k], None if own else results[k].type.dtype.type)], False
         case NewArray(index=k, view=None):
-            return [(place[k], None)], False
+            return [Part("output", place[k])], False
+        case ArgumentView(param=param, view=None):
+            return [Part("argument", param)], False
+        case Fixed(value=value):
+            return [Part("fixed", value=value)], False
         case TupleOf(items=items, cls=cls) if cls is tuple and items:
             parts = [_direct(item, results, place) for item in items]
             if all(p is not None and not p[1] for p in parts):

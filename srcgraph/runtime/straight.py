@@ -1,8 +1,9 @@
-"""Calls without detours, of functions of numbers and arrays that leave them as they are.
+"""Calls without detours, of functions of numbers and arrays.
 
-Such a call is one Python function, made for the types of its arguments, around the compiled one: what a signature says
-is looked at, and nothing else. It is the ``__call__`` of a class of its own, which the compiled function is made an
-instance of, so that Python finds it at once; everything else takes the longer way, which is that of the class before.
+`srcgraph.runtime.calls` has machine code for them. Where that cannot run, such a call is one Python function, made for
+the types of its arguments, around the compiled one: what a signature says is looked at, and nothing else. It is the
+``__call__`` of a class of its own, which the compiled function is made an instance of, so that Python finds it at once;
+everything else takes the longer way, which is that of the class before.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from srcgraph.frontend.session import ABSENT, FunctionGuard, Guard
+from srcgraph.infer.signature import Between
 from srcgraph.runtime.exact import Exact, Unmatched
-from srcgraph.runtime.results import direct_parts
+from srcgraph.runtime.results import Part, direct_parts
 
 if TYPE_CHECKING:
     from srcgraph.runtime.api import Compiled
@@ -31,15 +34,68 @@ _OWN = "__"
 """What names of generated text begin with."""
 
 
+@dataclass(frozen=True, slots=True)
+class Exactly:
+    """What a call with arguments of some types is.
+
+    Attributes
+    ----------
+    compiled : object
+        What numba compiled for them.
+    parts : list of Part
+        What is returned.
+    several : bool
+        Whether that is a tuple.
+    """
+
+    compiled: Any
+    parts: list[Part]
+    several: bool
+
+
+def exactly(made: Compiled, version: Specialization, args: Sequence[Any], most: int) -> Exactly | None:
+    """What a call of a version is that has no detours, of at most so many arguments; None for all others."""
+    detours = (
+        version.hidden, version.updates, version.lists, version.places, version.shared, version.way.static,
+        version.second,
+    )  # fmt: skip
+    returned, entry = direct_parts(version.make), version.entry
+    usual = made.positional and version.run is entry and isinstance(entry, Dispatcher)
+    if any(detours) or returned is None or not usual or not 0 < len(args) <= most or not all(map(_usual, args)):
+        return None
+    compiled = entry.overloads.get(tuple(map(entry.typeof_pyval, args)))
+    return None if compiled is None or compiled.objectmode else Exactly(compiled, *returned)
+
+
+def _usual(value: Any) -> bool:
+    """Whether an argument is a number, or an array that has axes, none of them of length 1.
+
+    The type, and an array's dtype, axes and layout, are then all that there is to know of it.
+    """
+    if type(value) in (int, float, bool, complex):
+        return True
+    known = isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc"
+    if not known or type(value.dtype) is not type(np.dtype(value.dtype.str)) or not value.dtype.isnative:
+        return False
+    return isinstance(value, np.generic) or (type(value) is np.ndarray and value.ndim > 0 and 1 not in value.shape)
+
+
+def straighten(made: Compiled, version: Specialization, args: Sequence[Any]) -> None:
+    """Let the next call be one for arguments such as these, if there is such a call of the version."""
+    if id(version) not in made.direct:
+        made.direct[id(version)] = [version, straight(made, version, args)]
+    found: Any = made.direct[id(version)][1]
+    if type(made) is found and not found.exact.add(args):  # its answer is never the shorter way
+        made.direct[id(version)] = [version, None]
+        made.__class__ = made.general
+    elif found is not None:
+        made.__class__ = found
+
+
 def straight(made: Compiled, version: Specialization, args: Sequence[Any]) -> Any:
     """A class whose instances are called so with arguments of the types of ``args``; None if there is none for them."""
-    detours = (
-        version.hidden, version.updates, version.lists, version.changed, version.private,
-        version.contiguous, version.places, version.shared, version.way.static, version.second,
-    )  # fmt: skip
-    returned = direct_parts(version.make)
-    usual = made.positional and version.run is version.entry and isinstance(version.entry, Dispatcher)
-    if any(detours) or returned is None or not usual or not 0 < len(args) <= _MOST:
+    how = exactly(made, version, args, _MOST)
+    if how is None or version.changed or version.private or version.contiguous:
         return None
     exact, names = Exact(version.entry), made.names
     known: dict[str, Any] = {
@@ -55,14 +111,14 @@ def straight(made: Compiled, version: Specialization, args: Sequence[Any]) -> An
         "__len": len,
     }
     tests = [_test(name, value, known) for name, value in zip(names, args, strict=True)]
-    if None in tests or any(n.startswith(_OWN) for n in names) or not exact.add(args):
+    if any(n.startswith(_OWN) for n in names) or not exact.add(args):
         return None
     measures, fits = _lengths(names, args, version)
     fits += [_holds(k, guard, known, made) for k, guard in enumerate(version.guards)]
     again = f"__again(__self, ({', '.join(names)},), __rest)"
     call = _function(f"""
 def __call__(__self, {_parameters(made)}):
-    if {" and ".join(map(str, tests))} and not __rest and __function.__code__ is __code:
+    if {" and ".join(tests)} and not __rest and __function.__code__ is __code:
         try:
             {"; ".join([*measures, f"__fits = {' and '.join(fits) or True}"])}
         except (TypeError, ValueError, NameError):
@@ -75,14 +131,15 @@ def __call__(__self, {_parameters(made)}):
             except Exception as __error:
                 __failure = __failed(__error)
             else:
-                return {_result(returned, version.single, known)}
+                return {_result(how, version.single, names, known)}
             if __failure is not None:
                 raise __failure
     return {again}
 """, known, made.py_func.__globals__)  # fmt: skip
     call.__qualname__ = made.py_func.__qualname__  # in errors about arguments
     base = made.general
-    return type(base.__name__, (base,), {"__call__": call, "__module__": base.__module__, "exact": exact})
+    space = {"__call__": call, "__module__": base.__module__, "exact": exact, "straight": True}
+    return type(base.__name__, (base,), space)
 
 
 def _function(text: str, known: dict[str, Any], outside: dict[str, Any]) -> Any:
@@ -109,20 +166,26 @@ def _again(made: Compiled, given: tuple[Any, ...], rest: tuple[Any, ...]) -> Any
     return made.general.__call__(made, *given[:count], *rest, **named)
 
 
-def _test(name: str, value: Any, known: dict[str, Any]) -> str | None:
-    """What says whether an argument is of the type of ``value``; None if that takes more.
-
-    Dtypes and numbers of axes are left to `Exact`.
-    """
+def _test(name: str, value: Any, known: dict[str, Any]) -> str:
+    """What says whether an argument is of the type of ``value``. Dtypes and numbers of axes are left to `Exact`."""
     kind = type(value)
     if kind is int:
         return f"__type({name}) is int and {-(2**63)} <= {name} < {2**63}"
-    if kind in (float, bool, complex) or (isinstance(value, np.generic) and value.dtype.kind in "biufc"):
-        known[f"__{kind.__name__}"] = kind
-        return f"__type({name}) is __{kind.__name__}"
-    if kind is not np.ndarray or np.dtype(value.dtype.str) is not value.dtype or 1 in value.shape or not value.ndim:
-        return None
-    return f"__type({name}) is __ndarray"
+    known[f"__{kind.__name__}"] = kind
+    return f"__type({name}) is __{kind.__name__}"
+
+
+def unstretched(args: Sequence[Any], between: Sequence[Between]) -> list[tuple[int, int]]:
+    """The axes of arrays, each with its argument, whose lengths have to be looked at not to be 1.
+
+    The others are as long as others, or of a known length, by what must hold of lengths.
+    """
+    axes = [(k, axis) for k, value in enumerate(args) for axis in range(np.ndim(value))]
+    told = set()
+    for first, axis, second, other, difference in between:
+        if first < 0 or (not difference and (first, axis) in axes and (first, axis) < (second, other)):
+            told.add((second, other))
+    return [place for place in axes if place not in told]
 
 
 def _lengths(names: Sequence[str], args: Sequence[Any], version: Specialization) -> tuple[list[str], list[str]]:
@@ -133,18 +196,12 @@ def _lengths(names: Sequence[str], args: Sequence[Any], version: Specialization)
             own = [f"__{k}_{axis}" for axis in range(value.ndim)]
             sizes.update({(k, axis): n for axis, n in enumerate(own)})
             measures.append(f"{own[0]} = __len({name})" if len(own) == 1 else f"{', '.join(own)} = {name}.shape")
-    fits, told = [], set()
+    fits = [f"{sizes[place]} != 1" for place in unstretched(args, version.between)]
     for first, axis, second, other, difference in version.between:
         size = sizes.get((second, other), names[second])
-        if first < 0:
-            fits.append(f"{size} == {difference}")
-            told.add((second, other))
-        else:
-            than = sizes.get((first, axis), names[first])
-            fits.append(f"{size} == {than}" if not difference else f"{size} - {than} == {difference}")
-            if not difference and (first, axis) in sizes and (first, axis) < (second, other):
-                told.add((second, other))
-    return measures, [*(f"{size} != 1" for place, size in sizes.items() if place not in told), *fits]
+        than = sizes.get((first, axis), names[first]) if first >= 0 else "0"
+        fits.append(f"{size} == {than}" if not difference else f"{size} - {than} == {difference}")
+    return measures, fits
 
 
 def _holds(k: int, guard: Guard | FunctionGuard, known: dict[str, Any], made: Compiled) -> str:
@@ -162,12 +219,12 @@ def _holds(k: int, guard: Guard | FunctionGuard, known: dict[str, Any], made: Co
     return f"{guard.name} is __g{k}" + (f" and __g{k}.__code__ is __c{k}" if guard.code is not None else "")
 
 
-def _result(returned: tuple[list[tuple[int, Any]], bool], single: bool, known: dict[str, Any]) -> str:
+def _result(how: Exactly, single: bool, names: Sequence[str], known: dict[str, Any]) -> str:
     """What a call returns, of ``out``."""
-    parts, several = returned
     texts = []
-    for k, (at, convert) in enumerate(parts):
-        known[f"__o{k}"] = convert
-        text = "__out" if single else f"__out[{at}]"
-        texts.append(text if convert is None else f"__o{k}({text})")
-    return f"({', '.join(texts)},)" if several else texts[0]
+    for k, part in enumerate(how.parts):
+        known[f"__o{k}"] = part.value
+        text = "__out" if single else f"__out[{part.at}]"
+        made = {"argument": names[part.at], "fixed": f"__o{k}", "output": text}[part.kind]
+        texts.append(f"__o{k}({made})" if part.kind == "output" and part.value is not None else made)
+    return f"({', '.join(texts)},)" if how.several else texts[0]

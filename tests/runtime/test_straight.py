@@ -11,9 +11,18 @@ import pytest
 
 import srcgraph as sg
 from srcgraph.errors import SrcgraphError
+from srcgraph.runtime import api
 from srcgraph.runtime.api import Compiled
 
 SCALE = 2.0
+
+
+@pytest.fixture(params=["machine", "python"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """By machine code, and by the Python functions that take its place where it cannot run."""
+    if request.param == "python":
+        monkeypatch.setattr(api, "entered", lambda base: None)
+    return request.param
 
 
 def line(x, y=1.0):
