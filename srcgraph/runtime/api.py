@@ -17,7 +17,7 @@ from srcgraph.infer.objects import why_opaque
 from srcgraph.infer.signature import Leaves
 from srcgraph.ir.graph import Graph
 from srcgraph.runtime.cache.lookup import Cached
-from srcgraph.runtime.calls import added, entered, forget
+from srcgraph.runtime.calls import Given, added, entered, forget
 from srcgraph.runtime.calls_layout import Entered
 from srcgraph.runtime.custom import CustomFunction
 from srcgraph.runtime.html import hint
@@ -120,24 +120,26 @@ class Compiled(Entered):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.py_func.__code__ is not self.identity:
             self.begin()
-        plain = not kwargs and self.positional and len(args) == len(self.names)
-        if not plain:
+        given = Given(len(args), tuple(kwargs))
+        if kwargs or not self.positional or len(args) != len(self.names):
             args = self.bound(args, kwargs)
         if not self.options.on_cpu:
             args = standing_in(args, self.names)
-        leaves: list[Any] = []
-        key = quick_key(args, leaves)
+        values: list[Any] = []
+        key = quick_key(args, values)
         for known in self.quick.get(key, ()):
-            if (result := known.quickly(leaves.copy())) is not NOT_READY:
-                if plain:
-                    self.without_detours(known, args)
+            if (result := known.quickly(values.copy())) is not NOT_READY:
+                self.without_detours(known, args, given)
                 return result
         while True:
-            version, given = self.version(args)
+            version, leaves = self.version(args)
             if key is not None and not version.shared and not version.way.static:
                 self.remember(key, version)
             with suppress(Outdated):  # another thread has changed the shape of a shared variable: look again
-                return version.call(given)
+                result = version.call(leaves)
+                if version.shared and key is not None:
+                    self.without_detours(version, args, given)
+                return result
 
     @property
     def general(self) -> Any:
@@ -145,14 +147,15 @@ class Compiled(Entered):
         kind = type(self)
         return kind.__base__ if "straight" in vars(kind) else kind
 
-    def without_detours(self, version: Specialization, args: Sequence[Any]) -> None:
+    def without_detours(self, version: Specialization, args: Sequence[Any], given: Given) -> None:
         """Let the next call be one for arguments such as these, if there is such a call of the version."""
         general = self.general
         if general.__call__ is not Compiled.__call__:
             return
         if (kind := entered(general)) is None:
-            straighten(self, version, args)
-        elif added(self, version, args):
+            if given.count == len(self.names):
+                straighten(self, version, args)
+        elif added(self, version, args, given):
             self.__class__ = kind
 
     def remember(self, key: Any, version: Specialization) -> None:

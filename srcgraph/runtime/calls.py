@@ -16,18 +16,20 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from itertools import permutations
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import llvmlite.binding as llvm
 import numpy as np
 from numba.core.types import BaseTuple
 
-from srcgraph.frontend.session import ABSENT, FunctionGuard, Guard
-from srcgraph.runtime.calls_code import DECLARED, MOST, RESULTS, TESTS, WORDS, text
+from srcgraph.frontend.session import ABSENT, FunctionGuard, Guard, Hidden
+from srcgraph.runtime.calls_code import DECLARED, MOST, TESTS, WORDS, text
 from srcgraph.runtime.calls_layout import ENTRY, address_of, api, c_function, profile_place, scalar, supported
+from srcgraph.runtime.calls_returned import RESULTS
 from srcgraph.runtime.kernels.machine import functions
 from srcgraph.runtime.results import Part
-from srcgraph.runtime.straight import Exactly, exactly, unstretched
+from srcgraph.runtime.straight import Exactly, axes_of, exactly, unstretched
 
 if TYPE_CHECKING:
     from srcgraph.runtime.api import Compiled
@@ -72,27 +74,33 @@ class _Unsupported(Exception):
     """There is no test for something."""
 
 
-def added(made: Compiled, version: Specialization, args: Sequence[Any]) -> bool:
-    """Whether the next call with such arguments is one by machine code: a list of tests for it is there now."""
+@dataclass(slots=True)
+class Given:
+    """How a call passes arguments: the first ``count`` by place, others by ``names``; the rest are defaults."""
+
+    count: int
+    names: Sequence[str]
+
+
+def added(made: Compiled, version: Specialization, args: Sequence[Any], given: Given) -> bool:
+    """Whether the next call with such arguments is one by machine code: a list of tests for it is there now.
+
+    ``args`` are those of all parameters.
+    """
     kept = made.direct.setdefault(id(version), [version, TRIES])
     if not kept[1]:
         return False
     kept[1] -= 1
-    how = exactly(made, version, args, MOST)
-    if how is None or not any(version in versions for versions in made.versions.values()):
-        kept[1] = 0
-        return False
-    lists = lists_of(made)
-    if any(known[2] is version and known[3] is how.compiled for known in lists):
-        return bool(lists)
     try:
-        tests = _tests(made, version, args, how)
+        tests = _tests(made, version, args, given)
     except _Unsupported:
         kept[1] = 0
         return False
+    if not any(version in versions for versions in made.versions.values()):  # the function was edited meanwhile
+        return False
     packed = struct.pack(f"={len(tests.words)}q", *tests.words)
-    valid = [known for known in lists if _is_valid(known[2])]
-    new = [*valid[-LISTS + 1 :], (packed, version.entry, version, how.compiled, *tests.kept)]
+    lists = [known for known in lists_of(made) if known[0] != packed and _is_valid(known[2])]
+    new = [*lists[-LISTS + 1 :], (packed, version.entry, version, *tests.kept)]
     ENTRY.__set__(made, tuple(sorted(new, key=lambda known: not known[2].way.narrow)))
     return True
 
@@ -117,24 +125,76 @@ def forget(made: Compiled) -> None:
     ENTRY.__set__(made, ())
 
 
-def _tests(made: Compiled, version: Specialization, args: Sequence[Any], how: Exactly) -> _Tests:
+def _tests(made: Compiled, version: Specialization, args: Sequence[Any], given: Given) -> _Tests:
     tests = _Tests()
-    tests.test("COUNT", len(args))
-    _arguments(tests, version, args)
+    leaves = _items(tests, made, version, args, given)
+    how = exactly(version, leaves, MOST)
+    if how is None:
+        raise _Unsupported
+    _checks(tests, version, leaves)
+    own = made.guard if given.count + len(given.names) < len(args) else None
+    asks = [ask for guard in (own, *version.guards) if guard and (ask := _guard(tests, guard)) is not None]
     tests.test("CODE", made.py_func, made.identity)
-    asks = [ask for guard in version.guards if (ask := _guard(tests, guard)) is not None]
     for ask in asks:
         tests.test("ASK", ask, True)
     if asks:  # which have run Python code
-        _arguments(tests, version, args)
+        _checks(tests, version, leaves)
     _run(tests, version, how)
     return tests
 
 
-def _arguments(tests: _Tests, version: Specialization, args: Sequence[Any]) -> None:
-    """What is to be known of arguments: their types, their lengths, that what is changed is apart from others."""
-    contiguous = {*version.contiguous}
+def _items(tests: _Tests, made: Compiled, version: Specialization, args: Sequence[Any], given: Given) -> list[Any]:
+    """The numbers and arrays that are passed on, and where they come from."""
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in made.signature.parameters.values()):
+        raise _Unsupported
+    tests.test("COUNT", given.count, len(given.names))
+    leaves, sources = list[Any](), list[_Source]()
     for k, value in enumerate(args):
+        kind, own = source = _source(tests, made, k, value, given)
+        if value is not None and type(value) is not str:
+            leaves.append(value)
+            sources.append(source)
+        elif kind != "KNOWN":
+            tests.test("IS" if kind == "PLACED" else "IS_NAMED", *own, value)
+    for hidden in version.hidden:
+        leaves.append(hidden.read())
+        sources.append(_outside(tests, hidden))
+    if sources != [("PLACED", [k]) for k in range(given.count)]:
+        tests.test("FILL", len(sources))
+        for k, (kind, own) in enumerate(sources):
+            tests.test(kind, k, *own)
+    return leaves
+
+
+_Source: TypeAlias = tuple[str, list[int]]
+"""Where an item comes from: a kind of test, and its operands."""
+
+
+def _source(tests: _Tests, made: Compiled, k: int, value: Any, given: Given) -> _Source:
+    """Where an argument comes from; that a default is one still is looked at elsewhere."""
+    name = made.names[k]
+    if k < given.count:
+        return "PLACED", [k]
+    if name in given.names:
+        return "NAMED", [tests.place(sys.intern(name))]
+    if made.signature.parameters[name].default is not value or not made.guard.holds():
+        raise _Unsupported
+    return "KNOWN", [tests.place(value)]
+
+
+def _outside(tests: _Tests, hidden: Hidden) -> _Source:
+    """Where a number or an array is read from outside."""
+    if type(hidden.container) is types.CellType and not hidden.static:
+        return "INSIDE", [tests.place(hidden.container)]
+    if type(hidden.container) is dict and not hidden.static:
+        return "OUTSIDE", [tests.place(hidden.container), tests.place(sys.intern(hidden.name))]
+    raise _Unsupported
+
+
+def _checks(tests: _Tests, version: Specialization, leaves: Sequence[Any]) -> None:
+    """What is to be known of items: their types, their lengths, that what is changed is apart from others."""
+    contiguous = {*version.contiguous}
+    for k, value in enumerate(leaves):
         if type(value) is int:
             tests.test("INTEGER", k, int)
         elif type(value) is np.ndarray:
@@ -142,16 +202,30 @@ def _arguments(tests: _Tests, version: Specialization, args: Sequence[Any]) -> N
             tests.test("ARRAY", k, np.ndarray, value.dtype, value.ndim, mask << 32 | flags)
         else:
             tests.test("TYPE", k, type(value))
-    for k, axis in unstretched(args, version.between):
-        tests.test("LONG", k, axis)
+    for k, axis in unstretched(leaves, version.between):
+        if leaves[k].shape[axis] != 1:
+            tests.test("LONG", k, axis)
+    for k, axis in (place for place in axes_of(leaves) if leaves[place[0]].shape[place[1]] == 1):
+        tests.test("LENGTH", -1, 0, k, axis, 1)
     for first, axis, second, other, difference in version.between:
-        if not _is_size(args, second, other) or (first >= 0 and not _is_size(args, first, axis)):
+        if not _is_size(leaves, second, other) or (first >= 0 and not _is_size(leaves, first, axis)):
             raise _Unsupported
         tests.test("LENGTH", first, axis, second, other, difference)
-    for k in sorted({*version.changed, *version.private}):
-        for other, value in enumerate(args):
-            if other != k and type(value) is np.ndarray:
-                tests.test("APART", k, args[k].itemsize, other, value.itemsize)
+    _apart(tests, version, leaves)
+
+
+def _apart(tests: _Tests, version: Specialization, leaves: Sequence[Any]) -> None:
+    """Arrays are in memory of their own, or one and the same where the version is for that."""
+    arrays = [k for k, value in enumerate(leaves) if type(value) is np.ndarray]
+    changed = {*version.changed, *version.private}
+    for k, other in permutations(arrays, 2):
+        x, y = leaves[k], leaves[other]
+        if version.shared and x is y:
+            tests.test("TWICE", k, other)
+        elif version.shared and np.may_share_memory(x, y):
+            raise _Unsupported
+        elif k in changed:
+            tests.test("APART", k, x.itemsize, other, y.itemsize)
 
 
 def _is_size(args: Sequence[Any], k: int, axis: int) -> bool:

@@ -1,10 +1,11 @@
 """The code of `srcgraph.runtime.calls`: what Python calls in a compiled function's place, as LLVM's instructions.
 
-It is compiled as it stands, without LLVM's passes: they would save six nanoseconds of 65, and take 40 milliseconds. It
-reads a list of tests that was written for the types of some arguments, six words each, and calls what numba compiled
-for them where all pass, with Python's own tuple of arguments. ``<FAIL>`` and the like stand for numbers: kinds of tests
-and results, and where in the objects of Python and NumPy something is. Everything is read of objects whose type was
-tested before.
+It reads a list of tests that was written for the types of some arguments, six words each, and calls what numba compiled
+for them where all pass: with Python's own tuple of arguments, or with another that has those given by name or left out,
+too, and what is read from outside. ``<FAIL>`` and the like stand for numbers: kinds of tests and results, and where in
+the objects of Python and NumPy something is. Everything is read of objects whose type was tested before.
+
+It is compiled as it stands, without LLVM's passes: they would save 6 nanoseconds of 65, and take 40 milliseconds.
 
 References
 ----------
@@ -15,21 +16,18 @@ from __future__ import annotations
 
 import re
 
+from srcgraph.runtime.calls_returned import RESULTS, RETURNED
+
 WORDS = 6
 """The words of a test: its kind, and ``a`` to ``e``."""
 MOST = 40
-"""A function has so many arguments at most."""
+"""What numba compiled has so many parameters at most."""
 TESTS = {
     name: k
     for k, name in enumerate((
-        "COUNT", "TYPE", "INTEGER", "ARRAY", "LENGTH", "LONG", "APART",
+        "COUNT", "IS", "IS_NAMED", "FILL", "PLACED", "NAMED", "KNOWN", "OUTSIDE", "INSIDE",
+        "TYPE", "INTEGER", "ARRAY", "TWICE", "LENGTH", "LONG", "APART",
         "CODE", "FUNCTION", "GLOBAL", "CELL", "ASK", "RUN",
-    ))
-}  # fmt: skip
-RESULTS = {
-    name: k
-    for k, name in enumerate((
-        "ARGUMENT", "FIXED", "SAME", "NUMBER", "DOUBLE", "SINGLE", "COMPLEX", "COMPLEX_SINGLE", "CONVERTED",
     ))
 }  # fmt: skip
 PLACES = {
@@ -43,7 +41,7 @@ items, the items, the bytes of ``bytes``; of arrays; the byte order of a dtype."
 def text() -> str:
     """The module."""
     numbers = {**TESTS, **RESULTS, **PLACES, "MOST": MOST, "STEP": 8 * WORDS}
-    return re.sub(r"<(\w+)>", lambda found: str(numbers[found[1]]), CODE)
+    return re.sub(r"<(\w+)>", lambda found: str(numbers[found[1]]), CODE + RETURNED)
 
 
 CODE = """
@@ -55,10 +53,6 @@ declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare ptr @PyErr_Occurred()
 declare void @PyErr_Clear()
-declare void @PyErr_Fetch(ptr, ptr, ptr)
-declare void @PyErr_NormalizeException(ptr, ptr, ptr)
-declare void @PyErr_SetObject(ptr, ptr)
-declare i32 @PyException_SetTraceback(ptr, ptr)
 declare ptr @PyThreadState_Get()
 declare i64 @PyDict_Size(ptr)
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
@@ -67,16 +61,10 @@ declare ptr @PyFunction_GetCode(ptr)
 declare ptr @PyFunction_GetDefaults(ptr)
 declare ptr @PyFunction_GetKwDefaults(ptr)
 declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
-declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
-declare double @PyFloat_AsDouble(ptr)
-declare double @PyComplex_RealAsDouble(ptr)
-declare double @PyComplex_ImagAsDouble(ptr)
 declare ptr @PyTuple_New(i64)
 declare ptr @PyMethod_New(ptr, ptr)
 declare ptr @PyObject_Call(ptr, ptr, ptr)
 declare ptr @PyObject_CallNoArgs(ptr)
-declare ptr @PyObject_CallOneArg(ptr, ptr)
-declare ptr @srcgraph_calls_scalar(ptr, ptr, ptr)
 declare {i64, i1} @llvm.ssub.with.overflow.i64(i64, i64)
 
 ; The item of a tuple.
@@ -167,157 +155,23 @@ define internal i1 @apart(ptr %x, i64 %x_size, ptr %y, i64 %y_size) {
   ret i1 %either
 }
 
-; A part of what a call returns, of what numba's function returned: a new reference, or null.
-define internal ptr @part(ptr %out, ptr %args, ptr %at) {
-  %space = alloca [2 x double]
-  %what = load i64, ptr %at
-  %place_at = getelementptr i64, ptr %at, i64 1
-  %place = load i64, ptr %place_at
-  %type_at = getelementptr i64, ptr %at, i64 2
-  %type = load ptr, ptr %type_at
-  switch i64 %what, label %output [
-    i64 <ARGUMENT>, label %argument
-    i64 <FIXED>, label %fixed
-  ]
-argument:
-  %given = call ptr @item(ptr %args, i64 %place)
-  call void @Py_IncRef(ptr %given)
-  ret ptr %given
-fixed:
-  call void @Py_IncRef(ptr %type)
-  ret ptr %type
-output:
-  %whole = icmp slt i64 %place, 0
-  br i1 %whole, label %number, label %one
-one:
-  %item = call ptr @item(ptr %out, i64 %place)
-  br label %number
-number:
-  %x = phi ptr [%out, %output], [%item, %one]
-  switch i64 %what, label %converted [
-    i64 <SAME>, label %same
-    i64 <NUMBER>, label %integer
-    i64 <DOUBLE>, label %double
-    i64 <SINGLE>, label %single
-    i64 <COMPLEX>, label %complex
-    i64 <COMPLEX_SINGLE>, label %complex_single
-  ]
-same:
-  call void @Py_IncRef(ptr %x)
-  ret ptr %x
-converted:
-  %made = call ptr @PyObject_CallOneArg(ptr %type, ptr %x)
-  ret ptr %made
-integer:
-  %bits = call i64 @PyLong_AsUnsignedLongLongMask(ptr %x)
-  store i64 %bits, ptr %space
-  br label %make
-double:
-  %float = call double @PyFloat_AsDouble(ptr %x)
-  store double %float, ptr %space
-  br label %make
-single:
-  %long = call double @PyFloat_AsDouble(ptr %x)
-  %short = fptrunc double %long to float
-  store float %short, ptr %space
-  br label %make
-complex:
-  %real = call double @PyComplex_RealAsDouble(ptr %x)
-  %imag = call double @PyComplex_ImagAsDouble(ptr %x)
-  store double %real, ptr %space
-  %imag_at = getelementptr double, ptr %space, i64 1
-  store double %imag, ptr %imag_at
-  br label %make
-complex_single:
-  %long_real = call double @PyComplex_RealAsDouble(ptr %x)
-  %long_imag = call double @PyComplex_ImagAsDouble(ptr %x)
-  %short_real = fptrunc double %long_real to float
-  %short_imag = fptrunc double %long_imag to float
-  store float %short_real, ptr %space
-  %short_imag_at = getelementptr float, ptr %space, i64 1
-  store float %short_imag, ptr %short_imag_at
-  br label %make
-make:
-  %error = call ptr @PyErr_Occurred()
-  %fine = icmp eq ptr %error, null
-  br i1 %fine, label %scalar, label %failed
-scalar:
-  %new = call ptr @srcgraph_calls_scalar(ptr %space, ptr %type, ptr null)
-  ret ptr %new
-failed:
-  ret ptr null
-}
-
-; What a call returns: one part, or a tuple of several.
-define internal ptr @result(ptr %out, ptr %args, ptr %parts, i64 %count, i64 %several) {
-  %alone = icmp eq i64 %several, 0
-  br i1 %alone, label %one, label %many
-one:
-  %whole = call ptr @part(ptr %out, ptr %args, ptr %parts)
-  ret ptr %whole
-many:
-  %tuple = call ptr @PyTuple_New(i64 %count)
-  %none = icmp eq ptr %tuple, null
-  br i1 %none, label %failed, label %next
-next:
-  %k = phi i64 [0, %many], [%k_after, %put]
-  %more = icmp slt i64 %k, %count
-  br i1 %more, label %make, label %done
-make:
-  %from = mul i64 %k, <STEP>
-  %at = getelementptr i8, ptr %parts, i64 %from
-  %part = call ptr @part(ptr %out, ptr %args, ptr %at)
-  %missing = icmp eq ptr %part, null
-  br i1 %missing, label %drop, label %put
-put:
-  %items = getelementptr i8, ptr %tuple, i64 <ITEMS>
-  %place = getelementptr ptr, ptr %items, i64 %k
-  store ptr %part, ptr %place
-  %k_after = add i64 %k, 1
-  br label %next
+; Let go of what a call holds.
+define internal void @release(ptr %known, ptr %now, ptr %args) alwaysinline {
+  call void @Py_DecRef(ptr %known)
+  %given = icmp eq ptr %now, %args
+  br i1 %given, label %done, label %drop
 drop:
-  call void @Py_DecRef(ptr %tuple)
-  br label %failed
+  call void @Py_DecRef(ptr %now)
+  ret void
 done:
-  ret ptr %tuple
-failed:
-  ret ptr null
-}
-
-; Raise in place of what was raised what Python makes of it.
-define internal void @raise(ptr %handler) {
-  %kind = alloca ptr
-  %error = alloca ptr
-  %trace = alloca ptr
-  call void @PyErr_Fetch(ptr %kind, ptr %error, ptr %trace)
-  call void @PyErr_NormalizeException(ptr %kind, ptr %error, ptr %trace)
-  %met = load ptr, ptr %error
-  %way = load ptr, ptr %trace
-  %untraced = icmp eq ptr %way, null
-  br i1 %untraced, label %ask, label %trace_it
-trace_it:
-  %set = call i32 @PyException_SetTraceback(ptr %met, ptr %way)
-  call void @Py_DecRef(ptr %way)
-  br label %ask
-ask:
-  %failure = call ptr @PyObject_CallOneArg(ptr %handler, ptr %met)
-  %none = icmp eq ptr %failure, null
-  br i1 %none, label %done, label %known
-known:
-  %class = call ptr @kind(ptr %failure)
-  call void @PyErr_SetObject(ptr %class, ptr %failure)
-  call void @Py_DecRef(ptr %failure)
-  br label %done
-done:
-  call void @Py_DecRef(ptr %met)
-  %met_kind = load ptr, ptr %kind
-  call void @Py_DecRef(ptr %met_kind)
   ret void
 }
 
 define ptr @srcgraph_calls_enter(ptr %self, ptr %args, ptr %named) {
   %values = alloca [<MOST> x i64]
   %overflow = alloca i32
+  %current = alloca ptr
+  store ptr %args, ptr %current
   %slot = getelementptr i8, ptr %self, i64 <SLOT>
   %known = load ptr, ptr %slot
   %unknown = icmp eq ptr %known, null
@@ -326,16 +180,16 @@ look:
   %unnamed = icmp eq ptr %named, null
   br i1 %unnamed, label %hold, label %names
 names:
-  %names_count = call i64 @PyDict_Size(ptr %named)
-  %no_names = icmp eq i64 %names_count, 0
-  br i1 %no_names, label %hold, label %longer
+  %some_names = call i64 @PyDict_Size(ptr %named)
+  br label %hold
 hold: ; others may put another list in its place meanwhile
+  %names_given = phi i64 [0, %look], [%some_names, %names]
   call void @Py_IncRef(ptr %known)
   %lists_at = getelementptr i8, ptr %known, i64 <SIZE>
   %lists = load i64, ptr %lists_at
   br label %next
 next:
-  %k = phi i64 [0, %hold], [%k_after, %fail]
+  %k = phi i64 [0, %hold], [%k_after, %dropped]
   %more = icmp slt i64 %k, %lists
   br i1 %more, label %open, label %none
 open:
@@ -344,6 +198,14 @@ open:
   %first = getelementptr i8, ptr %bytes, i64 <BYTES>
   br label %test
 fail:
+  %left = load ptr, ptr %current
+  %left_given = icmp eq ptr %left, %args
+  br i1 %left_given, label %dropped, label %drop_items
+drop_items:
+  call void @Py_DecRef(ptr %left)
+  store ptr %args, ptr %current
+  br label %dropped
+dropped:
   %k_after = add i64 %k, 1
   br label %next
 none:
@@ -353,6 +215,7 @@ pass:
   br label %test
 test:
   %at = phi ptr [%first, %open], [%after, %pass]
+  %now = load ptr, ptr %current
   %after = getelementptr i8, ptr %at, i64 <STEP>
   %what = load i64, ptr %at
   %a_at = getelementptr i64, ptr %at, i64 1
@@ -371,9 +234,18 @@ test:
   %d_object = inttoptr i64 %d to ptr
   switch i64 %what, label %fail [
     i64 <COUNT>, label %count
+    i64 <IS>, label %is
+    i64 <IS_NAMED>, label %is_named
+    i64 <FILL>, label %fill
+    i64 <PLACED>, label %placed
+    i64 <NAMED>, label %named_item
+    i64 <KNOWN>, label %known_item
+    i64 <OUTSIDE>, label %outside
+    i64 <INSIDE>, label %inside
     i64 <TYPE>, label %type
     i64 <INTEGER>, label %integer
     i64 <ARRAY>, label %array
+    i64 <TWICE>, label %twice
     i64 <LENGTH>, label %length
     i64 <LONG>, label %long
     i64 <APART>, label %apart
@@ -385,20 +257,70 @@ test:
     i64 <RUN>, label %run
   ]
 
-count: ; there are `a` arguments
+count: ; `a` arguments are given by place, and `b` by name
   %given_at = getelementptr i8, ptr %args, i64 <SIZE>
   %given = load i64, ptr %given_at
   %as_many = icmp eq i64 %given, %a
-  br i1 %as_many, label %pass, label %fail
+  %as_many_names = icmp eq i64 %names_given, %b
+  %as_given_before = and i1 %as_many, %as_many_names
+  br i1 %as_given_before, label %pass, label %fail
 
-type: ; argument `a` is of type `b`
-  %typed = call ptr @item(ptr %args, i64 %a)
+is: ; the one at place `a` is `b`
+  %constant = call ptr @item(ptr %args, i64 %a)
+  %is_same = icmp eq ptr %constant, %b_object
+  br i1 %is_same, label %pass, label %fail
+
+is_named: ; the one of name `a` is `b`
+  %constant_named = call ptr @PyDict_GetItemWithError(ptr %named, ptr %a_object)
+  %is_same_named = icmp eq ptr %constant_named, %b_object
+  br i1 %is_same_named, label %pass, label %unclear
+
+fill: ; what follows is not of the arguments but of `a` items
+  %items = call ptr @PyTuple_New(i64 %a)
+  %no_items = icmp eq ptr %items, null
+  br i1 %no_items, label %failed, label %use_items
+use_items:
+  store ptr %items, ptr %current
+  br label %pass
+
+placed: ; item `a` is the argument at place `b`
+  %item_placed = call ptr @item(ptr %args, i64 %b)
+  br label %take
+named_item: ; item `a` is the argument of name `b`
+  %item_named = call ptr @PyDict_GetItemWithError(ptr %named, ptr %b_object)
+  br label %take
+known_item: ; item `a` is `b`
+  br label %take
+outside: ; item `a` is what has the name `c` in the namespace `b`
+  %item_outside = call ptr @PyDict_GetItemWithError(ptr %b_object, ptr %c_object)
+  br label %take
+take:
+  %taken = phi ptr [%item_placed, %placed], [%item_named, %named_item], [%b_object, %known_item],
+    [%item_outside, %outside]
+  %untaken = icmp eq ptr %taken, null
+  br i1 %untaken, label %unclear, label %take_it
+take_it:
+  call void @Py_IncRef(ptr %taken)
+  br label %put
+inside: ; item `a` is what is in the cell `b`
+  %item_inside = call ptr @PyCell_Get(ptr %b_object)
+  %cell_empty = icmp eq ptr %item_inside, null
+  br i1 %cell_empty, label %fail, label %put
+put:
+  %item = phi ptr [%taken, %take_it], [%item_inside, %inside]
+  %now_items = getelementptr i8, ptr %now, i64 <ITEMS>
+  %place = getelementptr ptr, ptr %now_items, i64 %a
+  store ptr %item, ptr %place
+  br label %pass
+
+type: ; item `a` is of type `b`
+  %typed = call ptr @item(ptr %now, i64 %a)
   %its_type = call ptr @kind(ptr %typed)
   %of_type = icmp eq ptr %its_type, %b_object
   br i1 %of_type, label %pass, label %fail
 
-integer: ; argument `a` is of type `b`, which is int, and has 64 bits
-  %whole = call ptr @item(ptr %args, i64 %a)
+integer: ; item `a` is of type `b`, which is int, and has 64 bits
+  %whole = call ptr @item(ptr %now, i64 %a)
   %whole_type = call ptr @kind(ptr %whole)
   %of_integers = icmp eq ptr %whole_type, %b_object
   br i1 %of_integers, label %measure, label %fail
@@ -410,9 +332,9 @@ measure:
   %short = icmp eq i32 %over, 0
   br i1 %short, label %pass, label %fail
 
-array: ; argument `a` is of type `b`, numpy.ndarray, its dtype is like `c`, it has `d` axes, and `e` are those of its
+array: ; item `a` is of type `b`, numpy.ndarray, its dtype is like `c`, it has `d` axes, and `e` are those of its
        ; flags that `e` >> 32 are
-  %object = call ptr @item(ptr %args, i64 %a)
+  %object = call ptr @item(ptr %now, i64 %a)
   %object_type = call ptr @kind(ptr %object)
   %of_arrays = icmp eq ptr %object_type, %b_object
   br i1 %of_arrays, label %layout, label %fail
@@ -447,12 +369,18 @@ like: ; another of the same class, such as that of an array that was pickled
   %alike = and i1 %of_class, %in_order
   br i1 %alike, label %pass, label %fail
 
+twice: ; items `a` and `b` are one object
+  %once = call ptr @item(ptr %now, i64 %a)
+  %again = call ptr @item(ptr %now, i64 %b)
+  %one_object = icmp eq ptr %once, %again
+  br i1 %one_object, label %pass, label %fail
+
 length: ; size (`c`, `d`) is `e` more than size (`a`, `b`), or than nothing if `a` < 0
-  %longer_size = call i64 @size(ptr %args, ptr %values, i64 %c, i64 %d)
+  %longer_size = call i64 @size(ptr %now, ptr %values, i64 %c, i64 %d)
   %nothing = icmp slt i64 %a, 0
   br i1 %nothing, label %compare, label %other
 other:
-  %shorter_size = call i64 @size(ptr %args, ptr %values, i64 %a, i64 %b)
+  %shorter_size = call i64 @size(ptr %now, ptr %values, i64 %a, i64 %b)
   br label %compare
 compare:
   %less = phi i64 [0, %length], [%shorter_size, %other]
@@ -464,13 +392,13 @@ compare:
   br i1 %not_so, label %fail, label %pass
 
 long: ; size (`a`, `b`) is not 1
-  %one = call i64 @size(ptr %args, ptr %values, i64 %a, i64 %b)
+  %one = call i64 @size(ptr %now, ptr %values, i64 %a, i64 %b)
   %stretches = icmp eq i64 %one, 1
   br i1 %stretches, label %fail, label %pass
 
 apart: ; arrays `a` and `c`, of elements of `b` and `d` bytes, are apart in memory
-  %x = call ptr @item(ptr %args, i64 %a)
-  %y = call ptr @item(ptr %args, i64 %c)
+  %x = call ptr @item(ptr %now, i64 %a)
+  %y = call ptr @item(ptr %now, i64 %c)
   %not_shared = call i1 @apart(ptr %x, i64 %b, ptr %y, i64 %d)
   br i1 %not_shared, label %pass, label %fail
 
@@ -552,10 +480,10 @@ run: ; call `a` of `b`; `c` takes what it raises; `d` parts of a result follow, 
   br i1 %unwatched, label %call, label %show
 show: ; numba's dispatcher tells profilers
   %dispatcher = call ptr @item(ptr %list, i64 1)
-  %shown = call ptr @PyObject_Call(ptr %dispatcher, ptr %args, ptr null)
+  %shown = call ptr @PyObject_Call(ptr %dispatcher, ptr %now, ptr null)
   br label %called
 call:
-  %quickly = call ptr %a_object(ptr %b_object, ptr %args, ptr null)
+  %quickly = call ptr %a_object(ptr %b_object, ptr %now, ptr null)
   br label %called
 called:
   %out = phi ptr [%shown, %show], [%quickly, %call]
@@ -572,18 +500,18 @@ arrange:
   %as_it_is = icmp eq i64 %d, 0
   br i1 %as_it_is, label %return, label %make
 make:
-  %made = call ptr @result(ptr %out, ptr %args, ptr %after, i64 %d, i64 %e)
+  %made = call ptr @result(ptr %out, ptr %now, ptr %after, i64 %d, i64 %e)
   call void @Py_DecRef(ptr %out)
   br label %return
 return:
   %final = phi ptr [%out, %arrange], [%made, %make]
-  call void @Py_DecRef(ptr %known)
+  call void @release(ptr %known, ptr %now, ptr %args)
   ret ptr %final
 raise:
   call void @raise(ptr %c_object)
   br label %failed
 failed:
-  call void @Py_DecRef(ptr %known)
+  call void @release(ptr %known, ptr %now, ptr %args)
   ret ptr null
 
 longer:
@@ -600,5 +528,5 @@ nowhere:
 }
 """
 
-DECLARED = re.findall(r"^declare [^@]*@(Py\w+)", CODE, re.MULTILINE)
+DECLARED = re.findall(r"^declare [^@]*@(Py\w+)", CODE + RETURNED, re.MULTILINE)
 """The functions of Python's that it calls."""

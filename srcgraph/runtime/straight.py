@@ -53,31 +53,30 @@ class Exactly:
     several: bool
 
 
-def exactly(made: Compiled, version: Specialization, args: Sequence[Any], most: int) -> Exactly | None:
-    """What a call of a version is that has no detours, of at most so many arguments; None for all others."""
-    detours = (
-        version.hidden, version.updates, version.lists, version.places, version.shared, version.way.static,
-        version.second,
-    )  # fmt: skip
+def exactly(version: Specialization, leaves: Sequence[Any], most: int) -> Exactly | None:
+    """What a call of a version is that has no detours, with at most so many numbers and arrays; None for all others."""
+    detours = (version.updates, version.lists, version.places, version.way.static, version.second)
     returned, entry = direct_parts(version.make), version.entry
-    usual = made.positional and version.run is entry and isinstance(entry, Dispatcher)
-    if any(detours) or returned is None or not usual or not 0 < len(args) <= most or not all(map(_usual, args)):
+    usual = version.run is entry and isinstance(entry, Dispatcher) and 0 < len(leaves) <= most
+    if any(detours) or returned is None or not usual or not all(map(_usual, leaves)):
         return None
-    compiled = entry.overloads.get(tuple(map(entry.typeof_pyval, args)))
+    compiled = entry.overloads.get(tuple(map(entry.typeof_pyval, leaves)))
     return None if compiled is None or compiled.objectmode else Exactly(compiled, *returned)
 
 
 def _usual(value: Any) -> bool:
-    """Whether an argument is a number, or an array that has axes, none of them of length 1.
-
-    The type, and an array's dtype, axes and layout, are then all that there is to know of it.
-    """
+    """Whether it is a number or an array of which types, dtypes, layouts and lengths say all that there is to know."""
     if type(value) in (int, float, bool, complex):
         return True
     known = isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc"
     if not known or type(value.dtype) is not type(np.dtype(value.dtype.str)) or not value.dtype.isnative:
         return False
-    return isinstance(value, np.generic) or (type(value) is np.ndarray and value.ndim > 0 and 1 not in value.shape)
+    return isinstance(value, np.generic) or type(value) is np.ndarray
+
+
+def _is_stretched(value: Any) -> bool:
+    """Whether it is an array that has no axes, or some of length 1."""
+    return isinstance(value, np.ndarray) and (not value.ndim or 1 in value.shape)
 
 
 def straighten(made: Compiled, version: Specialization, args: Sequence[Any]) -> None:
@@ -94,8 +93,9 @@ def straighten(made: Compiled, version: Specialization, args: Sequence[Any]) -> 
 
 def straight(made: Compiled, version: Specialization, args: Sequence[Any]) -> Any:
     """A class whose instances are called so with arguments of the types of ``args``; None if there is none for them."""
-    how = exactly(made, version, args, _MOST)
-    if how is None or version.changed or version.private or version.contiguous:
+    how = exactly(version, args, _MOST)
+    others = (version.hidden, version.shared, version.changed, version.private, version.contiguous)
+    if how is None or any(others) or not made.positional or any(map(_is_stretched, args)):
         return None
     exact, names = Exact(version.entry), made.names
     known: dict[str, Any] = {
@@ -175,13 +175,17 @@ def _test(name: str, value: Any, known: dict[str, Any]) -> str:
     return f"__type({name}) is __{kind.__name__}"
 
 
+def axes_of(args: Sequence[Any]) -> list[tuple[int, int]]:
+    """The axes of arrays, each with its argument."""
+    return [(k, axis) for k, value in enumerate(args) for axis in range(np.ndim(value))]
+
+
 def unstretched(args: Sequence[Any], between: Sequence[Between]) -> list[tuple[int, int]]:
     """The axes of arrays, each with its argument, whose lengths have to be looked at not to be 1.
 
     The others are as long as others, or of a known length, by what must hold of lengths.
     """
-    axes = [(k, axis) for k, value in enumerate(args) for axis in range(np.ndim(value))]
-    told = set()
+    axes, told = axes_of(args), set()
     for first, axis, second, other, difference in between:
         if first < 0 or (not difference and (first, axis) in axes and (first, axis) < (second, other)):
             told.add((second, other))

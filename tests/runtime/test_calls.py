@@ -1,55 +1,22 @@
-"""Calls by machine code: whatever is passed, they answer what the longer way answers, and keep nothing."""
+"""Calls by machine code: whatever is passed, they answer what the longer way answers."""
 
-import cProfile
-import gc
-import io
-import os
 import pickle
-import pstats
-import sys
-import threading
-import traceback
-import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from calling import by_machine, described, outcome, parts, plus, store, stored, total
 
 import srcgraph as sg
 from srcgraph.errors import SrcgraphError
 from srcgraph.runtime.api import Compiled
 from srcgraph.runtime.calls import LISTS, lists_of
 from srcgraph.runtime.calls_code import MOST
-from srcgraph.runtime.calls_layout import ENTRY, supported
+from srcgraph.runtime.calls_layout import supported
 
 FACTOR = "wide"
 
 pytestmark = pytest.mark.skipif(not supported(), reason="Python's objects are elsewhere")
-
-
-def by_machine(made: Any, *args: Any, times: int = 3) -> Any:
-    """A compiled function, called until it has a list for such arguments."""
-    for _ in range(times):
-        made(*args)
-    assert type(made) is not made.general and lists_of(made)
-    return made
-
-
-def outcome(call: Callable[[], Any]) -> Any:
-    """What a call gives, so that it can be compared: values with their types, or what it raises."""
-    try:
-        return described(call())
-    except Exception as error:
-        return type(error), str(error), getattr(error, "__notes__", []), type(error.__context__), error.__cause__
-
-
-def described(x: Any) -> Any:
-    if isinstance(x, tuple):
-        return type(x), [described(item) for item in x]
-    if isinstance(x, np.ndarray):
-        return type(x), x.dtype, x.shape, x.strides, x.flags.writeable, x.tolist()
-    return type(x), repr(x)
 
 
 def unaligned() -> np.ndarray:
@@ -75,30 +42,6 @@ def zoo() -> list[Any]:
         np.zeros(2, [("a", float)]), None, "text", [1.0, 2.0], (1.0, 2.0), {"a": 1.0}, object, np.float64,
         np.broadcast_to(np.float64(2.0), 4), np.lib.stride_tricks.as_strided(np.arange(5.0), (3, 3), (8, 8)),
     ]  # fmt: skip
-
-
-def plus(a, b):
-    return a + b
-
-
-def total(a, b):
-    s = 0.0
-    for k in range(len(a)):
-        s += a[k] * b[k]
-    return s
-
-
-def store(a, b):
-    a[0] = b[0] + 1.0
-
-
-def stored(a, b):
-    a[:2] += b[2:4]
-    return a, len(b)
-
-
-def parts(a, b):
-    return a, 3, a * b, None, "text"
 
 
 @pytest.mark.parametrize("function", [plus, total, store, stored, parts])
@@ -235,7 +178,137 @@ def test_ways_to_pass_arguments() -> None:
         made(*many)
 
 
-def test_what_is_read_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+def scaled(x, factor=2.0, *, shift=1, how=None, name="sum"):
+    if name == "sum":
+        return x * factor + shift if how is None else x * factor - how
+    return x
+
+
+def test_arguments_by_name_and_left_out() -> None:
+    made, rng = sg.compile(scaled), np.random.default_rng(4)
+    values: list[Any] = [1.5, 2, np.arange(4.0), np.float32(3), np.arange(1.0), np.array(2.5), 2**70, [1.0]]
+    other = "".join(["s", "um"])
+    for _ in range(300):
+        args = [values[k] for k in rng.integers(len(values), size=rng.integers(1, 3))]
+        named: dict[str, Any] = {n: values[rng.integers(len(values))] for n in ("shift", "how") if rng.random() < 0.3}
+        named |= {"name": ["sum", other, "x", None, 3.0][rng.integers(5)]} if rng.random() < 0.3 else {}
+        named |= {"factor": 3.0} if len(args) < 2 and rng.random() < 0.3 else {}
+        fresh = sg.compile(scaled)
+        for _ in range(2):
+            assert repr(outcome(lambda: made(*args, **named))) == repr(outcome(lambda: fresh(*args, **named)))
+    for call in (
+        lambda f: f(1.5),
+        lambda f: f(1.5, shift=3),
+        lambda f: f(x=1.5, factor=3.0),
+        lambda f: f(2.0, how=None),
+    ):
+        known, fresh = sg.compile(scaled), sg.compile(scaled)
+        for _ in range(3):
+            assert described(call(known)) == described(call(scaled))
+        assert lists_of(known)
+        before = lists_of(known)
+        assert described(call(known)) == described(call(fresh)) and lists_of(known) is before
+
+
+def test_defaults_that_change() -> None:
+    def own(x, y=2.0, *, z=3.0):
+        return x * y + z
+
+    made = sg.compile(own)
+
+    def check() -> None:
+        for _ in range(3):
+            assert described(made(2.0)) == described(own(2.0))
+            assert described(made(2.0, z=1.0)) == described(own(2.0, z=1.0))
+            assert described(made(2.0, 1.0)) == described(own(2.0, 1.0))
+
+    check()
+    own.__defaults__ = (5.0,)
+    check()
+    own.__defaults__ = (np.arange(3.0),)
+    check()
+    own.__kwdefaults__["z"] = 4.0
+    check()
+    own.__defaults__ = ()
+    for _ in range(3):
+        with pytest.raises(TypeError, match="missing"):
+            made(2.0)
+
+
+RATE: Any = 2.0
+WEIGHTS: Any = np.arange(4.0)
+
+
+def test_numbers_and_arrays_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    level: Any = 1.0
+
+    def moves(x):
+        WEIGHTS[0] = x * RATE
+        return WEIGHTS * level
+
+    def set_level(x: Any) -> None:
+        nonlocal level
+        level = x
+
+    made = sg.compile(moves)
+
+    def check() -> None:
+        kept = WEIGHTS.copy() if isinstance(WEIGHTS, np.ndarray) else None
+        for _ in range(3):
+            for x in (1.5, 2):
+                got = outcome(lambda: made(x))
+                after, WEIGHTS[:] = WEIGHTS.copy(), kept
+                assert repr(got) == repr(outcome(lambda: Compiled.__call__(sg.compile(moves), x)))
+                np.testing.assert_array_equal(after, WEIGHTS)
+                WEIGHTS[:] = kept
+
+    check()
+    assert lists_of(made)
+    for rate in (3.0, 3, np.float32(2.0), 2.0):
+        monkeypatch.setitem(globals(), "RATE", rate)
+        check()
+    for weights in (np.arange(5.0), np.arange(8.0)[::2], np.arange(1.0), np.arange(4), np.zeros((3, 2)), WEIGHTS):
+        monkeypatch.setitem(globals(), "WEIGHTS", weights)
+        check()
+    for x in (2.0, 5, np.arange(4.0), 1.0):
+        set_level(x)
+        check()
+    set_level(WEIGHTS)
+    assert outcome(lambda: made(1.5)) == outcome(lambda: Compiled.__call__(sg.compile(moves), 1.5))
+    set_level(1.0)
+    check()
+    monkeypatch.delitem(globals(), "RATE")
+    with pytest.raises(NameError):
+        made(1.5)
+
+
+def test_one_array_as_several_arguments() -> None:
+    def swaps(a, b, c):
+        a[0] = b[1] + c[0]
+        return b
+
+    made, rng = sg.compile(swaps), np.random.default_rng(5)
+    for _ in range(200):
+        arrays = [np.arange(6.0), np.arange(6.0) + 9.0, np.arange(6.0) - 9.0]
+        arrays.append(arrays[0][:])
+        arrays.append(arrays[1][::-1])
+        picked = rng.integers(5, size=3).tolist()
+        args = [arrays[k] for k in picked]
+        again = [x.copy() for x in arrays[:3]]
+        again += [again[0][:], again[1][::-1]]
+        twin = [again[k] for k in picked]
+        for _ in range(2):
+            got = outcome(lambda: made(*args))
+            assert repr(got) == repr(outcome(lambda: Compiled.__call__(sg.compile(swaps), *twin)))
+            assert repr(arrays) == repr(again)
+    x = np.arange(4.0)
+    for _ in range(3):
+        assert made(x, x, x) is x
+    before = lists_of(made)
+    assert before and made(x, x, x) is x and lists_of(made) is before
+
+
+def test_what_is_compiled_in_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     def outer(scale: Any) -> Any:
         def inner(x):
             return helper(x) * scale if FACTOR == "wide" else abs(x)
@@ -300,199 +373,3 @@ def test_many_signatures_one_after_the_other() -> None:
             x, y = np.ones(3, code), np.ones(3, code)
             assert described(made(x, y)) == described(x + y)
     assert 1 < len(lists_of(made)) <= LISTS
-
-
-# -- what is raised -----------------------------------------------------------------------------------------
-
-
-def refuses(x):
-    if x > 1.0:
-        raise ValueError("too large")
-    return x
-
-
-def test_an_error_is_that_of_the_longer_way() -> None:
-    made, long = by_machine(sg.compile(refuses), 0.5), sg.compile(refuses)
-    assert outcome(lambda: made(2.0)) == outcome(lambda: Compiled.__call__(long, 2.0))
-    with pytest.raises(ValueError, match="too large") as caught:
-        made(2.0)
-    trace = "".join(traceback.format_exception(caught.value))
-    assert "<srcgraph refuses" in trace and "test_calls.py" in trace
-    assert caught.value.__context__ is None and caught.value.__cause__ is None
-    try:
-        raise KeyError("before")
-    except KeyError as before:
-        with pytest.raises(ValueError) as inside:
-            made(2.0)
-        assert inside.value.__context__ is before
-    assert made(0.5) == 0.5
-
-
-class Odd(io.StringIO):
-    """A stream that does something when it is written to."""
-
-    def __init__(self, action: Callable[[], Any]):
-        super().__init__()
-        self.action = action
-
-    def write(self, text: str) -> int:
-        self.action()
-        return super().write(text)
-
-
-def says(x):
-    print("x is", x)
-    return x + 1.0
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, ZeroDivisionError("by hand")])
-def test_an_interrupt_passes(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = sg.compile(says)
-    monkeypatch.setattr(sys, "stdout", io.StringIO())
-    by_machine(made, 1.0)
-
-    def stop() -> None:
-        raise error
-
-    monkeypatch.setattr(sys, "stdout", Odd(stop))
-    for _ in range(3):
-        with pytest.raises(error if isinstance(error, type) else type(error)) as caught:
-            made(1.0)
-        assert not isinstance(error, Exception) or caught.value is error
-
-
-def test_a_list_that_goes_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What runs is held, whatever else calls, or forgets, or edits the function meanwhile."""
-
-    def talks(x):
-        print("x is", x)
-        return x + 1.0
-
-    made = sg.compile(talks)
-    monkeypatch.setattr(sys, "stdout", io.StringIO())
-    by_machine(made, 1.0)
-    depth = 0
-
-    def action() -> None:
-        nonlocal depth
-        depth += 1
-        if (own := depth) < 5:
-            assert made(float(own)) == own + 1.0
-            assert made(own) == own + 1.0
-            made.begin()
-            gc.collect()
-
-    monkeypatch.setattr(sys, "stdout", Odd(action))
-    assert made(1.0) == 2.0
-    assert made(1.0) == made(1.0) == made(1.0) == 2.0
-
-
-def test_profilers_are_told() -> None:
-    made = by_machine(sg.compile(plus), 1.0, 2.0)
-    profile = cProfile.Profile()
-    profile.enable()
-    for _ in range(5):
-        assert made(1.0, 2.0) == 3.0
-    profile.disable()
-    text = io.StringIO()
-    pstats.Stats(profile, stream=text).print_stats()
-    assert "<srcgraph plus" in text.getvalue() or sys.version_info >= (3, 12)
-    assert made(1.0, 2.0) == 3.0
-
-
-# -- memory -------------------------------------------------------------------------------------------------
-
-
-def counts(objects: list[Any]) -> list[int]:
-    return [sys.getrefcount(x) for x in objects]
-
-
-@pytest.mark.parametrize("function", [plus, total, store, stored, parts, refuses])
-def test_no_reference_is_lost_or_kept(function: Any) -> None:
-    a, b, x = np.arange(6.0), np.arange(6.0) + 300.0, 0.25
-    args = (x,) if function is refuses else (a, b)
-    made = by_machine(sg.compile(function), *args)
-    inside = [x for known in lists_of(made) for x in known if x is not np.ndarray]  # numba keeps one at each call
-    watched = [*args, made, type(made), np.dtype(float), np.float64, None, "text", *inside, made.py_func]
-    failing = (2.0,) if function is refuses else (a[:0], b)
-
-    def calls() -> None:
-        for k in range(2000):
-            made(*args)
-            if k % 50 == 0:
-                outcome(lambda: made(*failing))
-                outcome(lambda: made("text"))
-
-    calls()
-    gc.collect()
-    before, blocks = counts(watched), sys.getallocatedblocks()
-    calls()
-    gc.collect()
-    assert all(abs(now - then) < 20 for now, then in zip(counts(watched), before, strict=True))
-    assert abs(sys.getallocatedblocks() - blocks) < 500
-
-
-def test_a_function_goes_with_its_lists() -> None:
-    made = by_machine(sg.compile(lambda x: x * 2.0), 1.0)
-    seen = weakref.ref(made)
-    call = made.__call__
-    del made
-    gc.collect()
-    assert call(2.0) == 4.0
-    del call
-    gc.collect()
-    assert seen() is None
-
-
-def test_what_is_in_the_slot_is_out_of_reach() -> None:
-    made = by_machine(sg.compile(plus), 1.0, 2.0)
-    with pytest.raises(AttributeError):
-        made.entry  # noqa: B018
-    assert "entry" not in vars(made) and not hasattr(type(made), "entry")
-    ENTRY.__delete__(made)
-    assert made(1.0, 2.0) == 3.0
-    assert by_machine(made, 1.0, 2.0)(1.0, 5.0) == 6.0
-
-
-# -- threads and processes ----------------------------------------------------------------------------------
-
-
-def test_threads_that_call_and_change() -> None:
-    """Without Python's lock, while others put lists in the place of those that run."""
-    made, wrong = sg.compile(total), list[Any]()
-    kinds = [np.arange(2000.0), np.arange(2000), np.arange(4000.0)[::2], np.arange(2000, dtype=np.float32)]
-    wanted = {(j, k): total(kinds[j], kinds[k]) for j in range(4) for k in range(4)}
-    stop = threading.Event()
-
-    def calls(seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        for _ in range(300):
-            j, k = rng.integers(4, size=2).tolist()
-            got = made(kinds[j], kinds[k])
-            if not np.isclose(got, wanted[j, k]) or type(got) is not type(wanted[j, k]):
-                wrong.append((j, k, got))
-
-    def changes() -> None:
-        while not stop.wait(0.01):
-            ENTRY.__set__(made, lists_of(made)[1:])
-
-    threads = [threading.Thread(target=calls, args=(k,)) for k in range(6)]
-    other = threading.Thread(target=changes)
-    for thread in (*threads, other):
-        thread.start()
-    for thread in threads:
-        thread.join()
-    stop.set()
-    other.join()
-    assert not wrong
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_child_goes_on() -> None:
-    made = by_machine(sg.compile(plus), 1.0, 2.0)
-    child = os.fork()
-    if child == 0:
-        fine = made(1.0, 2.0) == 3.0 and made(np.ones(2), 1.0).sum() == 4.0
-        os._exit(0 if fine else 1)
-    assert os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,173 @@
+"""The part of `srcgraph.runtime.calls_code` that makes what a call returns or raises, of what numba's function gave."""
+
+from __future__ import annotations
+
+RESULTS = {
+    name: k
+    for k, name in enumerate((
+        "ARGUMENT", "FIXED", "SAME", "NUMBER", "DOUBLE", "SINGLE", "COMPLEX", "COMPLEX_SINGLE", "CONVERTED",
+    ))
+}  # fmt: skip
+"""Kinds of parts of a result: an argument, something known, what numba made, and numbers of NumPy's made of that."""
+
+
+RETURNED = """
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare void @PyErr_NormalizeException(ptr, ptr, ptr)
+declare void @PyErr_SetObject(ptr, ptr)
+declare i32 @PyException_SetTraceback(ptr, ptr)
+declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
+declare double @PyFloat_AsDouble(ptr)
+declare double @PyComplex_RealAsDouble(ptr)
+declare double @PyComplex_ImagAsDouble(ptr)
+declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare ptr @srcgraph_calls_scalar(ptr, ptr, ptr)
+
+; A part of what a call returns, of what numba's function returned: a new reference, or null.
+define internal ptr @part(ptr %out, ptr %args, ptr %at) {
+  %space = alloca [2 x double]
+  %what = load i64, ptr %at
+  %place_at = getelementptr i64, ptr %at, i64 1
+  %place = load i64, ptr %place_at
+  %type_at = getelementptr i64, ptr %at, i64 2
+  %type = load ptr, ptr %type_at
+  switch i64 %what, label %output [
+    i64 <ARGUMENT>, label %argument
+    i64 <FIXED>, label %fixed
+  ]
+argument:
+  %given = call ptr @item(ptr %args, i64 %place)
+  call void @Py_IncRef(ptr %given)
+  ret ptr %given
+fixed:
+  call void @Py_IncRef(ptr %type)
+  ret ptr %type
+output:
+  %whole = icmp slt i64 %place, 0
+  br i1 %whole, label %number, label %one
+one:
+  %item = call ptr @item(ptr %out, i64 %place)
+  br label %number
+number:
+  %x = phi ptr [%out, %output], [%item, %one]
+  switch i64 %what, label %converted [
+    i64 <SAME>, label %same
+    i64 <NUMBER>, label %integer
+    i64 <DOUBLE>, label %double
+    i64 <SINGLE>, label %single
+    i64 <COMPLEX>, label %complex
+    i64 <COMPLEX_SINGLE>, label %complex_single
+  ]
+same:
+  call void @Py_IncRef(ptr %x)
+  ret ptr %x
+converted:
+  %made = call ptr @PyObject_CallOneArg(ptr %type, ptr %x)
+  ret ptr %made
+integer:
+  %bits = call i64 @PyLong_AsUnsignedLongLongMask(ptr %x)
+  store i64 %bits, ptr %space
+  br label %make
+double:
+  %float = call double @PyFloat_AsDouble(ptr %x)
+  store double %float, ptr %space
+  br label %make
+single:
+  %long = call double @PyFloat_AsDouble(ptr %x)
+  %short = fptrunc double %long to float
+  store float %short, ptr %space
+  br label %make
+complex:
+  %real = call double @PyComplex_RealAsDouble(ptr %x)
+  %imag = call double @PyComplex_ImagAsDouble(ptr %x)
+  store double %real, ptr %space
+  %imag_at = getelementptr double, ptr %space, i64 1
+  store double %imag, ptr %imag_at
+  br label %make
+complex_single:
+  %long_real = call double @PyComplex_RealAsDouble(ptr %x)
+  %long_imag = call double @PyComplex_ImagAsDouble(ptr %x)
+  %short_real = fptrunc double %long_real to float
+  %short_imag = fptrunc double %long_imag to float
+  store float %short_real, ptr %space
+  %short_imag_at = getelementptr float, ptr %space, i64 1
+  store float %short_imag, ptr %short_imag_at
+  br label %make
+make:
+  %error = call ptr @PyErr_Occurred()
+  %fine = icmp eq ptr %error, null
+  br i1 %fine, label %scalar, label %failed
+scalar:
+  %new = call ptr @srcgraph_calls_scalar(ptr %space, ptr %type, ptr null)
+  ret ptr %new
+failed:
+  ret ptr null
+}
+
+; What a call returns: one part, or a tuple of several.
+define internal ptr @result(ptr %out, ptr %args, ptr %parts, i64 %count, i64 %several) {
+  %alone = icmp eq i64 %several, 0
+  br i1 %alone, label %one, label %many
+one:
+  %whole = call ptr @part(ptr %out, ptr %args, ptr %parts)
+  ret ptr %whole
+many:
+  %tuple = call ptr @PyTuple_New(i64 %count)
+  %none = icmp eq ptr %tuple, null
+  br i1 %none, label %failed, label %next
+next:
+  %k = phi i64 [0, %many], [%k_after, %put]
+  %more = icmp slt i64 %k, %count
+  br i1 %more, label %make, label %done
+make:
+  %from = mul i64 %k, <STEP>
+  %at = getelementptr i8, ptr %parts, i64 %from
+  %part = call ptr @part(ptr %out, ptr %args, ptr %at)
+  %missing = icmp eq ptr %part, null
+  br i1 %missing, label %drop, label %put
+put:
+  %items = getelementptr i8, ptr %tuple, i64 <ITEMS>
+  %place = getelementptr ptr, ptr %items, i64 %k
+  store ptr %part, ptr %place
+  %k_after = add i64 %k, 1
+  br label %next
+drop:
+  call void @Py_DecRef(ptr %tuple)
+  br label %failed
+done:
+  ret ptr %tuple
+failed:
+  ret ptr null
+}
+
+; Raise in place of what was raised what Python makes of it.
+define internal void @raise(ptr %handler) {
+  %kind = alloca ptr
+  %error = alloca ptr
+  %trace = alloca ptr
+  call void @PyErr_Fetch(ptr %kind, ptr %error, ptr %trace)
+  call void @PyErr_NormalizeException(ptr %kind, ptr %error, ptr %trace)
+  %met = load ptr, ptr %error
+  %way = load ptr, ptr %trace
+  %untraced = icmp eq ptr %way, null
+  br i1 %untraced, label %ask, label %trace_it
+trace_it:
+  %set = call i32 @PyException_SetTraceback(ptr %met, ptr %way)
+  call void @Py_DecRef(ptr %way)
+  br label %ask
+ask:
+  %failure = call ptr @PyObject_CallOneArg(ptr %handler, ptr %met)
+  %none = icmp eq ptr %failure, null
+  br i1 %none, label %done, label %known
+known:
+  %class = call ptr @kind(ptr %failure)
+  call void @PyErr_SetObject(ptr %class, ptr %failure)
+  call void @Py_DecRef(ptr %failure)
+  br label %done
+done:
+  call void @Py_DecRef(ptr %met)
+  %met_kind = load ptr, ptr %kind
+  call void @Py_DecRef(ptr %met_kind)
+  ret void
+}
+"""
