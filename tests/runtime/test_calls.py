@@ -140,6 +140,19 @@ def test_lengths_that_go_together() -> None:
         assert outcome(lambda: made(np.ones(3), n)) == outcome(lambda: Compiled.__call__(made, np.ones(3), n))
 
 
+def test_lengths_of_one_are_stretched() -> None:
+    made, rng = sg.compile(plus), np.random.default_rng(6)
+    for _ in range(400):
+        x, y = (np.ones(rng.integers(1, 4, size=rng.integers(1, 3))) for _ in "xy")
+        try:
+            want = plus(x, y)
+        except ValueError:
+            with pytest.raises(ValueError):
+                made(x, y)
+        else:
+            assert described(made(x, y)) == described(want)
+
+
 def test_a_dtype_of_its_own_object() -> None:
     """As that of an array that was pickled."""
     other = pickle.loads(pickle.dumps(np.arange(4.0)))
