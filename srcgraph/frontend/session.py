@@ -108,6 +108,8 @@ class Hidden:
     container: Any
     static: frozenset[str] = frozenset()
     """The parts of it that are compiled in."""
+    seen: Skeleton | None = field(default=None, compare=False)
+    """What it was when it was compiled for."""
 
     def read(self) -> Any:
         """Its value now."""
@@ -370,7 +372,7 @@ class Session:
         if not leaves.values and not leaves.objects and not _has_shared(skeleton):
             self.guards[(name, id(container))] = Guard(name, container, value)
             return Const(value)
-        return self._hidden_parameter(low, Hidden(name, container, static), skeleton)
+        return self._hidden_parameter(low, Hidden(name, container, static, skeleton), skeleton)
 
     def _hidden_parameter(self, low: Lowering, hidden: Hidden, skeleton: Skeleton) -> Entity:
         name, container = hidden.name, hidden.container

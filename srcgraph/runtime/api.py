@@ -160,6 +160,7 @@ class Compiled(Entered):
 
     def remember(self, key: Any, version: Specialization) -> None:
         """Find a version by its key the next time."""
+        version.look()
         others = [v for v in self.quick.get(key, ()) if v is not version and v.valid()]
         self.quick[key] = sorted([version, *others], key=lambda v: not v.way.narrow)
 

@@ -132,8 +132,8 @@ class Specialization:
     """The arrays that must lie in memory in C order without gaps."""
     hidden: tuple[Hidden, ...] = ()
     hidden_types: tuple[Skeleton, ...] = ()
-    hidden_key: Any = ()
-    """What `quick_key` says of the globals."""
+    hidden_key: Any = None
+    """What `quick_key` says of globals of these types; None if that is not known yet, or is not enough."""
     places: tuple[Place, ...] = ()
     """The shared variables that it reads, and where among the leaves."""
     guards: tuple[Guard | FunctionGuard, ...] = ()
@@ -159,6 +159,12 @@ class Specialization:
         return all(g.holds() for g in self.guards) and (
             not self.hidden or self.hidden_types == describe_hidden(self.hidden)
         )
+
+    def look(self) -> None:
+        """See what `quick_key` says of globals while they are of the types that this is for."""
+        if self.hidden and self.hidden_key is None:
+            with held(h.container for h in self.hidden if isinstance(h.container, Container)):
+                self.hidden_key = hidden_key(self.hidden, []) if self.valid() else None
 
     def ready(self, leaves: list[Any]) -> bool:
         """Whether it can run on these numbers and arrays, of the right types, and globals, appended here."""
@@ -339,9 +345,9 @@ def hidden_key(hidden: Sequence[Hidden], leaves: list[Any]) -> Any:
     return None if any(h.static for h in hidden) else quick_key([h.read() for h in hidden], leaves)
 
 
-def key_of_hidden(hidden: Sequence[Hidden]) -> Any:
-    """What `quick_key` says of globals as they are now."""
-    return hidden_key(hidden, [])
+def types_of(hidden: Sequence[Hidden]) -> tuple[Skeleton, ...]:
+    """The types that globals had when they were compiled for."""
+    return tuple(h.skeleton(Leaves()) if h.seen is None else h.seen for h in hidden)
 
 
 _PLAIN = frozenset({float, bool, complex, *(d.type for d in NAME_OF)})
@@ -496,8 +502,7 @@ def _specialized(
         made,
         contiguous=tuple(sorted(found.summary.contiguous)),
         hidden=found.summary.hidden,
-        hidden_types=describe_hidden(found.summary.hidden),
-        hidden_key=key_of_hidden(found.summary.hidden),
+        hidden_types=types_of(found.summary.hidden),
         guards=found.guards,
         way=way,
         between=describe_arguments(names, args, way, bool(transforms))[1].between,

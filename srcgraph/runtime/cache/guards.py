@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from srcgraph.frontend.session import ABSENT, FunctionGuard, Guard, Hidden
@@ -102,7 +103,7 @@ def read_guards(
             skeleton = found.skeleton(Leaves())
             _same(name, rest[0], print_of_skeleton(skeleton))
             places.add_skeletons([skeleton])
-            hidden[rest[1]] = found
+            hidden[rest[1]] = replace(found, seen=skeleton)
         else:
             _same(name, rest[0], print_of(value))
             places.add(value)

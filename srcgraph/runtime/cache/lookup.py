@@ -33,8 +33,7 @@ from srcgraph.runtime.specialization import (
     Specialization,
     Way,
     describe_arguments,
-    describe_hidden,
-    key_of_hidden,
+    types_of,
 )
 
 Make = Callable[[Sequence[Any]], Specialization]
@@ -173,7 +172,7 @@ class Call:
             return None
         made.guards, made.hidden, made.way = guards, hidden, way
         made.between = describe_arguments(self.names, self.args, way, self.distinct)[1].between
-        made.hidden_types, made.hidden_key = describe_hidden(hidden), key_of_hidden(hidden)
+        made.hidden_types = types_of(hidden)
         made.shared = passed_twice(skeletons.values())
         return made
 
