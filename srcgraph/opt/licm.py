@@ -20,7 +20,8 @@ from srcgraph.opt.simplify import simplify
 def licm(graph: Graph) -> Graph:
     """Move invariant nodes out of loops, as far as they can go."""
     opened = open_(graph)
-    if all(_is_literal(n) for loop in _loops(opened) for n in _leaving(loop)):
+    loops = (n for n in all_nodes(opened) if isinstance(n, For | While))
+    if all(_is_literal(n) for loop in loops for n in _leaving(loop)):
         return graph
     motion = _Motion(graph.name)
     moved = motion.run(opened)
@@ -74,17 +75,6 @@ class _Motion(Rebuild):
         else:
             self.env, self.symbols, _ = before
         self.stands = before[2]
-
-
-def _loops(graph: Graph) -> list[For | While]:
-    """All loops, but for those inside others."""
-    found: list[For | While] = []
-    for node in graph.nodes:
-        if isinstance(node, For | While):
-            found.append(node)
-        elif isinstance(node, If):
-            found += [*_loops(node.then), *_loops(node.orelse)]
-    return found
 
 
 def _leaving(loop: For | While) -> list[Apply | For]:

@@ -172,7 +172,7 @@ class Call:
             return None
         made.guards, made.hidden, made.way = guards, hidden, way
         made.between = describe_arguments(self.names, self.args, way, self.distinct)[1].between
-        made.hidden_types = types_of(hidden)
+        made.hidden_types, made.hidden_key = types_of(hidden), None
         made.shared = passed_twice(skeletons.values())
         return made
 
