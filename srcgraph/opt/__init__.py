@@ -15,6 +15,8 @@ thread    branches on one condition that follow each other become one
 lanes     matrix products of all lanes of a loop at once
 marks     what programs say to derivatives goes, once these are taken
 licm      move what is the same on every trip out of its loop
+distribute, private  work that is the same, and arrays that are not, from trip to trip
+accumulate, contract, restated  arrays of parts that are added or read where the whole is
 reshapes  loops that change an array through a reshape of it carry the reshaped array
 ad        reverse-mode derivatives
 """

@@ -125,24 +125,29 @@ class Pair:
         return [*self.nodes[: self.i], *earlier, self._loop(passed), *later, *self.nodes[self.j + 1 :]]
 
     def _between(self) -> tuple[list[Node], list[Node]] | None:
-        """What stands between: what needs nothing of the first loop goes before it, the rest after the second."""
+        """What stands between: what the second loop needs goes before the first one, the rest after the second."""
         first, second = self.first, self.second
-        made, earlier, later = set(first.outputs), [], []
-        for node in self.nodes[self.i + 1 : self.j]:
-            after = not made.isdisjoint(reads(node))
-            (later if after else earlier).append(node)
-            made.update(node.outputs if after else ())
-        moved = [*earlier, *later]
-        ordered = has_order(first) or has_order(second)
-        if not (made - set(first.outputs)).isdisjoint(reads(second)) or (ordered and any(map(may_raise, moved))):
+        needed, made, earlier, later = reads(second), set(first.outputs), list[Node](), list[Node]()
+        for node in reversed(self.nodes[self.i + 1 : self.j]):
+            before = not needed.isdisjoint(node.outputs)
+            (earlier if before else later).insert(0, node)
+            needed |= reads(node) if before else set()
+        if any(not made.isdisjoint(reads(n)) for n in earlier) or not self._in_order(earlier, later):
             return None
-        raises = may_raise(second) and not self.calm
-        if (has_order(first) and raises) or (may_raise(first) and has_order(second)):
-            return None
-        if self._is_seen_halfway([*moved, first, second]):
+        if self._is_seen_halfway([*earlier, *later, first, second]):
             return None
         apart = _stored_into([*earlier, second]).isdisjoint(reads(first))
         return (earlier, later) if apart and self._later_is_apart(later) else None
+
+    def _in_order(self, earlier: Sequence[Node], later: Sequence[Node]) -> bool:
+        """Whether what raises first still does."""
+        first, second = self.first, self.second
+        raises = may_raise(second) and not self.calm
+        if has_order(first) and (raises or any(map(may_raise, earlier))):
+            return False
+        if has_order(second) and (may_raise(first) or any(map(may_raise, [*earlier, *later]))):
+            return False
+        return not (raises and any(map(has_order, later)))
 
     def _is_seen_halfway(self, nodes: Sequence[Node]) -> bool:
         """Whether one of these may raise while arrays that the caller may have are changed in another order."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 
+from srcgraph.opt.accumulate import accumulate
+from srcgraph.opt.contract import contract
 from srcgraph.opt.dce import dce
+from srcgraph.opt.distribute import distribute
 from srcgraph.opt.early import early
 from srcgraph.opt.fuse import fuse
 from srcgraph.opt.gathers import LogsOfGathered
 from srcgraph.opt.lanes import batch
 from srcgraph.opt.licm import licm
 from srcgraph.opt.modes import Mode, current_mode
+from srcgraph.opt.private import private
 from srcgraph.opt.products import products
 from srcgraph.opt.reshapes import carry_reshaped
 from srcgraph.opt.rewriting.database import EquilibriumDB, InSequence, SequenceDB
@@ -54,6 +58,7 @@ db.register("settle", settle, *ALWAYS, at="merge")
 db.register("thread", thread, *ALWAYS, "primal", at="merge")
 db.register("simplify", simplify, *ALWAYS, at="merge")
 db.register("unread", unread, "fast_run", at="merge")
+db.register("private", private, "fast_run", at="merge")
 db.register("fuse", fuse, "fast_run", at="merge")
 canonicalize = _local("canonicalize", "fast_run")(CANONICALIZE)
 db.register("logs_of_gathered", LogsOfGathered(), "fast_run", "stability", at="stabilize")
@@ -62,6 +67,7 @@ specialize = _local("specialize", "fast_run")(SPECIALIZE)
 db.register("unroll", unroll, "fast_run", at="loops")
 db.register("scalars", scalars, "fast_run", at="loops")
 db.register("licm", licm, "fast_run", at="loops")
+db.register("distribute", distribute, "fast_run", at="loops")
 db.register("batch", batch, "fast_run", at="loops")
 db.register("products", products, "fast_run", at="loops")
 db.register("states", states, "fast_run", at="loops")
@@ -71,7 +77,9 @@ db.register("slopes", slopes, "fast_run", at="loops")
 db.register("dce_again", dce, *ALWAYS, at="clean")
 db.register("early", early, "fast_run", at="clean")
 _local("last", "fast_run", "last")(FINAL)
+db.register("accumulate", accumulate, "fast_run", at="last")
 db.register("together", together, "fast_run", at="last")
+db.register("contract", contract, "fast_run", at="last")
 
 
 _OWN = {e.name: e.item for e in db.everything()}

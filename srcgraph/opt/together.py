@@ -113,31 +113,40 @@ def _is_independent(loop: For) -> bool:
 
 
 def _is_added_to(graph: Graph, value: Value, result: Value) -> bool:
-    """Whether all that a graph does with a number, or an array, is to add to it, in arithmetic of derivatives."""
+    return added_states(graph, value, result) is not None
+
+
+def added_states(graph: Graph, value: Value, result: Value) -> set[Value] | None:
+    """The states of a number, or an array, if all that a graph does with it is to add to it, in arithmetic of
+    derivatives."""
     if not is_float(value.type):
-        return False
+        return None
+    found = {value}
     while value is not result:
         users = [n for n in graph.nodes if value in reads(n)]
         if len(users) != 1 or value in graph.results:
-            return False
+            return None
         (node,) = users
         match node:
             case Apply(op=op, inputs=inputs) if op.name in ("add", "sub", "add_at") and node.origin.by:
                 if inputs.count(value) != 1 or (op.name != "add" and inputs[0] is not value):
-                    return False
+                    return None
                 if (op.name == "add_at") != bool(value.type.ndim):
-                    return False
+                    return None
                 value = node.outputs[0]
             case For(carry=carry, stops=False) if carry.count(value) == 1 and value not in free_values(node.body):
                 k = carry.index(value)
                 if value in (node.start, node.stop, node.step):
-                    return False
-                if not _is_added_to(node.body, node.body.params[k + 1], node.body.results[k]):
-                    return False
+                    return None
+                inner = added_states(node.body, node.body.params[k + 1], node.body.results[k])
+                if inner is None:
+                    return None
+                found |= inner
                 value = node.outputs[k]
             case _:
-                return False
-    return True
+                return None
+        found.add(value)
+    return found
 
 
 # -- what is put on a tape and taken off ------------------------------------------------------------

@@ -48,7 +48,7 @@ def _loop(loop: For, nodes: list[Node], kept: list[Value]) -> For:
     for k, out in enumerate(loop.outputs):
         if not isinstance(out.type, ArrayType) or out in kept or any(out in reads(n) for n in nodes):
             continue
-        if _has_own_places(loop, k):
+        if own_axes(loop, k):
             loop = _without_last(loop, k)
     return loop
 
@@ -75,14 +75,14 @@ def _without_last(loop: For, k: int) -> For:
     return loop if body is loop.body else replace(loop, body=body)
 
 
-def _has_own_places(loop: For, k: int) -> bool:
-    """Whether each trip reads an array, and stores into it, at places at which no other trip does."""
+def own_axes(loop: For, k: int) -> frozenset[int]:
+    """The axes along which each trip reads an array, and stores into it, at its own index alone."""
     body, index = loop.body, loop.body.params[0]
-    chain = _versions(body, body.params[k + 1], body.results[k])
+    chain = versions(body, body.params[k + 1], body.results[k])
     if chain is None or {loop.outputs[k], loop.carry[k]} & set(free_values(body)):
-        return False
+        return frozenset()
     if any(r in chain for j, r in enumerate(body.results) if j != k):
-        return False
+        return frozenset()
     axes: frozenset[int] | None = None
     for node in all_nodes(body):
         if any(v in chain for v in node_inputs(node)):
@@ -91,11 +91,11 @@ def _has_own_places(loop: For, k: int) -> bool:
             here = _axes_at(node, chain, index)
             axes = here if axes is None else axes & here
         elif isinstance(node, If | While) and any(r in chain for g in node_graphs(node) for r in g.results):
-            return False
-    return bool(axes)
+            return frozenset()
+    return axes or frozenset()
 
 
-def _versions(graph: Graph, param: Value, result: Value) -> set[Value] | None:
+def versions(graph: Graph, param: Value, result: Value) -> set[Value] | None:
     """An array of a loop's body in all its states, those in inner loops included."""
     makers = {v: n for n in graph.nodes for v in n.outputs}
     found, value = {result, param}, result
@@ -106,7 +106,7 @@ def _versions(graph: Graph, param: Value, result: Value) -> set[Value] | None:
                 value = node.inputs[0]
             case For(stops=False):
                 j = node.outputs.index(value)
-                inner = _versions(node.body, node.body.params[j + 1], node.body.results[j])
+                inner = versions(node.body, node.body.params[j + 1], node.body.results[j])
                 if inner is None:
                     return None
                 found |= inner

@@ -35,6 +35,11 @@ PASSES = {
     "sink": "work that only one side of a branch needs is done there",
     "slopes": "in derivatives, quotients by one number are products with its reciprocal, a step of a loop is one "
     "product, and what a loop hands on is added last",
+    "private": "an array that each trip of a loop fills anew is made in each trip, and carried by none",
+    "distribute": "costly work of inner loops that is the same in all trips of an outer one is done before it, into an "
+    "array",
+    "accumulate": "what is added to a part of a derivative's array is added there, not in an array of its own first",
+    "contract": "an array of which each trip of a loop has a part of its own loses the axis of the trips",
     "together": "a loop of a derivative that goes back over independent trips is one with the loop that it goes "
     "back over",
     "carry_reshaped": "a loop that changes an array through a reshape of it carries the reshaped array",

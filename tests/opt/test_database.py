@@ -142,7 +142,15 @@ def test_stages_are_tags() -> None:
     assert names(made.query(Query({"early"}))) == ["a", "b"]
     assert names(made.query(Query({"fast"}, exclude={"early"}))) == ["c"]
     loops = {r.name for r in db.query(Query({"loops"})).steps()} & {r.name for r in PRIMAL}  # type: ignore[attr-defined]
-    assert {"licm", "batch", "products", "states", "sink", "carry_reshaped"} <= loops and "dce" not in loops
+    assert {
+        "licm",
+        "distribute",
+        "batch",
+        "products",
+        "states",
+        "sink",
+        "carry_reshaped",
+    } <= loops and "dce" not in loops
     db.check(FAST_RUN.query.excluding("inplace", "clean"))
 
 
@@ -162,12 +170,12 @@ def test_the_order_of_the_product() -> None:
     )  # fmt: skip
     primal = [r.name for r in PRIMAL]
     assert primal == [
-        "dce", "settle", "thread", "simplify", "unread", "fuse", "canonicalize_rules", "logs_of_gathered",
-        "stabilize_rules", "specialize_rules", "unroll", "scalars", "licm", "batch", "products", "states", "sink",
-        "carry_reshaped", "slopes", "dce_again", "early",
+        "dce", "settle", "thread", "simplify", "unread", "private", "fuse", "canonicalize_rules", "logs_of_gathered",
+        "stabilize_rules", "specialize_rules", "unroll", "scalars", "licm", "distribute", "batch", "products", "states",
+        "sink", "carry_reshaped", "slopes", "dce_again", "early",
     ]  # fmt: skip
     assert [r.name for r in DERIVED] == [n for n in primal if n != "thread"]
-    assert [r.name for r in LAST] == ["last_rules", "together"]
+    assert [r.name for r in LAST] == ["last_rules", "accumulate", "together", "contract"]
     shown = db.summary().splitlines()
     assert [line[3:] for line in shown if line.startswith("-- ")] == list(STAGES)
     assert any("log(1 + x) -> log1p(x)" in line for line in shown)
