@@ -20,6 +20,7 @@ from numba.core.lowering import Lower
 from numba.core.typing.templates import signature
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
+from srcgraph.runtime.disjoint import Groups, Scopes
 from srcgraph.runtime.known_types import implementation
 from srcgraph.runtime.uses import RANGE, Loop, Uses, is_element
 
@@ -77,7 +78,10 @@ class Lean(Lower):
         self._tuples = {name: uses.once(name) for name in self._positions}
         self._items: dict[str, list[Any]] = {}
         self._counted: dict[Any, bool] = {}
+        groups = Groups(self.func_ir, uses)
+        self._scopes = Scopes(groups, uses.indexed(), self.module)
         super().lower_normal_function(fndesc)
+        self._scopes.declare(self.function)
         if isinstance(self.library, Library):
             length = sum(len(block.instructions) for block in self.function.blocks)
             self.library.large = self.library.large or length > LARGE
@@ -200,16 +204,20 @@ class Lean(Lower):
         if not self._is_element(array, index):
             return super().lower_getitem(resty, expr, value, index, signature)
         item = load_item(self.context, self.builder, array, self._place(value, index))
+        self._scopes.mark(item, value.name)
         return self.context.cast(self.builder, item, array.dtype, resty)
 
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
         array = self.typeof(target_var.name)
         if not self._is_element(array, index_var):
             return super().lower_setitem(target_var, index_var, value_var, signature)
-        b, kind = self.builder, signature.args[2]
+        b: Any = self.builder
+        kind = signature.args[2]
         value = self.context.cast(b, self.loadvar(value_var.name), self.typeof(value_var.name), kind)
         value = self.context.cast(b, value, kind, array.dtype)
-        return store_item(self.context, b, array, value, self._place(target_var, index_var))
+        store_item(self.context, b, array, value, self._place(target_var, index_var))
+        self._scopes.mark(b.block.instructions[-1], target_var.name)
+        return None
 
     def _is_element(self, array: Any, index: ir.Var) -> bool:
         return not self.context.enable_boundscheck and is_element(array, self.typeof(index.name))

@@ -79,6 +79,18 @@ class Uses:
         elif isinstance(statement, ir.Jump):
             self.entered[statement.target] += 1
 
+    def indexed(self) -> list[str]:
+        """The arrays of which a number is read or stored at a place that is not constant, in order."""
+        found: dict[str, None] = {}
+        for statements in self.read.values():
+            for s in statements:
+                e = s.value if isinstance(s, ir.Assign) else s
+                if isinstance(s, ir.SetItem):
+                    found[s.target.name] = None
+                elif isinstance(e, ir.Expr) and e.op == "getitem":
+                    found[e.value.name] = None
+        return [name for name in found if isinstance(self.types.get(name), types.Array)]
+
     def once(self, name: str) -> Any:
         """What is assigned to a variable, if that is one thing."""
         made = self.made[name]
