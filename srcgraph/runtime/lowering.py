@@ -22,6 +22,7 @@ from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
 from srcgraph.runtime.disjoint import Groups, Scopes
 from srcgraph.runtime.known_types import implementation
+from srcgraph.runtime.short_loops import ends_of_steps, keep_for_lanes
 from srcgraph.runtime.uses import RANGE, Loop, Uses, is_element
 
 LARGE = 1500
@@ -78,6 +79,7 @@ class Lean(Lower):
         self._tuples = {name: uses.once(name) for name in self._positions}
         self._items: dict[str, list[Any]] = {}
         self._counted: dict[Any, bool] = {}
+        self._short = ends_of_steps(self.blocks, uses, self._loops)
         groups = Groups(self.func_ir, uses)
         self._scopes = Scopes(groups, uses.indexed(), self.module)
         super().lower_normal_function(fndesc)
@@ -138,6 +140,9 @@ class Lean(Lower):
                     self.storevar(self._taken(loop, value.op), name)
                     return
         super().lower_inst(inst)
+        if id(inst) in self._short:
+            b: Any = self.builder
+            keep_for_lanes(b.block.terminator, self.module)
 
     def _lower_loop(self, loop: Loop, value: Any) -> None:
         """Note the bounds of a range, or begin to go over it; its other variables are nothing."""

@@ -26,11 +26,15 @@ class Loop:
         The block that is entered for each step, from the loop's head alone.
     natural : bool
         Whether its numbers are not negative.
+    head, end : int
+        The blocks that ask whether there is another step, and that are entered if there is none.
     """
 
     bounds: tuple[ir.Var, ...]
     body: int
     natural: bool
+    head: int
+    end: int
     first: Any = None
     last: Any = None
     step: Any = None
@@ -126,21 +130,28 @@ class Uses:
         names += [last, source.value.name]
         if not isinstance(call, ir.Expr) or call.op != "call" or call.kws or not 1 <= len(call.args) <= 3:
             return names, None
-        body = self._body(pair)
-        if body is None or call.vararg is not None or not self.label[last] <= self.label[pair] < body:
+        branch = self._branch(pair)
+        if branch is None or call.vararg is not None or not self.label[last] <= self.label[pair] < branch.truebr:
             return names, None
         if any(len(self.read[n]) != 1 for n in names[1:]):
             return names, None
-        return names, Loop(tuple(call.args), body, self._is_natural(call.args))
+        natural = self._is_natural(call.args)
+        return names, Loop(tuple(call.args), branch.truebr, natural, self.label[pair], branch.falsebr)
 
-    def _body(self, pair: str) -> int | None:
-        """The block that is entered, from one place, if there is another step."""
+    def _branch(self, pair: str) -> ir.Branch | None:
+        """Where it is decided whether there is another step, to a block that is entered from there alone."""
         taken = [getattr(getattr(s, "value", None), "op", "") for s in self.read[pair]]
         valid = [s.target.name for s, op in zip(self.read[pair], taken, strict=True) if op == "pair_second"]
         branch = self.branch.get(valid[0]) if len(valid) == 1 else None
         if branch is None or not {*taken} <= {"pair_first", "pair_second"} or self.entered[branch.truebr] != 1:
             return None
-        return branch.truebr
+        return branch
+
+    def steps(self, loop: Loop) -> int | None:
+        """How many steps a loop that counts up by one takes, if that is known."""
+        known = [self.number(v.name) for v in loop.bounds]
+        first, last, step = [*([0] if len(known) == 1 else []), *known, 1][:3]
+        return max(last - first, 0) if first is not None and last is not None and step == 1 else None
 
     def _is_natural(self, bounds: list[ir.Var]) -> bool:
         """Whether what a range has is not negative: it counts up from there, or down to 0."""
