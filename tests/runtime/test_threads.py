@@ -350,6 +350,7 @@ import _thread, signal, sys, threading, time
 import numpy as np
 sys.path.insert(0, {tests!r})
 from runtime.test_threads import X, fast_waves, sg
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs in the background without
 sg.threads.limit(3)
 fast_waves(X, 10)
 done = threading.Event()
