@@ -247,3 +247,9 @@ def transposed(m):
     for i in range(min(m.shape[0], m.shape[1])):
         m.T[i, 0] = m[0, i] + 1.0
     return m
+
+
+def transposed_in_order(m):
+    for i in range(1, min(m.shape[0], m.shape[1])):
+        m.T[i, 0] = m[0, i - 1] + 1.0
+    return m

@@ -51,7 +51,7 @@ from srcgraph.frontend.resolve import to_integer
 from srcgraph.frontend.scope import parameter_names
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
-from srcgraph.ir.types import BOOL, COMPLEX, FLOAT, INT, ArrayType, ScalarType
+from srcgraph.ir.types import BOOL, COMPLEX, FLOAT, INT, PY_INT, ArrayType, ScalarType, without_value
 from srcgraph.ir.view import element
 
 if TYPE_CHECKING:
@@ -250,6 +250,8 @@ def _pick(low: Lowering, x: Entity, y: Entity, op: str) -> Entity:
     a, b = low.value(x), low.value(y)
     if a.type.ndim or b.type.ndim:
         low.truth(low.entity(OPS[op](b, a)))  # ambiguous, as in Python
+    if all(without_value(v.type) == PY_INT for v in (a, b)):
+        return low.entity(OPS["minimum" if op == "less" else "maximum"](a, b))
     test = OPS[op](b, a)
     a, b = joined(low, (a, b))
     return low.entity(OPS["where"](test, b, a))

@@ -105,6 +105,10 @@ class Builder(StraightBuilder):
         graphs = (then[0].graph("then", results[0]), orelse[0].graph("orelse", results[1]))
         if outputs or any(g.nodes for g in graphs):
             self._add(If(cond, (), *graphs, tuple(outputs), self.origin))
+        for values in zip(outputs, *results, strict=True):
+            out, x, y = (getattr(v.type, "value", None) for v in values)
+            if out is not None and out.symbol and x is not None and y is not None:
+                self.learn_joined(out, [(x, then[0]), (y, orelse[0])])
         made = iter(outputs)
         return tuple(next(made) if v is None else v for v in found)
 

@@ -308,7 +308,17 @@ def _prove(dim: Dim, known: list[Dim], positive: frozenset[str], depth: int) -> 
         shares = any(c * own.get(m, 0) > 0 for m, c in fact.terms)
         if shares and _prove(dim - fact, known, positive, depth - 1):
             return True
-    return False
+    ways = _either_way(dim)
+    return bool(ways) and all(_prove(way, known, positive, depth - 1) for way in ways)
+
+
+def _either_way(dim: Dim) -> list[Dim]:
+    """What is not negative if ``dim`` is: ``n - max(a, b)`` is the smaller of ``n - a`` and ``n - b``."""
+    for monomial, c in dim.terms:
+        (atom, *more) = monomial or ("",)
+        if isinstance(atom, DimCall) and not more and atom.fn == ("max" if c < 0 else "min"):
+            return [dim - Dim({monomial: c}) + arg * c for arg in atom.args]
+    return []
 
 
 def _atom_nonnegative(atom: Atom, known: list[Dim], positive: frozenset[str], depth: int) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from srcgraph.ir.dims import Dim, prove_nonnegative, symbol
+from srcgraph.ir.dims import Dim, as_dim, prove_nonnegative, symbol
 from srcgraph.ir.graph import Apply, Graph, Node, Value
 
 
@@ -109,11 +109,29 @@ class Facts:
             if self.proves(more - less):
                 self.learn(more - less - 1)
 
+    def learn_joined(self, out: Dim, ways: Sequence[tuple[Dim, Region]]) -> None:
+        """Record what limits an integer that has one value or another, each of them where another region ends."""
+        born = frozenset[str]().union(*(region.born for _, region in ways))
+        here = [k for r in self.regions for k in r.known]
+        for sign in (1, -1):
+            limits = {as_dim(0): None, **{m: None for value, region in ways for m in _limits(value, region, sign)}}
+            for limit in limits:
+                if limit.symbols().isdisjoint(born) and all(
+                    prove_nonnegative((value - limit) * sign, [*here, *region.known]) for value, region in ways
+                ):
+                    self.learn((out - limit) * sign)
+
     def not_one(self, dim: Dim) -> bool:
         """Whether a size is known not to be 1, so that it cannot be stretched."""
         if dim.const is not None:
             return dim.const != 1
         return dim in self.sizes_not_one or self.proves(dim - 2)
+
+
+def _limits(value: Dim, region: Region, sign: int) -> list[Dim]:
+    """Some integers that a value is not below, or not above, by what is known where a region ends."""
+    found = [value - fact * sign for fact in region.known]
+    return [value, *(limit for limit in found if not value.symbols() <= limit.symbols())]
 
 
 _COMPARISONS = {

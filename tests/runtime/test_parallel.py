@@ -77,7 +77,7 @@ def test_programs(function: Any) -> None:
 
 IN_ORDER = {
     "recurrence", "gauss_seidel", "to_the_end_of_the_array", "one_place", "two_to_one", "until", "last_seen",
-    "same_array", "transposed",
+    "same_array", "transposed_in_order",
 }  # fmt: skip
 
 

@@ -215,11 +215,19 @@ def _shift_by_literal(plain: str) -> Any:
 _INTS = (sample("i64[3]", "i64[3]", domain=(0, 5)), sample("int", "int", domain=(0, 5)))
 
 
-def _bits(function: np.ufunc, sign: str, python: Any, doc: str) -> Any:
-    return binary(function, None, f"x {sign} y", doc=doc, python=(function, python), commutative=True, samples=_INTS)
+def _bits(function: np.ufunc, sign: str, python: Any, doc: str, **fields: Any) -> Any:
+    fields |= {"python": (function, python), "commutative": True, "samples": _INTS}
+    return binary(function, None, f"x {sign} y", doc=doc, **fields)
 
 
-bit_and = _bits(np.bitwise_and, "&", operator.and_, "Bitwise and.")
+def _within_mask(out: Value, x: Value, y: Value) -> list[dims.Dim]:
+    """What has no bits but those of a mask is from 0 to the mask."""
+    found, *masks = (getattr(v.type, "value", None) for v in (out, x, y))
+    known = [m for m in masks if m is not None and m.const is not None and m.const >= 0]
+    return [d for m in known if found is not None for d in (found, m - found)]
+
+
+bit_and = _bits(np.bitwise_and, "&", operator.and_, "Bitwise and.", learn=_within_mask)
 bit_or = _bits(np.bitwise_or, "|", operator.or_, "Bitwise or.")
 bit_xor = _bits(np.bitwise_xor, "^", operator.xor, "Bitwise exclusive or.")
 invert = unary(

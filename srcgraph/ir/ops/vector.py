@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgraph.ir.dims import as_dim
+from srcgraph.ir.dims import Dim, as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, define, install_operators, sample
 from srcgraph.ir.ops._rules import arithmetic, binary, conjugated, of_complex, unary
@@ -78,6 +78,16 @@ const = define(
     numpy=lambda *, value: value,
     kind="structural",
 )
+
+
+def _cast_bounds(out: Value, x: Value) -> list[Dim]:
+    """A truth, or an unsigned integer, is not negative as an integer, and no larger than its bits allow."""
+    found, kind = getattr(out.type, "value", None), x.type.dtype
+    if found is None or not (kind.kind == "b" or (kind.kind == "u" and kind.itemsize < 8)):
+        return []
+    return [found, (1 if kind.kind == "b" else 2 ** (8 * kind.itemsize) - 1) - found]
+
+
 cast = define(
     name="cast",
     doc="``x`` as another dtype; for scalars ``weak`` makes it a Python number.",
@@ -87,6 +97,7 @@ cast = define(
     jvp=_cast_tangent,
     vjp=_cast_back,
     simplify=_simpler_cast,
+    learn=_cast_bounds,
     linear=True,
     through_complex=True,
     samples=(

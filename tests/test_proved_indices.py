@@ -1,0 +1,127 @@
+"""Indices chosen by conditions: those that cannot be out of range are not checked, all others are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import srcgraph as sg
+
+
+def neighbours(x):
+    n = len(x)
+    total = 0.0
+    for i in range(n):
+        left = i - 1 if i > 0 else n - 1
+        if i < n - 1:
+            right = i + 1
+        else:
+            right = 0
+        total += x[left] * x[right] + i * x[i]
+    return total
+
+
+def clamped(x, k):
+    total = 0.0
+    for i in range(len(x)):
+        j = i + k
+        if j < 0:
+            j = 0
+        elif j >= len(x):
+            j = len(x) - 1
+        total += x[j] * (i + 1)
+    return total
+
+
+def extremes(x):
+    n = len(x)
+    total = 0.0
+    for i in range(n):
+        total += x[min(i + 1, n - 1)] - 0.5 * x[max(i - 1, 0)] * x[min(max(i - 2, 0), n - 1)]
+    return total
+
+
+def hashed(x):
+    table = np.array([1.0, 2.0, 3.0, 4.0])
+    state, total = 12345, 0.0
+    for i in range(len(x)):
+        state = (1103515245 * state + 12345) & 0x7FFFFFFF
+        total += x[i] * table[state & 3] * table[int(x[i] > 0.0)]
+    return total
+
+
+def from_either_end(x, k):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[-1 - i if i > k else i]
+    return total
+
+
+PROVED = [(neighbours, ()), (clamped, (-2,)), (clamped, (3,)), (extremes, ()), (hashed, ())]
+
+
+@pytest.mark.parametrize(("function", "more"), PROVED)
+@pytest.mark.parametrize("n", [0, 1, 2, 7])
+def test_no_check_is_left(function, more, n):
+    x = np.random.default_rng(n).normal(size=n)
+    fast = sg.compile(function)
+    np.testing.assert_allclose(fast(x, *more), function(x, *more), rtol=1e-13)
+    assert "IndexError" not in sg.inspect(fast, np.ones(40), *more).cpu
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_derivatives(n):
+    x = np.random.default_rng(n).normal(size=n)
+    step = 1e-6 * np.eye(n)
+    wanted = [(neighbours(x + d) - neighbours(x - d)) / 2e-6 for d in step]
+    np.testing.assert_allclose(sg.grad(neighbours)(x), wanted, rtol=1e-6, atol=1e-7)
+
+
+def test_counted_from_the_end_on_one_side():
+    x = np.arange(9.0)
+    np.testing.assert_allclose(sg.compile(from_either_end)(x, 3), from_either_end(x, 3))
+
+
+def one_too_far(x):
+    n = len(x)
+    total = 0.0
+    for i in range(n):
+        right = i + 1 if i < n else 0
+        total += x[right]
+    return total
+
+
+def mirrored(x):
+    n = len(x)
+    total = 0.0
+    for i in range(n):
+        j = i + 2
+        if j > n - 1:
+            j = 2 * (n - 1) - j
+        total += x[j]
+    return total
+
+
+def masked(x, k):
+    return x[k & 7] + x[min(k, 3)]
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (one_too_far, (np.ones(3),)),
+        (mirrored, (np.ones(1),)),
+        (masked, (np.ones(4), 5)),
+        (masked, (np.ones(7), -9)),
+    ],
+)
+def test_what_may_be_out_of_range_is_checked(function, args):
+    with pytest.raises(IndexError):
+        function(*args)
+    with pytest.raises(IndexError):
+        sg.compile(function)(*args)
+
+
+def test_what_is_in_range_after_all():
+    np.testing.assert_allclose(sg.compile(mirrored)(np.arange(5.0)), mirrored(np.arange(5.0)))
+    np.testing.assert_allclose(sg.compile(masked)(np.arange(10.0), -9), masked(np.arange(10.0), -9))
