@@ -15,7 +15,7 @@ import os
 import pkgutil
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -59,8 +59,9 @@ from srcgraph.ir.types import ArrayType, is_float
 from srcgraph.ir.verify import verify
 from srcgraph.ir.walk import all_nodes, same_graph
 from srcgraph.opt.ad.checkpoint import Checkpointing
-from srcgraph.opt.ad.forward import pushforward
+from srcgraph.opt.ad.jvp import pushforward
 from srcgraph.opt.inline import inline
+from srcgraph.opt.modes import FAST_RUN, Mode, compiling
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.depth import with_depth
@@ -315,11 +316,14 @@ class Versions:
             self.known[self.key(args)] = as_is(found, graph, skeletons, graphs), list(found.summary.hidden)
         return self.known[self.key(args)]
 
-    def gradient(self, args: tuple[Any, ...], argnums: tuple[int, ...]) -> tuple[Version, Generated]:
+    def gradient(
+        self, args: tuple[Any, ...], argnums: tuple[int, ...], mode: Mode = FAST_RUN
+    ) -> tuple[Version, Generated]:
         """The gradient of the projected version for a call, and what is generated for it."""
-        key = (self.key(args), argnums)
+        key = (self.key(args), argnums, mode)
         if key not in self.gradients:
-            found = derived(self.of(args)[0], argnums)
+            with compiling(mode):
+                found = derived(self.of(args)[0], argnums)
             weight = PARALLEL[USUAL.parallel]
             made = generate(found.graph, found.interface, name="gradient", callees=found.callees, parallel=weight)
             self.gradients[key] = found, made
@@ -861,6 +865,28 @@ def check_gradient_at(versions: Versions, args: tuple[Any, ...], argnums: tuple[
             f"{args}: gradient {j} is {got[j]}, differences give {grad} within {error}\n{text}"
         )
     check_tangent(version, argnums, leaves_of(fourth, hidden), reference)
+    if any(row.how == "forward" for row in gradient.tape):
+        check_backward(versions, args, argnums, reference)
+
+
+BACKWARD = FAST_RUN.excluding("forward")
+
+
+def check_backward(
+    versions: Versions, args: tuple[Any, ...], argnums: tuple[int, ...], gradients: Sequence[Any]
+) -> None:
+    """By tapes, what is found by carrying tangents along."""
+    gradient, made = versions.gradient(args, argnums, BACKWARD)
+    run = plain_text(made.text.text, "gradient")
+    if made.frame:
+        run = with_depth(run, made.frame)
+    _, hidden = versions.of(args)
+    with redirect_stdout(StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        got = _as_list(run(*leaves_of(duplicate(args), hidden)), len(gradient.interface.returned))
+    loose = 2e-4 if uses_single_precision(gradient.graph) else 1e-10
+    for found, want in zip(got, gradients, strict=True):
+        np.testing.assert_allclose(found, want, rtol=loose, atol=loose / 100, err_msg="by tapes against by tangents")
 
 
 def uses_single_precision(graph: Graph) -> bool:

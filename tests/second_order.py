@@ -29,7 +29,7 @@ from srcgraph.ir.interp import interpret
 from srcgraph.ir.op import OPS, building
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.verify import verify
-from srcgraph.opt.ad.forward import pushforward
+from srcgraph.opt.ad.jvp import pushforward
 from srcgraph.opt.ad.vjp import gradient
 from srcgraph.runtime.transforms import Version
 

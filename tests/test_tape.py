@@ -20,6 +20,9 @@ from srcgraph.ir.dims import evaluate
 from srcgraph.ir.graph import Apply, Node, Value
 from srcgraph.ir.types import ArrayType, ScalarType
 
+BACKWARD = sg.opt.FAST_RUN.excluding("forward")
+"""Tapes, also where few numbers matter."""
+
 GOLDEN = Path(__file__).parent / "golden" / "tape.txt"
 VECTOR = np.linspace(0.5, 1.5, 6)
 MATRIX = 4.0 * np.eye(4) + 0.3
@@ -47,7 +50,7 @@ CASES: dict[Callable, tuple[tuple[Any, ...], tuple[int, ...]]] = {
 def shown(function: Callable) -> str:
     """A line per value that is saved, and one of all that is recomputed."""
     args, argnums = CASES[function]
-    tape = sg.inspect(sg.grad(function, argnums=argnums), *args).tape
+    tape = sg.inspect(sg.grad(function, argnums=argnums, mode=BACKWARD), *args).tape
     lines = [f"{function.__name__} by {', '.join(function.__code__.co_varnames[k] for k in argnums)}"]
     for row in (r for r in tape if r.bytes):
         lines.append(f"    {row.variable}: {row.bytes} bytes, in all {row.total}; {row.choice}; {row.reason}")
@@ -68,7 +71,7 @@ def test_golden(update_golden: bool) -> None:
 def test_derivative(function: Callable) -> None:
     """What is saved and recomputed gives the derivative: against differences along a direction."""
     args, argnums = CASES[function]
-    cts = sg.grad(function, argnums=argnums)(*args)
+    cts = sg.grad(function, argnums=argnums, mode=BACKWARD)(*args)
     want = got = 0.0
     for k, ct in zip(argnums, cts, strict=True):
         along = np.cos(np.arange(np.size(args[k]))).reshape(np.shape(args[k]))
@@ -106,7 +109,7 @@ class Measured(interp.Run):
 
 def promised(function: Callable, args: Sequence[Any], argnums: tuple[int, ...], trips: dict[str, int]) -> int:
     """The bytes in all that the table tells."""
-    version, _ = sg.grad(function, argnums=argnums).version(tuple(args))
+    version, _ = sg.grad(function, argnums=argnums, mode=BACKWARD).version(tuple(args))
     sizes = dict(trips)
     for param, arg in zip(version.graph.params, args, strict=True):
         if isinstance(param.type, ArrayType):
@@ -137,11 +140,11 @@ TRUE = ("logistic_map", "newton_root", "rk4", "leapfrog", "heat", "burgers", "ls
 def test_the_table_tells_what_the_code_saves(function: Callable) -> None:
     """All of it where no loop goes back trip by trip with the one before it; else it is the most."""
     args, argnums = CASES[function]
-    apart = sg.opt.FAST_RUN.excluding("together")
+    apart = sg.opt.FAST_RUN.excluding("together", "forward")
     version, _ = sg.grad(function, argnums=argnums, mode=apart).version(args)
     run, least = Measured(), Measured()
     run.graph(version.graph, args)
-    least.graph(sg.grad(function, argnums=argnums).version(args)[0].graph, args)
+    least.graph(sg.grad(function, argnums=argnums, mode=BACKWARD).version(args)[0].graph, args)
     line = function.__code__.co_firstlineno + 2
     trips = {f"trips(line {line})": newton_trips(args)} if function is programs.newton_root else {}
     assert run.bytes == promised(function, args, argnums, trips)

@@ -48,6 +48,11 @@ class Mode:
         """Whether kernels of the user's stand for functions: all modes that do not exclude ``native``."""
         return "native" not in self.query.exclude
 
+    @property
+    def forward(self) -> bool:
+        """Whether what depends on few numbers carries derivatives along: all modes that do not exclude ``forward``."""
+        return "forward" not in self.query.exclude
+
     def including(self, *tags: str) -> Mode:
         """Also rewrites with one of these tags, or names."""
         return self._with(self.query.including(*tags), [f"+{t}" for t in tags])

@@ -39,7 +39,7 @@ STAGES = ("merge", "canonicalize", "stabilize", "specialize", "merge_again", "lo
 
 ALWAYS = ("fast_run", "fast_compile")
 
-db = SequenceDB("rewrites", STAGES, inplace="inplace", others=("native",), usual="clean")
+db = SequenceDB("rewrites", STAGES, inplace="inplace", others=("native", "forward"), usual="clean")
 """Every rewrite, by name and tags; users register theirs here."""
 
 

@@ -32,6 +32,7 @@ MEANING = {
     "list": "list: pushed in each trip, popped in the reverse sweep",
     "blocks": "blocks: one array per run of the inner loops, kept on a list",
     "undone": "undone: the reverse sweep changes the variable back, trip by trip",
+    "forward": "forward: the loop carries derivatives along; nothing goes back over it",
     "states": "states: stored before some of the trips, from which the others run again",
 }
 """The ways of saving, explained below a tape table."""

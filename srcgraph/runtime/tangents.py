@@ -21,7 +21,8 @@ from srcgraph.infer.signature import (
     columns,
     part_name,
 )
-from srcgraph.opt.ad.forward import pushforward
+from srcgraph.opt.ad.jvp import pushforward
+from srcgraph.opt.ad.transpose import transposed
 from srcgraph.runtime.floats import count_leaves, float_items, placed
 from srcgraph.runtime.transforms import Kept, Version, derived_version, describe_argument, main_and_aux, moving
 
@@ -45,7 +46,7 @@ class Tangent:
         kept = Kept(version)
         parts = [kept.template(main)] + ([] if aux is None else [kept.template(aux)])
         outputs = list(dict.fromkeys(places(tree)))
-        pushed = pushforward(version.graph, inputs, outputs, kept.results, version.functions, version.rules)
+        pushed = pushforward(version.graph, inputs, outputs, kept.results, version.functions, version.rules, transposed)
         tangent = placed(tree, lambda k: len(kept.results) + outputs.index(k))
         template = TupleOf((parts[0], tangent, *parts[1:]))
         return derived_version(version, "jvp", pushed.graph, template, pushed.callees, version.tape)

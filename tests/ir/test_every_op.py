@@ -11,7 +11,7 @@ from srcgraph.frontend.resolve import record_of
 from srcgraph.ir import graph_of, scalar
 from srcgraph.ir.op import COMPOSITES, OPS, ZERO, Composite, NoDerivative, Op, Sample
 from srcgraph.ir.types import PY_BOOL
-from srcgraph.opt.ad.forward import pushforward
+from srcgraph.opt.ad.jvp import pushforward
 from srcgraph.runtime.symbolic import gradients
 
 CASES = [

@@ -20,6 +20,9 @@ from srcgraph.ir.printer import format_graph
 from srcgraph.runtime import highlight
 from srcgraph.runtime.html import CAP
 
+BACKWARD = sg.opt.FAST_RUN.excluding("forward")
+"""Tapes, also where few numbers matter."""
+
 HERE = Path(__file__)
 VECTOR = np.linspace(0.2, 1.0, 6)
 
@@ -197,7 +200,7 @@ TAPES = [
 @pytest.mark.parametrize("case", TAPES, ids=lambda case: case[0].__name__)
 def test_tape_says_what_is_saved_where_and_why(case: tuple) -> None:
     function, args, variable, choice, size, total, reason = case
-    shown = sg.inspect(sg.grad(function), *args)
+    shown = sg.inspect(sg.grad(function, mode=BACKWARD), *args)
     row = next(r for r in shown.tape if (r.variable, r.reason) == (variable, reason))
     first = function.__code__.co_firstlineno
     total = re.sub(r"line \d+", lambda m: f"line {first + 2}", total)
@@ -208,7 +211,7 @@ def test_tape_says_what_is_saved_where_and_why(case: tuple) -> None:
 
 
 def test_tape_of_inner_loops_of_unknown_length() -> None:
-    rows = {r.variable: r for r in sg.inspect(sg.grad(scalars.nested_whiles), 2.0, 3).tape}
+    rows = {r.variable: r for r in sg.inspect(sg.grad(scalars.nested_whiles, mode=BACKWARD), 2.0, 3).tape}
     assert rows["trips of the loop"].reason == "how often the inner loop ran is not known otherwise"
     assert rows["a"].choice == "nothing"
 

@@ -21,8 +21,11 @@ import srcgraph as sg
 from srcgraph.errors import ArgumentError, UnsupportedError, VerificationError
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, NoDerivative, Op
-from srcgraph.opt.ad import reverse, tape
+from srcgraph.opt.ad import forward, reverse, tape
 from srcgraph.runtime import specialization
+
+BACKWARD = sg.opt.FAST_RUN.excluding("forward")
+"""Sweeps, also where few numbers matter."""
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +47,7 @@ def marked(function: Callable) -> int:
 def refused(function: Callable, *args: Any, argnums: Any = 0) -> VerificationError:
     """The error of a wrong gradient, at the marked line."""
     with pytest.raises(VerificationError) as caught:
-        sg.grad(function, argnums, verify=True)(*args)
+        sg.grad(function, argnums, verify=True, mode=BACKWARD)(*args)
     loc = caught.value.problems[0].loc
     assert loc is not None and loc.file == __file__
     assert loc.line == marked(function), str(caught.value)
@@ -353,7 +356,7 @@ def test_lost_item(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reverse step of reading from a list does nothing."""
     monkeypatch.setitem(reverse.lists.ADJOINTS, "list_get", lambda work, node: None)
     with pytest.raises(VerificationError):
-        sg.grad(by_list, verify=True)(0.9, 3)
+        sg.grad(by_list, verify=True, mode=BACKWARD)(0.9, 3)
 
 
 def test_wrong_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -598,3 +601,18 @@ def test_other_errors_are_the_functions_own() -> None:
 def test_it_is_pickled_as_it_is() -> None:
     again = pickle.loads(pickle.dumps(sg.grad(used_twice, verify=True)))
     assert again(0.4, 1.3) == sg.grad(used_twice)(0.4, 1.3) and again.report.steps
+
+
+def test_wrong_tangent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a loop of few numbers carries along is compared, too."""
+    product = reverse.OPS["mul"]
+    monkeypatch.setattr(forward.Forward, "rule", wrong_products(forward.Forward.rule, product))
+    with pytest.raises(VerificationError, match="what loops that depend on few numbers carry along is not"):
+        sg.grad(by_list, verify=True)(0.9, 3)
+
+
+def wrong_products(rule: Any, product: Any) -> Any:
+    def changed(self: forward.Forward, node: Any, moved: Any) -> Any:
+        return [None for _ in node.outputs] if node.op is product else rule(self, node, moved)
+
+    return changed

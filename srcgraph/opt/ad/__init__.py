@@ -4,7 +4,8 @@ In: an optimised graph, which result to differentiate, with respect to which par
 graph with the forward and the reverse sweep, and for every value the reverse sweep reads, how it
 comes by it: it is still there, it is recomputed, or it is saved on a tape.
 
-vjp        the order of work
+vjp        the order of work;  jvp: forward mode;  forward: tangents beside values
+preaccumulate  loops that depend on few numbers carry tangents along in place of a tape
 induction  integers that counted loops change by the same amount follow from the trip
 prepare    loops count their trips and say why they stopped
 activity   which values depend on the inputs and influence the result

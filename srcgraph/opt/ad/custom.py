@@ -24,7 +24,7 @@ from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.closure import open_, rename_node, with_graphs
 from srcgraph.ir.dims import substitute
 from srcgraph.ir.graph import Apply, Call, For, Graph, Node, Rule, Value, While, node_graphs, node_inputs
-from srcgraph.ir.op import ZERO, Op, current_builder
+from srcgraph.ir.op import OPS, ZERO, Op, current_builder
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import ArrayType, ListType, is_inexact
@@ -99,6 +99,23 @@ PUSHED = Op(
     kind="structural",
     jvp=lambda t, out, x, tx: t[1],
     vjp=lambda ct, out, x, tx: (None, ct),
+)
+
+
+def _tied_tangent(tangents: Any, out: Value, y: Value, slope: Value, x: Value) -> Value | None:
+    own, other = tangents[0], tangents[2]
+    moved = None if other is None else OPS["mul"](slope, other)
+    return own if moved is None else moved if own is None else OPS["add"](own, moved)
+
+
+TIED = Op(
+    name="tied",
+    doc="``y``, with its own derivative and ``slope`` times that of ``x``.",
+    infer=lambda y, slope, x: y,
+    numpy=lambda y, slope, x: y,
+    jvp=_tied_tangent,
+    vjp=lambda ct, out, y, slope, x: (ct, None, OPS["mul"](ct, slope)),
+    singular=True,
 )
 
 
@@ -365,14 +382,14 @@ def _is_zero(value: Value, made: Mapping[Value, Node]) -> bool:
 
 
 def released(graph: Graph) -> Graph:
-    """Return an open graph without the ops that `expand` put in, and without what nothing needs.
+    """Return an open graph without the ops that hold and tie values, and without what nothing needs.
 
     Raises
     ------
     DerivativeError
         A tangent is read: what a rule does to it is not linear.
     """
-    out = dce(_without(graph, (HELD, PULLED, REPLAYED, PUSHED), {}))
+    out = dce(_without(graph, (HELD, PULLED, REPLAYED, PUSHED, TIED), {}))
     found = tangent_read(out)
     if found is not None:
         why = f"the rule of {found.attrs['of']} is not linear in its tangents"

@@ -1,4 +1,4 @@
-"""Forward mode: from a closed graph to the closed graph of its value and the tangents of its results.
+"""Tangents beside values: a graph built anew, with what `jvp` puts around it.
 
 Every value that matters gets a tangent beside it, in the same place: loops carry it, branches hand it on, lists have
 one of the same length. What does not depend on the inputs has none, and what has none costs nothing.
@@ -11,89 +11,17 @@ Griewank and Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapter 3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
 
 from srcgraph.errors import DerivativeError, Problem
-from srcgraph.ir.closure import close, open_
+from srcgraph.ir.builder import Builder
 from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
-from srcgraph.ir.op import OPS, UNSAID, NoDerivative, building
+from srcgraph.ir.op import OPS, UNSAID, NoDerivative
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.rebuild import Extra, Rebuild
 from srcgraph.ir.types import ArrayType, ListType, is_inexact
-from srcgraph.opt.ad.activity import active_values, carries_derivative, converted, loop_params
-from srcgraph.opt.ad.custom import expand, released
-from srcgraph.opt.ad.functions import (
-    NO_CALLEES,
-    Callees,
-    Changes,
-    Function,
-    active_functions,
-    divided,
-    with_functions,
-)
-from srcgraph.opt.ad.transpose import transposed
-from srcgraph.opt.dce import dce
-from srcgraph.opt.inline import put_in
-
-
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """The graph of tangents: its results are those kept of the primal, then one tangent for each wanted result.
-
-    Attributes
-    ----------
-    callees : mapping
-        The functions it calls, with what each changes.
-    """
-
-    graph: Graph
-    callees: Callees
-
-
-def pushforward(
-    graph: Graph,
-    inputs: Mapping[int, int],
-    outputs: Sequence[int],
-    kept: Sequence[int] = (),
-    callees: Callees = NO_CALLEES,
-    rules: Mapping[str, Graph] = MappingProxyType({}),
-) -> Pushed:
-    """The tangents of some results, given those of some parameters.
-
-    Parameters
-    ----------
-    graph : Graph
-        Closed.
-    inputs : mapping
-        For each parameter that moves, by position, which parameter holds its tangent.
-    outputs : sequence of int
-        The results whose tangents are wanted.
-    kept : sequence of int
-        Results of the primal to return first.
-    callees : mapping
-        The recursive functions it may call.
-    rules : mapping
-        The graphs of functions with rules of their own, and of these rules, by name.
-    """
-    whole = with_functions(graph, callees, rules)
-    expanded = expand(whole, rules, list(inputs), outputs, transposed)
-    opened = open_(expanded.graph)
-    results = [opened.results[k] for k in outputs]
-    active = active_values(opened, [opened.params[k] for k in inputs], results)
-    work = Forward(graph.name, active, active_functions(opened, active))
-    with building(work.builder):
-        work.params(opened.params)
-        for k, tangent in inputs.items():
-            work.move(opened.params[k], work.checked(opened.params[k], opened.params[tangent]))
-        work.nodes(opened.nodes)
-        tangents = [work.tangent_or_zero(v) for v in results]
-        made = work.builder.open_graph([*(work.value(opened.results[k]) for k in kept), *tangents])
-        made = close(released(made) if expanded.graph is not whole else dce(made))
-    made = put_in(made, expanded.backward) if expanded.backward else made
-    return Pushed(*divided(made, lambda name: f"{name[:-1]}_jvp", callees))
-
+from srcgraph.opt.ad.activity import carries_derivative, converted, loop_params
+from srcgraph.opt.ad.functions import Changes, Function
 
 _SHAPE = "a tangent has the shape of its primal: lengths {x} and {y}"
 
@@ -109,7 +37,11 @@ class Forward(Rebuild):
         Those that a derivative passes through, by name.
     tangents : dict
         Their tangents, by old value; none where it is zero.
+    by : str
+        The number by which tangents are taken, where others are by others: part of their names.
     """
+
+    by = ""
 
     def __init__(self, name: str, active: frozenset[Value], functions: Mapping[str, Function]):
         super().__init__(name)
@@ -119,11 +51,17 @@ class Forward(Rebuild):
 
     # -- tangents -------------------------------------------------------------------------------
 
+    def d_name(self, value: Value) -> str:
+        """What a value's tangent is called: ``d_x``, or ``d_x_a`` where there is also one by ``b``."""
+        if not value.name:
+            return ""
+        return f"d_{value.name}_{self.by}" if self.by else f"d_{value.name}"
+
     def move(self, old: Value, tangent: Value | None) -> None:
         """Give an old value its tangent."""
         if tangent is not None and old in self.active:
             self.tangents[old] = self.like(tangent, self.value(old))
-            self.builder.suggest(self.tangents[old], d_name(old))
+            self.builder.suggest(self.tangents[old], self.d_name(old))
 
     def checked(self, old: Value, tangent: Value) -> Value:
         """A parameter's tangent, which raises unless it has the parameter's shape."""
@@ -164,7 +102,7 @@ class Forward(Rebuild):
         """A list of zeros in the shapes of the arrays that a list has."""
         b = self.builder
         made = b.definition(value)
-        empty = b.apply(OPS["list_new"], (), {"item": value.type.item}, name=d_name(value))
+        empty = b.apply(OPS["list_new"], (), {"item": value.type.item}, name=self.d_name(value))
         if made is not None and made.op.name == "list_new" and not made.inputs:
             return empty
         bounds = (b.const(0), OPS["list_len"](value), b.const(1))
@@ -229,7 +167,7 @@ class Forward(Rebuild):
         """A function that takes and returns tangents after everything else."""
         graph, function = node.graph, self.functions[node.graph.name]
         moving = [graph.params[k] for k in function.inputs]
-        tangents = [self.builder.fresh(d_name(p), self.value(p).type) for p in moving]
+        tangents = [self.builder.fresh(self.d_name(p), self.value(p).type) for p in moving]
         self.builder.enter_params(region, (*region.params, *tangents))
         self.tangents.update(zip(moving, tangents, strict=True))
         self.body(graph)
@@ -249,7 +187,7 @@ class Forward(Rebuild):
         given = [*self.values(node.inputs), *(self.tangent_or_zero(node.inputs[k]) for k in function.inputs)]
         types, moving = self.types_anew(node.outputs), [node.outputs[k] for k in function.outputs]
         types += [types[k] for k in function.outputs]
-        names = [v.name for v in node.outputs] + [d_name(v) for v in moving]
+        names = [v.name for v in node.outputs] + [self.d_name(v) for v in moving]
         changes = self.changes(function, node.changes)
         outs = self.builder.call_graph(f"{node.callee}@", given, types, names, changes)
         self.tangents.update(zip(moving, outs[len(node.outputs) :], strict=True))
@@ -264,7 +202,7 @@ class Forward(Rebuild):
             self.side(graph, node.captures, cond, holds, moving)
             for graph, holds in ((node.then, True), (node.orelse, False))
         ]
-        names = [o.name for o in node.outputs] + [d_name(node.outputs[k]) for k in moving]
+        names = [o.name for o in node.outputs] + [self.d_name(node.outputs[k]) for k in moving]
         outs = self.builder.if_(cond, sides[0], sides[1], names)
         for k, tangent in zip(moving, outs[len(node.outputs) :], strict=True):
             self.tangents[node.outputs[k]] = tangent
@@ -292,13 +230,13 @@ class _Tangents(Extra):
         self.work, self.node = work, node
         self.old = loop_params(node)
         self.moving = [k for k, param in enumerate(self.old) if param in work.active]
-        self.names = [d_name(node.outputs[k]) for k in self.moving]
+        self.names = [work.d_name(node.outputs[k]) for k in self.moving]
         self.inits = [work.tangent_or_zero(node.carry[k]) for k in self.moving]
 
     def enter(self) -> None:
         for k in self.moving:
             value = self.work.value(self.old[k])
-            tangent = self.work.builder.fresh(d_name(self.old[k]), value.type)
+            tangent = self.work.builder.fresh(self.work.d_name(self.old[k]), value.type)
             self.params.append(tangent)
             self.work.tangents[self.old[k]] = tangent
 
@@ -312,5 +250,7 @@ class _Tangents(Extra):
             self.work.tangents[self.node.outputs[k]] = tangent
 
 
-def d_name(value: Value) -> str:
-    return f"d_{value.name}" if value.name else ""
+def one_like(builder: Builder, number: Value) -> Value:
+    """1 in the type of a number."""
+    one = number.type.dtype.type(1)
+    return builder.const(one.item() if number.type.weak else one)

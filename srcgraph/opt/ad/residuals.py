@@ -81,7 +81,7 @@ class Choice:
         Where it is computed.
     how : str
         ``array``, ``list`` or ``blocks`` (arrays on a list) if it is saved, ``states`` if it is so in some trips,
-        ``recomputed``, ``undone``, or ``nothing`` if it is there anyway.
+        ``recomputed``, ``undone``, ``nothing`` if it is there anyway, or ``forward`` where nothing goes back over it.
     reason : str
         Why, in the user's words.
     bytes : Dim

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.walk import all_nodes
@@ -21,13 +23,21 @@ _LISTS = frozenset({"list_get", "list_set", "list_pop"})
 class Unused:
     """Finds the nodes of a forward graph that may get a cotangent of 0 beside an infinite derivative.
 
+    Parameters
+    ----------
+    graph : Graph
+        Open.
+    active : frozenset of Value
+        What has a cotangent.
+
     Attributes
     ----------
     guarded : set of Node
         Where the cotangent is 0, what they contribute is 0.
     """
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, active: frozenset[Value]):
+        self.active = active
         self.chosen: set[Value] = set()
         """Values that reach a result through `where`: what it did not choose may be anything."""
         self.parts: set[Value] = set()
@@ -36,7 +46,8 @@ class Unused:
         checks = (n for n in all_nodes(graph) if isinstance(n, Apply) and n.op.kind == "check")
         self._checked = {v for n in checks for v in n.outputs}
         self._inside = {g: free_values(g) for n in all_nodes(graph) for g in node_graphs(n)}
-        self._literals = {n.outputs[0] for n in all_nodes(graph) if isinstance(n, Apply) and n.op.name == "const"}
+        self._factors = {n.outputs[0] for n in all_nodes(graph) if _is_factor(n)}
+        """Literals that neither vanish nor are infinite."""
         self._infinite: set[Value] = set()
         """Computed, element by element, from what may have an infinite derivative."""
         for node in all_nodes(graph):
@@ -85,7 +96,9 @@ class Unused:
             kind.update(y for x, y in zip(outer, inner, strict=True) if x in kind)
 
     def _apply(self, node: Apply) -> None:
-        own = node.op.kind == "elementwise" and not node.op.linear
+        if self.active.isdisjoint(node.outputs):
+            return
+        own = node.op.kind == "elementwise" and not node.op.linear and not self._is_scaled(node)
         if node.op.name == "where":
             self.chosen.update(node.inputs[1:])
         elif not self.chosen.isdisjoint(node.outputs):
@@ -97,12 +110,22 @@ class Unused:
         if node.op.name in _LISTS or (node.op.name in ("setitem", "getitem") and not _is_whole(node)):
             self.parts.add(node.inputs[0])
 
+    def _is_scaled(self, node: Apply) -> bool:
+        """Whether a node multiplies by a literal."""
+        return node.op.name == "mul" and not self._factors.isdisjoint(node.inputs)
+
     def _is_singular(self, node: Apply) -> bool:
         """Whether a derivative of a node may be infinite, or what it is of."""
         if not self._infinite.isdisjoint(node.inputs):
             return True
-        not_zero = node.op.name == "div" and node.inputs[1] in self._literals | self._checked
+        not_zero = node.op.name == "div" and node.inputs[1] in self._factors | self._checked
         return node.op.singular and not not_zero and node.attrs.get("n", -1) < 0
+
+
+def _is_factor(node: Node) -> bool:
+    if not isinstance(node, Apply) or node.op.name != "const" or node.outputs[0].type.dtype.kind not in "iufc":
+        return False
+    return bool(np.isfinite(node.attrs["value"])) and node.attrs["value"] != 0
 
 
 def _is_whole(node: Apply) -> bool:

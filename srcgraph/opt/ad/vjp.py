@@ -24,9 +24,12 @@ from srcgraph.opt.ad.checkpoint import Checkpointing, Checkpoints
 from srcgraph.opt.ad.custom import expand, released
 from srcgraph.opt.ad.either import either, tape_size
 from srcgraph.opt.ad.explain import explain
+from srcgraph.opt.ad.forward import one_like
 from srcgraph.opt.ad.functions import NO_CALLEES, Callees, Changes, active_functions, divided, with_functions
 from srcgraph.opt.ad.induction import follow_trips
+from srcgraph.opt.ad.jvp import pushforward
 from srcgraph.opt.ad.known import with_known
+from srcgraph.opt.ad.preaccumulate import by_forward, forwards, preaccumulated
 from srcgraph.opt.ad.prepare import Prepared, prepare
 from srcgraph.opt.ad.residuals import Choice, choose
 from srcgraph.opt.ad.reverse import Reverse, Watch, d_name
@@ -84,14 +87,17 @@ def gradient(
     watch : callable, optional
         See `Reverse`.
     """
+    if checkpoint is None and watch is None and (number := forwards(graph, inputs, output, rules)) is not None:
+        pushed = pushforward(graph, {number: None}, [output], kept, callees)
+        return Derived(pushed.graph, by_forward(graph, number), pushed.callees)
     asked = graph, [output], dict.fromkeys(inputs), kept
     if checkpoint is None or not checkpoint.spare:
-        return _swept(*asked, callees, rules, _one, checkpoint, watch)
-    plain = _swept(*asked, callees, rules, _one, watch=watch)
+        return _swept(*asked, callees, rules, one_like, checkpoint, watch)
+    plain = _swept(*asked, callees, rules, one_like, watch=watch)
     size = tape_size(plain.tape, graph)
     if size == 0:
         return plain
-    replayed = _swept(*asked, {**callees, **plain.callees}, rules, _one, checkpoint, watch)
+    replayed = _swept(*asked, {**callees, **plain.callees}, rules, one_like, checkpoint, watch)
     if size is None:
         return replayed
     states = [c for c in replayed.tape if c.how == "states"]
@@ -124,12 +130,6 @@ Seed: TypeAlias = Callable[[Builder, Value], Value]
 """From a result to its cotangent, in the builder that holds both sweeps."""
 
 
-def _one(builder: Builder, result: Value) -> Value:
-    assert isinstance(result.type, ScalarType)
-    one = result.type.dtype.type(1)
-    return builder.const(one.item() if result.type.weak else one)
-
-
 def _given(builder: Builder, result: Value) -> Value:
     return builder.param(d_name(result) or "d_result", builder.unknown_sizes(result.type))
 
@@ -150,16 +150,17 @@ def _swept(
     steps = _Steps(dict(callees), rules)
     checkpoints = Checkpoints(checkpoint, steps, callees)
     expanded = expand(whole, rules, list(inputs), outputs, checkpoints=checkpoints)
-    prepared = prepare(follow_trips(expanded.graph))
+    ready, carried = (expanded.graph, ()) if watch else preaccumulated(expanded.graph, list(inputs), outputs)
+    prepared = prepare(follow_trips(ready))
     both, reversed_calls = _both_sweeps(prepared, outputs, inputs, kept, seed, watch)
-    both = released(both) if expanded.graph is not whole else dce(both)
+    both = released(both) if ready is not whole else dce(both)
     both = with_known(both)
     residuals = choose(both, _as_released(reversed_calls, both))
     joined, tapes = assemble(both, residuals, prepared.loops)
     named = plain_names(joined)
     joined = put_in(named, expanded.backward) if expanded.backward else named
     main, functions = divided(joined, _function_name, steps.callees)
-    return Derived(main, (*expanded.tape, *explain(residuals, tapes), *steps.tape), functions)
+    return Derived(main, (*expanded.tape, *carried, *explain(residuals, tapes), *steps.tape), functions)
 
 
 def _as_released(reversed_calls: Mapping[Value, Call], both: Graph) -> dict[Value, Call]:
@@ -206,7 +207,7 @@ def _both_sweeps(
     _refuse_unsupported(forward, active)
     builder = continued(forward)
     with building(builder):
-        guarded = Unused(forward).guarded
+        guarded = Unused(forward, active).guarded
         reverse = Reverse(builder, active, prepared.loops, prepared.lengths, guarded, functions, watch)
         for function in functions.values():
             reverse.define(function)

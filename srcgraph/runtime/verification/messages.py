@@ -115,7 +115,7 @@ def _so_far(found: Checked) -> str:
     return f"{agree}, {len(found.unchecked)} cannot be compared" if found.unchecked else agree
 
 
-def of_sweep(where: Found, version: Version, differing: list[int]) -> Problem:
+def of_sweep(where: Found, version: Version, differing: list[int], carried: bool) -> Problem:
     """A gradient that is not what its own rules make it."""
     names = ", ".join(repr(unlabelled(version.graph.params[k].name)) for k in differing)
     if where.node is not None and where.step is not None:
@@ -124,7 +124,9 @@ def of_sweep(where: Found, version: Version, differing: list[int]) -> Problem:
         notes = (*_trips(where.step), f"the gradient with respect to {names} is wrong")
         return Problem(message, where.node.origin.loc, notes, DEFECT)
     message = f"the gradient of {version.name} with respect to {names} is wrong, though each derivative rule is right"
-    if where.graph:
+    if carried and (where.graph or where.noted):
+        note = "by a reverse sweep it is right: what loops that depend on few numbers carry along is not"
+    elif where.graph:
         note = "the graph of the gradient is right, the code compiled from it is not"
     elif where.noted:
         note = "no statement can be named: where cotangents are noted on the way, it is right"

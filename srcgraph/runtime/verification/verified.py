@@ -59,7 +59,8 @@ class Verified(Compiled):
         primal = self.primal(version, given)
         if primal is not None:
             with inputs.kept():
-                self.report = primal.verify(inputs, result)
+                carried = any(choice.how == "forward" for choice in version.tape)
+                self.report = primal.verify(inputs, result, carried)
         return result
 
     def primal(self, version: Specialization, args: Sequence[Any]) -> Primal | None:
@@ -122,8 +123,8 @@ class Primal:
         self.single = _is_single(self.version.graph)
         self.rtol = 1e-3 if self.single else 1e-7
 
-    def verify(self, inputs: Inputs, result: Any) -> Report:
-        """Compare what a call gave with differences.
+    def verify(self, inputs: Inputs, result: Any, carried: bool = False) -> Report:
+        """Compare what a call gave with differences; ``carried`` says that loops carried tangents along.
 
         Raises
         ------
@@ -142,7 +143,7 @@ class Primal:
             where = observed(
                 self.version, self.output, self.inputs, self.pullbacks, inputs.run, lambda g: self.same(g, want)
             )
-            raise VerificationError(messages.of_sweep(where, self.version, self.differing(got, want)))
+            raise VerificationError(messages.of_sweep(where, self.version, self.differing(got, want), carried))
         return messages.report(found, rounded)
 
     def compared(self, numbers: Sequence[Any]) -> tuple[Checked, list[Any]]:
