@@ -12,7 +12,7 @@ fusion     neighbouring nests joined
 expr       an element of an array at an index, as one nested expression
 items      the vocabulary between schedule and text: statements whose variables have no names yet
 storage    values become buffers: which store is in place, which needs a copy
-liveness   what is still needed after each item
+liveness   what is still needed after each item;  late: what a loop hands on, after what it replaces is read
 names      the user's names; one name for the versions of one variable
 body       items to statements
 tidy       flags back to `break` and `return`; `truths`: tests where they are asked

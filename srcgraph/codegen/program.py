@@ -32,6 +32,7 @@ from srcgraph.codegen.items import (
     all_exprs,
     refs,
 )
+from srcgraph.codegen.late import made_late
 from srcgraph.codegen.schedule import Scheduler
 from srcgraph.codegen.storage import Copied, Interface, assign_storage
 from srcgraph.ir.closure import open_
@@ -86,6 +87,7 @@ def scheduled(
     block.results = [block.results[k] for k in interface.returned]
     block.values = [block.values[k] for k in interface.returned]
     _drop_unread(block)
+    made_late(block)
     return Scheduled(plain, block, scheduler, copies)
 
 
