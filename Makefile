@@ -39,7 +39,7 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto
 
 golden: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --update-golden tests/test_golden.py tests/test_errors.py \
+	$(BIN)/python -m pytest -n auto --dist loadfile --update-golden tests/test_golden.py tests/test_errors.py \
 		tests/test_readme.py tests/test_notebooks.py tests/test_tape.py tests/ir/test_pages.py
 
 lint: $(VENV)/.lint

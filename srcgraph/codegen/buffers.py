@@ -168,7 +168,7 @@ def _known_otherwise(body: Sequence[ast.stmt], axes: dict[str, int]) -> set[str]
                 pass
             case ast.Call(func=ast.Attribute(value=ast.Name(), attr="copy"), args=[]):
                 pass
-            case ast.Call(func=ast.Name(id="matmul" | "in_parallel" | "in_parts" | "apart"), args=args):
+            case ast.Call(func=ast.Name(id="matmul" | "add_product" | "in_parallel" | "in_parts" | "apart"), args=args):
                 todo += [a for a in args if not isinstance(a, ast.Name)]
             case ast.Call(func=ast.Subscript(slice=grid), args=args):  # a kernel is launched
                 todo += [grid, *(a for a in args if not isinstance(a, ast.Name))]

@@ -18,6 +18,8 @@ from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_gr
 from srcgraph.ir.types import INT, ArrayType, ScalarType
 from srcgraph.ir.view import element
 
+BY_BLAS = ("matmul", "add_product")
+"""Library calls that take parts of arrays where they are."""
 NEST_LIMIT = 24
 """A nested expression longer than this many ops is split into named parts."""
 
@@ -229,13 +231,13 @@ class Decisions:
         node = use.node
         if not isinstance(node, Apply):
             return True
-        if node.op.name == "matmul" and is_part(self.uses.definition.get(value)):
+        if node.op.name in BY_BLAS and is_part(self.uses.definition.get(value)):
             return False
         if node.op.kind in ("library", "list", "effect", "draw", "check"):
             return True
         if is_part(node) and node.outputs[0] not in self.made:
             return any(
-                isinstance(u.node, Apply) and u.node.op.name == "matmul" for u in self.uses.reads[node.outputs[0]]
+                isinstance(u.node, Apply) and u.node.op.name in BY_BLAS for u in self.uses.reads[node.outputs[0]]
             )
         return node.op.name == "broadcast_to" and kernels.stretches_at_run_time(node)
 

@@ -12,6 +12,7 @@ from srcgraph.ir.closure import with_graphs
 from srcgraph.ir.dims import as_dim
 from srcgraph.ir.graph import Apply, Graph, Node, Value, node_graphs
 from srcgraph.ir.op import OPS
+from srcgraph.ir.ops.linalg import is_small_product
 from srcgraph.ir.types import COMPLEX, FLOAT, ArrayType
 from srcgraph.ir.view import View
 
@@ -27,26 +28,13 @@ def dots_as_sums(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-SMALL = 16
-"""The longest axis of a small matrix."""
-
-
 def _is_dot(node: Node) -> bool:
     """Whether it multiplies vectors, or is small; of float32, BLAS adds up twice as many at once."""
     if not isinstance(node, Apply) or node.op.name != "matmul" or not all(v.type.ndim for v in node.inputs):
         return False
     if node.outputs[0].type.dtype not in (FLOAT, COMPLEX):
         return False
-    return all(v.type.ndim == 1 for v in node.inputs) or _is_small(node)
-
-
-def _is_small(node: Apply) -> bool:
-    """Whether what is added up is short, and all but one of the axes left."""
-    x, y = (v.type.shape for v in node.inputs)
-    others = [d.const for d in (*x[:-1], *y[1:])]
-    short = [d for d in others if d is not None and d <= SMALL]
-    added = y[0].const
-    return added is not None and added <= SMALL and len(short) >= len(others) - (added <= SMALL // 2)
+    return all(v.type.ndim == 1 for v in node.inputs) or is_small_product(node)
 
 
 def _written(node: Node) -> Iterator[Node]:

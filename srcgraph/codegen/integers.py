@@ -20,6 +20,7 @@ from srcgraph.ir.walk import all_nodes
 LARGE = 2**31
 """What is smaller does not make what is counted large."""
 _ROUTES = ("add", "sub", "mul")
+_PASSED_ON = (*_ROUTES, "minimum", "maximum")
 _SMALLEST = ("neg", "absolute", "floordiv")
 _ORDERS = ("less", "less_equal", "greater", "greater_equal")
 
@@ -107,7 +108,7 @@ def _counts(value: Value, uses: Uses, params: frozenset[Value]) -> bool:
         literal = [_is_literal(v, uses) for v in node.inputs]
         others = [v for v, known in zip(node.inputs, literal, strict=True) if not known]
         return len(others) < 2 and all(_counts(v, uses, params) for v in others)
-    return node.op.name in ("dim", "list_len", "list_pop", "list_get")
+    return node.op.name in ("dim", "list_len", "list_pop", "list_get", "rows_at_once")
 
 
 def _is_literal(value: Value, uses: Uses) -> bool:
@@ -127,7 +128,7 @@ def _addressing(use: Use, value: Value, uses: Uses, seen: set[Value]) -> bool:
     node = use.node
     if not isinstance(node, Apply):
         return use.role == "bound"
-    if node.op.kind == "check" or (node.op.name in _ROUTES and isinstance(node.outputs[0].type, ScalarType)):
+    if node.op.kind == "check" or (node.op.name in _PASSED_ON and isinstance(node.outputs[0].type, ScalarType)):
         return _addresses(node.outputs[0], uses, seen)
     if node.op.name in _ORDERS:
         readers = [u.node for u in uses.reads[node.outputs[0]]]

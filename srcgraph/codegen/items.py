@@ -98,7 +98,7 @@ class Store:
 
 @dataclass(eq=False, slots=True)
 class Do:
-    """A statement run for its effect on a list: ``xs.append(x)``."""
+    """A call run for its effect on a list, ``xs.append(x)``, or on an array, which it is given first."""
 
     out: Value
     base: Value

@@ -35,11 +35,12 @@ from srcgraph.codegen.items import (
 )
 from srcgraph.codegen.uses import Place, in_memory, pushed
 from srcgraph.ir.closure import open_
-from srcgraph.ir.dims import Dim
+from srcgraph.ir.dims import Dim, DimCall
 from srcgraph.ir.exceptions import is_known
 from srcgraph.ir.graph import NOWHERE, Apply, Call, For, Graph, If, Node, Origin, Value, While
+from srcgraph.ir.ops.linalg import CHANGED_BY
 from srcgraph.ir.types import PY_BOOL, PY_INT, ArrayType, ScalarType
-from srcgraph.ir.view import element, split_operands
+from srcgraph.ir.view import View, element, split_operands
 
 
 def schedule(graph: Graph, target: str = "cpu") -> tuple[Block, Graph]:
@@ -147,6 +148,8 @@ class Scheduler(Decisions):
                 yield from self.update(node)
             case "reduction":
                 yield from kernels.reduction(self, node)
+            case "library" if node.op.changes:
+                yield self.changing(node)
             case "library":
                 yield from self.library(node)
             case "effect":
@@ -244,16 +247,29 @@ class Scheduler(Decisions):
         else:
             yield Let(out, call(name, *args, *attrs), node.origin)
 
+    def changing(self, node: Apply) -> Do:
+        """A call that changes a part of an array, which it is given first."""
+        base, *others = node.inputs[:CHANGED_BY]
+        part = self.part(ref(base), base.type, node.attrs["view"], node.inputs[CHANGED_BY:])
+        name, out = node.op.text(self.write.target, base.type.dtype, node.attrs), node.outputs[0]
+        self.name(out)
+        return Do(out, base, call(name, part, *map(self.handed_in, others)), origin=node.origin)
+
     def in_place(self, value: Value) -> ast.expr:
         """An array in memory, or a part of one: ``a[:, i]``, ``a[1:]``, ``a.T``."""
         if value in self.variables:
             return ref(value)
         node = self.uses.definition[value]
         base, view = self.in_place(node.inputs[0]), node.attrs["view"]
-        if set(view.axes) != {":"}:
-            operands = split_operands(view, [self.write.index_of(v) for v in node.inputs[1:]])
-            sizes = node.inputs[0].type.shape
-            base = subscript(base, [self.taken(*each) for each in zip(view.axes, operands, sizes, strict=True)])
+        return self.part(base, node.inputs[0].type, view, node.inputs[1:])
+
+    def part(self, base: ast.expr, type: ArrayType, view: View, operands: Sequence[Value]) -> ast.expr:
+        """A part of an array in memory; all of an axis at the end is not written out."""
+        own = split_operands(view, [self.write.index_of(v) for v in operands])
+        index = [self.taken(*each) for each in zip(view.axes, own, type.shape, strict=True)]
+        while index and view.axes[len(index) - 1] == ":":
+            index.pop()
+        base = subscript(base, index) if index else base
         return ast.Attribute(base, "T", ast.Load()) if view.order == (1, 0) else base
 
     def taken(self, selector: Any, operands: Sequence[Dim], size: Dim) -> ast.expr:
@@ -264,7 +280,9 @@ class Scheduler(Decisions):
             return self.write.dim(operands[0])
         start, length = operands
         first = None if start == 0 else self.write.dim(start)
-        return ast.Slice(first, None if start + length == size else self.write.dim(start + length))
+        if start + kernels.without_clamp(length) == size:
+            return ast.Slice(first, None)
+        return ast.Slice(first, self.write.dim(start + _unlimited(length, size - start)))
 
     def list_op(self, node: Apply) -> Iterator[Item]:
         out = node.outputs[0]
@@ -392,6 +410,14 @@ class Scheduler(Decisions):
             self.name(value)
             items += self.provide(value)
         return items
+
+
+def _unlimited(length: Dim, most: Dim) -> Dim:
+    """``k`` where a length is ``min(most, k)``: slices end where arrays do."""
+    atom = length.terms[0][0] if len(length.terms) == 1 and length.terms[0][1] == 1 else ()
+    if len(atom) != 1 or not isinstance(atom[0], DimCall) or atom[0].fn != "min" or most not in atom[0].args:
+        return length
+    return next((arg for arg in atom[0].args if arg != most), length)
 
 
 class _Kept(dict):

@@ -29,6 +29,8 @@ from srcgraph.codegen.items import (
     Store,
     Unpack,
     ref,
+    refs,
+    renamed,
 )
 from srcgraph.codegen.liveness import Live, Liveness
 from srcgraph.codegen.uses import in_memory
@@ -184,6 +186,8 @@ class _Storage:
                 self.invoke(item, live, out)
             case Kernel():
                 self.kernel(item, live, out)
+            case Do() if isinstance(item.base.type, ArrayType):
+                self.changing(item, live, out)
             case Do():
                 self.push(item, live, out)
             case Keep():
@@ -237,6 +241,15 @@ class _Storage:
         item.fresh.append((part.target, like))
         part.base = None
         self.buffers[part.target] = frozenset({Buffer(part.target.name)})
+
+    def changing(self, item: Do, live: Live, out: list[Item]) -> None:
+        """A call may change an array that nothing else which it is given, or needed later, shares memory with."""
+        assert isinstance(item.call, ast.Call)
+        part, *others = item.call.args
+        given = frozenset(v for other in others for v in refs(other))
+        before, item.base = item.base, self.movable(item.base, live | given, item.origin, out, [item.out])
+        item.call = ast.Call(item.call.func, [renamed(part, {before: item.base}), *others], [])
+        self.buffers[item.out] = self.of(item.base)
 
     def push(self, item: Do, live: Live, out: list[Item]) -> None:
         """A list takes an array as it is; one that is going to be changed is copied first."""

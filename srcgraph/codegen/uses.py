@@ -58,6 +58,11 @@ class Uses:
         return len(self.reads[value])
 
 
+def changes_first(node: Apply) -> bool:
+    """Whether the result has the memory of the first operand."""
+    return node.op.kind == "update" or node.op.changes or node.op.name in CHANGES
+
+
 def analyse(graph: Graph) -> Uses:
     """Index an open graph."""
     uses = Uses()
@@ -77,7 +82,7 @@ def _index(graph: Graph, parent: Place | None, uses: Uses) -> None:
         roles = _roles(node)
         for value, role in zip(node_inputs(node), roles, strict=True):
             uses.reads[value].append(Use(node, place, role))
-        if isinstance(node, Apply) and (node.op.kind == "update" or node.op.name in CHANGES):
+        if isinstance(node, Apply) and changes_first(node):
             uses.consumed.add(node.inputs[0])
         if isinstance(node, Call):
             uses.consumed.update(node.inputs[i] for i, _ in node.changes)
@@ -168,7 +173,7 @@ def _overwritten(graph: Graph, uses: Uses) -> set[Value]:
         taken: set[Value] = set()
         match node:
             case Apply():
-                if node.op.kind == "update" or node.op.name in CHANGES:
+                if changes_first(node):
                     taken.add(node.inputs[0])
             case If():
                 taken |= _overwritten(node.then, uses) | _overwritten(node.orelse, uses)

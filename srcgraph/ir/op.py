@@ -147,6 +147,8 @@ class Op:
     results : tuple of str
         What generated code calls several results. Rules of such an op get tuples: the cotangents (some
         None) and the results; a jvp returns one tangent per result.
+    changes : bool
+        Of library ops: what is called changes the first operand, whose memory the result has.
     unread : int
         So many of the first operands are there for the derivative rules only; its text does not read them.
     samples : tuple of Sample
@@ -182,6 +184,7 @@ class Op:
     fresh: bool = False
     helpers: str = "cpu"
     results: tuple[str, ...] = ()
+    changes: bool = False
     unread: int = 0
     samples: tuple[Sample, ...] = ()
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 from srcgraph.opt.accumulate import accumulate
+from srcgraph.opt.added import added
 from srcgraph.opt.contract import contract
 from srcgraph.opt.dce import dce
 from srcgraph.opt.distribute import distribute
@@ -15,6 +16,7 @@ from srcgraph.opt.gathers import LogsOfGathered
 from srcgraph.opt.lanes import batch
 from srcgraph.opt.licm import licm
 from srcgraph.opt.modes import Mode, current_mode
+from srcgraph.opt.once import once
 from srcgraph.opt.private import private
 from srcgraph.opt.products import products
 from srcgraph.opt.reshapes import carry_reshaped
@@ -80,6 +82,8 @@ _local("last", "fast_run", "last")(FINAL)
 db.register("accumulate", accumulate, "fast_run", at="last")
 db.register("together", together, "fast_run", at="last")
 db.register("contract", contract, "fast_run", at="last")
+db.register("once", once, "fast_run", at="last")
+db.register("added", added, "fast_run", at="last")
 
 
 _OWN = {e.name: e.item for e in db.everything()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import overload
 
+from srcgraph.ir.ops.linalg import CACHED, FEWEST
 from srcgraph.runtime.arrays import empty, zeros
 from srcgraph.runtime.helpers import helper
 from srcgraph.runtime.integers import Integers
@@ -43,6 +44,37 @@ def matmul(x, y):
         a, b = takeable(x), takeable(y)
         gemm((out,), (a, b, 1.0, 0.0), (m, n, k), out.strides + a.strides + b.strides, ())
     return out
+
+
+@helper
+def add_product(out, x, y, alpha, beta):
+    """``out = beta * out + alpha * (x @ y)``, of one or two axes, by BLAS; ``out`` is not read if ``beta`` is 0."""
+    a, b = out.dtype.type(alpha), out.dtype.type(beta)
+    if out.ndim == 1:
+        m, v = (y.T, x) if x.ndim == 1 else (x, y)
+        refused = gemv((out,), (m, v, a, b), m.shape, out.strides + m.strides + v.strides, ())
+    else:
+        (m, k), n = x.shape, y.shape[1]
+        refused = gemm((out,), (x, y, a, b), (m, n, k), out.strides + x.strides + y.strides, ())
+    if refused != 0:
+        _add(out, matmul(x, y), a, b)
+
+
+@helper
+def _add(out, product, alpha, beta):
+    if out.ndim == 1:
+        for i in range(len(out)):
+            out[i] = alpha * product[i] + (beta * out[i] if beta != 0 else beta)
+    else:
+        for i in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                out[i, j] = alpha * product[i, j] + (beta * out[i, j] if beta != 0 else beta)
+
+
+@helper
+def rows_at_once(x):
+    """How many rows of a matrix are worked on while they are in a core's cache."""
+    return max(FEWEST, CACHED // max(1, x.shape[1] * x.itemsize))
 
 
 SMALL = 64

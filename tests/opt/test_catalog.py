@@ -42,6 +42,8 @@ PASSES = {
     "contract": "an array of which each trip of a loop has a part of its own loses the axis of the trips",
     "together": "a loop of a derivative that goes back over independent trips is one with the loop that it goes "
     "back over",
+    "once": "products of one matrix with several vectors are made for some rows at a time, so that it is read once",
+    "added": "a product of matrices is put into a part of an array, or added to it, by the library that multiplies",
     "carry_reshaped": "a loop that changes an array through a reshape of it carries the reshaped array",
     "early": "checks of sizes come before the work, and what they say of lengths is known after them",
     "dce_again": "as `dce`",

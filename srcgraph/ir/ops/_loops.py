@@ -26,18 +26,23 @@ def counted(count: Value, inits: Sequence[Value], body: Body, reverse: bool = Fa
 
 
 def ranged(
-    bounds: tuple[Value, Value, Value], inits: Sequence[Value], body: Body, names: Sequence[str] = (), stops=False
+    bounds: tuple[Value, Value, Value],
+    inits: Sequence[Value],
+    body: Body,
+    names: Sequence[str] = (),
+    stops: bool = False,
+    index: str = "i",
 ):
     """``for i in range(*bounds): carry = body(i, *carry)``; returns the last carry.
 
     With ``stops`` the body gives one value more, which ends the loop when true.
     """
     b = current_builder()
-    region, index = b.for_region(bounds, "i")
+    region, at = b.for_region(bounds, index)
     with b.inside(region):
         carry = _carry(inits, names)
-        b.enter_params(region, (index, *carry))
-        results = list(body(index, *carry))
+        b.enter_params(region, (at, *carry))
+        results = list(body(at, *carry))
     stop = results.pop() if stops else None
     return b.for_(bounds, list(inits), region, results, stop)
 

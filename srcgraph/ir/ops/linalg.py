@@ -10,15 +10,15 @@ import numpy as np
 from srcgraph.errors import InferenceError, ShapeError
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.dims import product as product_of
-from srcgraph.ir.graph import Value
-from srcgraph.ir.op import current_builder, define, sample
+from srcgraph.ir.graph import Apply, Value
+from srcgraph.ir.op import NoDerivative, current_builder, define, sample
 from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops._rules import conjugated, total
-from srcgraph.ir.ops.index import getitem
+from srcgraph.ir.ops.index import getitem, numpy_view
 from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, reshape
 from srcgraph.ir.ops.vector import mul
-from srcgraph.ir.types import ArrayType, Type, is_inexact, tensor
-from srcgraph.ir.view import View, transposed
+from srcgraph.ir.types import PY_INT, ArrayType, Type, is_inexact, tensor
+from srcgraph.ir.view import View, transposed, whole
 
 
 def _matmul_type(x: ArrayType, y: ArrayType) -> Type:
@@ -80,6 +80,69 @@ matmul = define(
         sample("f64[4]", "f64[4, 2]"),
         sample("f64[4]", "f64[4]"),
     ),
+)
+
+
+CHANGED_BY = 5
+"""The first operands of ops that change a part of an array: that array, and what by. The part's follow."""
+SMALL = 16
+"""The longest axis of a small matrix."""
+
+
+def is_small_product(node: Apply) -> bool:
+    """Whether what a product adds up is known to be short, and all but one of the axes left: loops do that."""
+    x, y = (v.type.shape for v in node.inputs)
+    others = [d.const for d in (*x[:-1], *y[1:])]
+    short = [d for d in others if d is not None and d <= SMALL]
+    added = y[0].const
+    return added is not None and added <= SMALL and len(short) >= len(others) - (added <= SMALL // 2)
+
+
+def _added_product(base: Any, x: Any, y: Any, alpha: float, beta: float, *operands: int, view: View) -> Any:
+    out = base.copy()
+    part = numpy_view(out, operands, view)
+    part[...] = alpha * np.matmul(x, y) + (0 if beta == 0 else beta * part)
+    return out
+
+
+add_product = define(
+    name="add_product",
+    doc="``beta * part + alpha * (x @ y)`` in place of a part of ``base``, which does not matter where beta is 0.",
+    infer=lambda base, x, y, alpha, beta, *operands, view: base,
+    numpy=_added_product,
+    kind="library",
+    jvp=NoDerivative("products are added up in memory when all derivatives are taken"),
+    vjp=NoDerivative("products are added up in memory when all derivatives are taken"),
+    emit={"cpu": "add_product"},
+    heavy=True,
+    changes=True,
+    samples=(
+        sample("f64[3, 2]", "f64[3, 4]", "f64[4, 2]", "float", "float", view=whole(2)),
+        sample("f32[3, 2]", "f32[3, 4]", "f32[4, 2]", 1.0, 1.0, view=whole(2)),
+        sample("f64[3]", "f64[3, 4]", "f64[4]", -1.0, 0.5, view=whole(1)),
+        sample("f64[5, 2]", "f64[4]", "f64[4, 2]", 2.0, 0.0, 3, view=View(("i", ":"), (0,))),
+        sample("f64[5]", "f64[3, 4]", "f64[4]", 2.0, 0.5, 1, 3, view=View((1,), (0,))),
+    ),
+)
+CACHED = 2**19
+"""So many bytes of a matrix stay in a core's cache while they are used again."""
+FEWEST = 16
+"""So many rows at least are worth a call of a library."""
+
+
+def _rows_at_once(x: np.ndarray) -> int:
+    return max(FEWEST, CACHED // max(1, x.shape[1] * x.itemsize))
+
+
+rows_at_once = define(
+    name="rows_at_once",
+    doc="How many rows of a matrix are worked on while they are in the cache.",
+    infer=lambda x: PY_INT,
+    numpy=_rows_at_once,
+    kind="library",
+    emit={"cpu": "rows_at_once"},
+    learn=lambda out, x: [out.type.value - 1],
+    samples=(sample("f64[3, 4]"),),
 )
 
 

@@ -17,7 +17,7 @@ from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Apply, Call, Define, Graph, Value, While, node_graphs
 from srcgraph.ir.op import building
 from srcgraph.ir.ops.shape import zeros_of
-from srcgraph.ir.types import ScalarType, type_symbols
+from srcgraph.ir.types import ArrayType, ScalarType, type_symbols
 from srcgraph.ir.walk import all_nodes, calls
 from srcgraph.opt.ad.activity import active_values, through_complex
 from srcgraph.opt.ad.checkpoint import Checkpointing, Checkpoints
@@ -218,7 +218,18 @@ def _both_sweeps(
             reverse.accumulate(result, reverse.own(reverse.sized(seed(builder, result), result)))
         reverse.nodes(forward.nodes)
         cts = [ct if (ct := reverse.ct(v)) is not None else zeros_of(v) for v in wanted]
+        for value, ct in zip(wanted, cts, strict=True):
+            _name_array(builder, ct, d_name(value))
     return builder.open_graph([*(forward.results[k] for k in kept), *cts]), reverse.calls
+
+
+def _name_array(builder: Builder, value: Value, name: str) -> None:
+    """Name an array, whatever it is known of its lengths."""
+    if isinstance(value.type, ArrayType):
+        builder.suggest(value, name)
+        node = builder.definition(value)
+        if node is not None and node.op.name == "with_shape":
+            _name_array(builder, node.inputs[0], name)
 
 
 def _refuse_unsupported(graph: Graph, active: frozenset[Value]) -> None:
