@@ -69,7 +69,10 @@ class RoundingLower(Lean):
         for block in self.function.blocks if flags else ():
             for instruction in block.instructions:
                 if instruction.opname in _ARITHMETIC and not instruction.flags:
-                    instruction.flags.extend(flags)
+                    apart = (
+                        instruction.opname == "fdiv"
+                    )  # else LLVM divides products, in loops, too, by what factors were
+                    instruction.flags.extend(f for f in flags if not (apart and f == "reassoc"))
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -6,6 +6,7 @@ import pytest
 import srcgraph as sg
 from srcgraph.errors import ArgumentError
 
+A_ROW = np.linspace(0.0, 1.0, 9)
 BACKWARD = sg.opt.FAST_RUN.excluding("forward")
 """Tapes, also where few numbers matter."""
 
@@ -122,6 +123,18 @@ def test_positions_computed_from_floats_are_saved():
     gradient = sg.grad(looked_up, (0, 1), fastmath=True)
     for found, expected in zip(gradient(table, x), sg.grad(looked_up, (0, 1))(table, x), strict=True):
         np.testing.assert_allclose(found, expected)
+
+
+def test_quotients_stay_outside_of_loops():
+    """``(a / b) * x[i]`` is not ``(a * x[i]) / b``, which divides in each trip."""
+
+    def scaled(a, b, x, out):
+        factor = a / (1.0 + b)
+        for i in range(len(x)):
+            out[i] += factor * x[i]
+
+    code = sg.explain(sg.compile(scaled, fastmath={"reassoc"}), 1.0, 2.0, A_ROW, np.zeros(9)).llvm
+    assert code.count("fdiv") == 1 and "fdiv reassoc" not in code and "fdiv <" not in code
 
 
 def test_the_text_and_the_head_say_so():
