@@ -16,6 +16,8 @@ from srcgraph.ir.graph import Apply, For, Graph, Node, Value, While, node_graphs
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import FLOAT, ScalarType, is_float
 from srcgraph.opt.factored import factored
+from srcgraph.opt.modes import current_mode
+from srcgraph.opt.rotated import rotated
 
 Sign = bool
 """Whether a term is subtracted."""
@@ -51,7 +53,12 @@ _FACTORS = ("mul", "neg", "with_shape")
 
 
 def _region(graph: Graph, carried: frozenset[Value]) -> Graph:
-    nodes = [_inside(n) for n in graph.nodes]
+    nodes = list[Node]()
+    for node in map(_inside, graph.nodes):
+        if isinstance(node, For) and "contract" in current_mode().fastmath:
+            nodes += rotated(node, nodes, _is_derived)
+        else:
+            nodes.append(node)
     work = _Region(replace(graph, nodes=tuple(nodes)), carried)
     work = work.reciprocals()
     return _Region(factored(work.graph, carried, _is_derived), carried).carried_last().graph

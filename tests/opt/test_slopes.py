@@ -86,3 +86,46 @@ def test_special_divisors(y: float) -> None:
         sg.grad(ratios, argnums=(0, 1))(*args), sg.grad(ratios, argnums=(0, 1), mode=PLAIN)(*args), strict=True
     ):
         np.testing.assert_allclose(found, plain)
+
+
+# -- what is multiplied first in the next step -----------------------------------------------------------
+
+
+def leaky(a, v, x):
+    total = 0.0
+    for i in range(len(x)):
+        v = a * v + x[i]
+        total += v * v
+    return total
+
+
+def squared_decay(a, v, x):
+    """The factor is one in each trip, and may not be put off."""
+    for i in range(len(x)):
+        v = x[i] * v + a
+        x[i] = v * v
+    return np.sum(x)
+
+
+def two_states(a, v, x):
+    w = v
+    for i in range(len(x)):
+        v, w = a * v + x[i], 0.5 * w + v * v
+    return v * w
+
+
+@pytest.mark.parametrize("program", [leaky, squared_decay, two_states])
+@pytest.mark.parametrize("n", [0, 1, 2, 9])
+def test_products_are_put_off(program, n):
+    x = np.cos(np.arange(float(n)))
+    exact = sg.grad(program, argnums=(0, 1, 2))
+    fused = sg.grad(program, argnums=(0, 1, 2), fastmath={"contract"})
+    for got, want in zip(fused(0.9, 0.3, x.copy()), exact(0.9, 0.3, x.copy()), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-13)
+
+
+def test_what_is_fused_is_added_to_first():
+    text = sg.grad(leaky, argnums=(0, 1, 2), fastmath={"contract"}).python(0.9, 0.3, X)
+    back = text[text.index("- 1, -1, -1)") :]
+    assert back.index("d_v = d_v_ * a") < back.index("d_v_ = d_v + ")
+    assert "d_v_" not in sg.grad(leaky, argnums=(0, 1, 2)).python(0.9, 0.3, X)
