@@ -40,7 +40,8 @@ test: $(VENV)/.test
 
 golden: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile --update-golden tests/test_golden.py tests/test_errors.py \
-		tests/test_readme.py tests/test_notebooks.py tests/test_tape.py tests/ir/test_pages.py
+		tests/test_readme.py tests/test_notebooks.py tests/test_tape.py tests/ir/test_pages.py tests/opt/test_catalog.py \
+		tests/runtime/test_cuda.py
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .

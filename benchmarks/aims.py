@@ -126,6 +126,7 @@ def judged(rows: list[Row]) -> list[Reached]:
         Reached("NPBench gradients over JAX's, in the mean", 1 / 3, ratios(slopes, ("jax",)), mean=True),
         Reached("no NPBench gradient slower than JAX's", 1.0, ratios(slopes, ("jax",))),
         Reached("GradBench over derivatives by hand for numba", 1.5, ratios(of("gradbench", "gradient"), ("hand",))),
+        Reached("GradBench over its own derivatives in C++", 1.5, ratios(of("gradbench", "gradient"), ("manual",))),
         Reached("a gradient over its function", 3.0, over_value(rows), mean=True),
         Reached("first gradient over JAX's first gradient", 1.0, first_calls(gradients), mean=True),
     ]

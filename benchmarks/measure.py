@@ -58,12 +58,15 @@ class Program:
         ``results(result, arguments)``: the arrays to be compared with other peers'.
     wait : function
         Called on the result before the clock is read, for peers that compute asynchronously.
+    seconds : function, optional
+        The seconds of a call, for programs that read a clock themselves.
     """
 
     prepare: Callable[[], Callable]
     arguments: tuple[Any, ...]
     results: Callable[[Any, tuple[Any, ...]], list[np.ndarray]]
     wait: Callable[[Any], Any] | None = None
+    seconds: Callable[[], float] | None = None
 
 
 @dataclass(slots=True)
@@ -109,6 +112,8 @@ class Running:
 
     def round(self) -> float:
         """Median seconds of a call in one round."""
+        if self.program.seconds is not None:
+            return self.program.seconds()
         if not self.changed and self.once < 1e-5:
             return self.looped(int(ROUND_SECONDS / max(self.once, 1e-8)))
         count = max(1, min(100, int(ROUND_SECONDS / max(self.once, 1e-7))))

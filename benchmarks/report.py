@@ -99,8 +99,8 @@ def page(rows: list[Row]) -> str:
         "NumPy version:\n",
         npbench_gradients(rows),
         "\n## GradBench\n",
-        "The evals in `benchmarks/gradbench` at GradBench's sizes, against derivatives by hand for numba (the suite's "
-        "C++ is not run here).\n",
+        "The evals in `benchmarks/gradbench` at GradBench's sizes, against derivatives by hand: for numba, and the "
+        "suite's own in C++\n(`manual`, compiled for this machine, without threads).\n",
         gradbench_table([r for r in rows if r.suite == "gradbench"]),
     ]
     return "\n".join(parts)
@@ -227,5 +227,6 @@ def gradbench_table(rows: list[Row]) -> str:
     for row in rows:
         if row.what == "gradient":
             own = f"{over[row.case]:.1f}" if row.case in over else ""
-            body.append([row.case, *ours(row), megabytes(row), own, multiple(row, "hand")])
-    return table(["eval", "ms", "first, s", "MB", "over its value", "hand"], body)
+            by_hand = [multiple(row, peer) for peer in ("hand", "manual")]
+            body.append([row.case, *ours(row), megabytes(row), own, *by_hand])
+    return table(["eval", "ms", "first, s", "MB", "over its value", "hand", "manual"], body)

@@ -9,13 +9,12 @@ have been run. For `particle` and `saddle`, which that tool does not have, its e
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from gradbench import inputs
+from gradbench.manual import asked
 
 FILE = Path(__file__).parent / "data" / "expected.json"
 SOURCE = "https://github.com/gradbench/gradbench at f26651a7: tools/manual; particle, saddle: evals/*/run.py"
@@ -33,22 +32,11 @@ def main(checkout: Path) -> None:
     for name, functions in FUNCTIONS.items():
         for sizes in inputs.SMALL[name]:
             given = inputs.made(name, sizes)
-            found[name].append({f: rounded(asked(checkout, name, f, given)) for f in functions})
+            found[name].append({f: rounded(asked(checkout, name, f, given)[0]) for f in functions})
     found["particle"] = [dict.fromkeys(VARIANTS, 0.2071918746486116)]
     found["saddle"] = [dict.fromkeys(VARIANTS, [8.246324826140356e-06] * 4)]
     rows = [f"{json.dumps(name)}: {json.dumps(cases)}" for name, cases in found.items()]
     FILE.write_text("{\n" + ",\n".join([f'"source": {json.dumps(SOURCE)}', *rows]) + "\n}\n")
-
-
-def asked(checkout: Path, name: str, function: str, given: Any) -> Any:
-    """The output of the tool."""
-    runs = {"min_runs": 1, "min_seconds": 0}
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump({**given, **runs} if isinstance(given, dict) else given, file)
-        file.flush()
-        command = [str(checkout / "tools/manual/bin" / name), file.name, function]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[0])
 
 
 def rounded(x: Any) -> Any:

@@ -99,11 +99,16 @@ def _refuse_calls(graph: Graph, kernels: Mapping[str, str]) -> None:
         raise refused(f"{call.callee} calls itself", call.origin, "write it as a loop, or use target='cpu'")
 
 
+_PRODUCTS = ("add_product", "rows_at_once")
+"""What products of matrices have become."""
+
+
 def _refuse_libraries(graph: Graph) -> None:
     for node in all_nodes(graph):
         if isinstance(node, Apply) and node.op.kind in ("library", "draw") and not _is_on_host(node):
             what = "draws random numbers" if node.op.kind == "draw" else "calls a library"
-            raise refused(f"{node.op.name} {what}, which is not there yet", node.origin, "use target='cpu'")
+            name = "matmul" if node.op.name in _PRODUCTS else node.op.name
+            raise refused(f"{name} {what}, which is not there yet", node.origin, "use target='cpu'")
 
 
 def _refuse_points(params: Sequence[Value]) -> None:

@@ -68,6 +68,20 @@ class _Pair:
     rows: int
 
     def statements(self, taken: AbstractSet[str]) -> list[ast.stmt]:
+        return self.ring(taken) if self.rows else self.row()
+
+    def row(self) -> list[ast.stmt]:
+        """A row is stored as soon as it is made: it is all that is kept."""
+        assert isinstance(self.first.target, ast.Name) and isinstance(self.second.target, ast.Name)
+        index, made = self.first.target.id, self.made.value
+        assert isinstance(made, ast.Call) and isinstance(made.args[0], ast.Tuple)
+        _, *sizes = made.args[0].elts
+        made.args[0] = sizes[0] if len(sizes) == 1 else ast.copy_location(ast.Tuple(sizes, ast.Load()), made)
+        pairs = ((self.first, index), (self.second, self.second.target.id))
+        self.first.body = [_Rows(self.array, self.array, own, index).visit(s) for loop, own in pairs for s in loop.body]
+        return [self.first]
+
+    def ring(self, taken: AbstractSet[str]) -> list[ast.stmt]:
         number = self.rows + 1
         fresh = _fresh({*taken})
         new, old, back = fresh(f"{self.array}_new"), fresh(f"{self.array}_old"), fresh("back")

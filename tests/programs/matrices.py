@@ -171,3 +171,29 @@ def outer_products_of_a_carried_vector(q, x, n):
         total += np.outer(x, x)
         x = q.T @ x / len(x)
     return total
+
+
+def moved_points(m, a, n):
+    """Of each row that a product makes, a part is added at once."""
+    out = np.zeros((len(m), 3))
+    for k in range(n):
+        turn = np.array([[1.0, a, 0.0, k], [0.0, 1.0, a, 1.0], [a, 0.0, 1.0, 0.5], [0.0, 0.0, 0.0, 1.0]])
+        moved = np.column_stack((m[:, 0], m[:, -1], m[:, 0] * a, np.ones(len(m)))) @ turn.T
+        out += a * moved[:, :3]
+    return out, np.sum(out**2)
+
+
+def least_squares_steps(q, x, a, n):
+    """Both products of a step are with one matrix."""
+    at = np.zeros_like(x)
+    for _ in range(n):
+        at = at - 0.1 * a * (q.T @ (q @ at - x))
+    return at
+
+
+def products_in_place(q, x, a):
+    out = np.ones_like(q)
+    out += a * q @ q
+    out[0] = q @ x
+    out[:, -1] -= x @ q
+    return out
