@@ -64,7 +64,7 @@ from srcgraph.opt.inline import inline
 from srcgraph.opt.modes import FAST_RUN, Mode, compiling
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
-from srcgraph.runtime.depth import with_depth
+from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.floats import leaf_positions, structured, with_places
 from srcgraph.runtime.load import load
 from srcgraph.runtime.options import PARALLEL, USUAL
@@ -725,7 +725,7 @@ def call_plainly(compiled: sg.Compiled, *args: Any) -> Any:
     version, leaves = compiled.version(args)
     run = plain_text(version.generated.text.text, version.generated.name)
     if version.generated.frame:
-        run = with_depth(run, version.generated.frame)
+        run = WithDepth(run, version.generated.frame)
     try:
         return replace(version, run=raised_by_text(run, version.generated.text.text)).call(leaves)
     except OtherDivision:
@@ -837,7 +837,7 @@ def check_gradient_at(versions: Versions, args: tuple[Any, ...], argnums: tuple[
     native = is_full_size(args) and natively(label(versions.function))
     run = (compiled_text if native else plain_text)(text, "gradient")
     if made.frame:
-        run = with_depth(run, made.frame)
+        run = WithDepth(run, made.frame)
     before = duplicate(tuple(leaves))
     with redirect_stdout(StringIO()) as printed, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -879,7 +879,7 @@ def check_backward(
     gradient, made = versions.gradient(args, argnums, BACKWARD)
     run = plain_text(made.text.text, "gradient")
     if made.frame:
-        run = with_depth(run, made.frame)
+        run = WithDepth(run, made.frame)
     _, hidden = versions.of(args)
     with redirect_stdout(StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

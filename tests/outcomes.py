@@ -13,7 +13,7 @@ from harness import OtherDivision, duplicate, plain_text, raised_by_text
 
 import srcgraph as sg
 from srcgraph.ir.interp import interpret
-from srcgraph.runtime.depth import with_depth
+from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.specialization import Specialization
 
 RTOL = 1e-9
@@ -138,7 +138,7 @@ def call_plainly(compiled: sg.Compiled, *args: Any) -> Any:
     try:
         run = _plain(version.generated.text.text, version.generated.name)
         if version.generated.frame:
-            run = with_depth(run, version.generated.frame)
+            run = WithDepth(run, version.generated.frame)
         return replace(version, run=raised_by_text(run, version.generated.text.text)).call(found)
     except OtherDivision:
         for x, y in zip(found.values, before, strict=False):

@@ -27,6 +27,7 @@ from srcgraph.frontend.session import ABSENT, FunctionGuard, Guard, Hidden
 from srcgraph.runtime.calls_code import DECLARED, MOST, TESTS, WORDS, text
 from srcgraph.runtime.calls_layout import ENTRY, address_of, api, c_function, profile_place, scalar, supported
 from srcgraph.runtime.calls_returned import RESULTS
+from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.kernels.machine import functions
 from srcgraph.runtime.results import Part
 from srcgraph.runtime.straight import Exactly, axes_of, exactly, unstretched
@@ -127,24 +128,32 @@ def forget(made: Compiled) -> None:
 
 def _tests(made: Compiled, version: Specialization, args: Sequence[Any], given: Given) -> _Tests:
     tests = _Tests()
-    leaves = _items(tests, made, version, args, given)
-    how = exactly(version, leaves, MOST)
+    deep = version.run if isinstance(version.run, WithDepth) else None
+    depth = 0 if deep is None else deep.here()
+    leaves = _items(tests, made, version, args, given, depth)
+    how = exactly(version, leaves, MOST, depth)
     if how is None:
         raise _Unsupported
     _checks(tests, version, leaves)
     own = made.guard if given.count + len(given.names) < len(args) else None
     asks = [ask for guard in (own, *version.guards) if guard and (ask := _guard(tests, guard)) is not None]
     tests.test("CODE", made.py_func, made.identity)
+    if deep is not None:
+        asks.append(_Deep(deep, depth))
     for ask in asks:
         tests.test("ASK", ask, True)
     if asks:  # which have run Python code
         _checks(tests, version, leaves)
+    if deep is not None and not deep.is_last(depth):
+        tests.test("DEEP", deep.give_up, RecursionError)
     _run(tests, version, how)
     return tests
 
 
-def _items(tests: _Tests, made: Compiled, version: Specialization, args: Sequence[Any], given: Given) -> list[Any]:
-    """The numbers and arrays that are passed on, and where they come from."""
+def _items(
+    tests: _Tests, made: Compiled, version: Specialization, args: Sequence[Any], given: Given, depth: int
+) -> list[Any]:
+    """The numbers and arrays that are passed on, and where they come from; with them goes a depth, if there is one."""
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in made.signature.parameters.values()):
         raise _Unsupported
     tests.test("COUNT", given.count, len(given.names))
@@ -159,6 +168,7 @@ def _items(tests: _Tests, made: Compiled, version: Specialization, args: Sequenc
     for hidden in version.hidden:
         leaves.append(hidden.read())
         sources.append(_outside(tests, hidden))
+    sources += [("KNOWN", [tests.place(depth)])] if depth else []
     if sources != [("PLACED", [k]) for k in range(given.count)]:
         tests.test("FILL", len(sources))
         for k, (kind, own) in enumerate(sources):
@@ -274,6 +284,17 @@ class _Holds:
             return self.guard.holds()
         except (TypeError, ValueError, NameError):
             return False
+
+
+@dataclass(slots=True)
+class _Deep:
+    """Asks whether a function that calls itself may go as deep as it might."""
+
+    run: WithDepth
+    depth: int
+
+    def __call__(self) -> bool:
+        return self.run.here() == self.depth
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ TESTS = {
     for k, name in enumerate((
         "COUNT", "IS", "IS_NAMED", "FILL", "PLACED", "NAMED", "KNOWN", "OUTSIDE", "INSIDE",
         "TYPE", "INTEGER", "ARRAY", "TWICE", "LENGTH", "LONG", "APART",
-        "CODE", "FUNCTION", "GLOBAL", "CELL", "ASK", "RUN",
+        "CODE", "FUNCTION", "GLOBAL", "CELL", "ASK", "DEEP", "RUN",
     ))
 }  # fmt: skip
 PLACES = {
@@ -53,6 +53,7 @@ declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare ptr @PyErr_Occurred()
 declare void @PyErr_Clear()
+declare i32 @PyErr_ExceptionMatches(ptr)
 declare ptr @PyThreadState_Get()
 declare i64 @PyDict_Size(ptr)
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
@@ -171,6 +172,8 @@ define ptr @srcgraph_calls_enter(ptr %self, ptr %args, ptr %named) {
   %values = alloca [<MOST> x i64]
   %overflow = alloca i32
   %current = alloca ptr
+  %deep = alloca ptr
+  %too_deep = alloca ptr
   store ptr %args, ptr %current
   %slot = getelementptr i8, ptr %self, i64 <SLOT>
   %known = load ptr, ptr %slot
@@ -193,6 +196,7 @@ next:
   %more = icmp slt i64 %k, %lists
   br i1 %more, label %open, label %none
 open:
+  store ptr null, ptr %deep
   %list = call ptr @item(ptr %known, i64 %k)
   %bytes = call ptr @item(ptr %list, i64 0)
   %first = getelementptr i8, ptr %bytes, i64 <BYTES>
@@ -254,6 +258,7 @@ test:
     i64 <GLOBAL>, label %global
     i64 <CELL>, label %cell
     i64 <ASK>, label %ask
+    i64 <DEEP>, label %deepens
     i64 <RUN>, label %run
   ]
 
@@ -471,6 +476,11 @@ answered:
   %yes = icmp eq ptr %answer, %b_object
   br i1 %yes, label %pass, label %fail
 
+deepens: ; where what is called raises `b`, it is tried no more: `a` says so, and the call takes the longer way
+  store ptr %a_object, ptr %deep
+  store ptr %b_object, ptr %too_deep
+  br label %pass
+
 run: ; call `a` of `b`; `c` takes what it raises; `d` parts of a result follow, which is a tuple if `e` is not 0
   %thread = call ptr @PyThreadState_Get()
   %profile_place = load i64, ptr @srcgraph_calls_profile
@@ -508,6 +518,24 @@ return:
   call void @release(ptr %known, ptr %now, ptr %args)
   ret ptr %final
 raise:
+  %give_up = load ptr, ptr %deep
+  %final_error = icmp eq ptr %give_up, null
+  br i1 %final_error, label %raise_it, label %look_how_deep
+look_how_deep:
+  %expected = load ptr, ptr %too_deep
+  %met = call i32 @PyErr_ExceptionMatches(ptr %expected)
+  %another = icmp eq i32 %met, 0
+  br i1 %another, label %raise_it, label %give_it_up
+give_it_up:
+  call void @PyErr_Clear()
+  %given_up = call ptr @PyObject_CallNoArgs(ptr %give_up)
+  call void @release(ptr %known, ptr %now, ptr %args)
+  %unable = icmp eq ptr %given_up, null
+  br i1 %unable, label %nowhere, label %try_again
+try_again:
+  call void @Py_DecRef(ptr %given_up)
+  br label %longer
+raise_it:
   call void @raise(ptr %c_object)
   br label %failed
 failed:

@@ -19,28 +19,48 @@ MOST = 4 << 30
 _sizes = threading.Lock()
 
 
-def with_depth(run: Callable[..., Any], frame: int, repeatable: bool = False) -> Callable[..., Any]:
+class WithDepth:
     """A function that runs ``run`` with the depth that recursion may have as its last argument.
 
-    ``frame`` is how many bytes of stack one call needs at most. What is ``repeatable`` is tried on the stack that is
-    there; after the first time that this did not do, no more: what was raised half-way through may leave memory behind.
+    Parameters
+    ----------
+    run : callable
+    frame : int
+        How many bytes of stack one call needs at most.
+    repeatable : bool
+        Whether it may be tried on the stack that is there; after the first time that this did not do, it is no more:
+        what was raised half-way through may leave memory behind.
     """
-    shallow = SURE // frame if repeatable else 0
 
-    def call(*leaves: Any) -> Any:
-        nonlocal shallow
-        depth = sys.getrecursionlimit()
-        if depth * frame <= SURE:
-            return run(*leaves, depth)
-        if shallow:
+    __slots__ = ("frame", "run", "shallow")
+
+    def __init__(self, run: Callable[..., Any], frame: int, repeatable: bool = False):
+        self.run, self.frame = run, frame
+        self.shallow = SURE // frame if repeatable else 0
+
+    def __call__(self, *leaves: Any) -> Any:
+        depth = self.here()
+        if self.is_last(depth):
+            return self.run(*leaves, depth)
+        if depth:
             try:
-                return run(*leaves, shallow)
+                return self.run(*leaves, depth)
             except RecursionError:
-                shallow = 0
-        depth = min(depth, MOST // frame)
-        return on_own_stack(lambda: run(*leaves, depth), depth * frame + SURE)
+                self.give_up()
+        depth = min(sys.getrecursionlimit(), MOST // self.frame)
+        return on_own_stack(lambda: self.run(*leaves, depth), depth * self.frame + SURE)
 
-    return call
+    def here(self) -> int:
+        """How deep it may go on the stack that is there; 0 if it is not tried."""
+        return depth if self.is_last(depth := sys.getrecursionlimit()) else self.shallow
+
+    def is_last(self, depth: int) -> bool:
+        """Whether it may not go deeper than that at all."""
+        return depth == sys.getrecursionlimit() and depth * self.frame <= SURE
+
+    def give_up(self) -> None:
+        """Try it no more on the stack that is there."""
+        self.shallow = 0
 
 
 def on_own_stack(action: Callable[[], Any], size: int) -> Any:

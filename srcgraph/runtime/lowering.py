@@ -78,6 +78,8 @@ class Lean(Lower):
         self._positions = uses.positions(self._singly_assigned_vars)
         self._tuples = {name: uses.once(name) for name in self._positions}
         self._items: dict[str, list[Any]] = {}
+        self._borrowed = uses.borrowed()
+        self._takes = False
         self._counted: dict[Any, bool] = {}
         self._short = ends_of_steps(self.blocks, uses, self._loops)
         groups = Groups(self.func_ir, uses)
@@ -110,7 +112,13 @@ class Lean(Lower):
             self._alloca_var(name, type)
             self.builder.store(value, self.getvar(name))
 
+    def incref(self, typ: Any, val: Any) -> None:
+        if not self._takes:
+            super().incref(typ, val)
+
     def delvar(self, name: str) -> None:
+        if name in self._borrowed:
+            return
         if self._is_counted(self.typeof(name)) or self._disable_sroa_like_opt:
             super().delvar(name)
 
@@ -128,6 +136,11 @@ class Lean(Lower):
         if isinstance(inst, ir.Assign):
             name = inst.target.name
             value: Any = inst.value
+            if name in self._borrowed:
+                self._takes = True  # the caller keeps what it passes
+                super().lower_inst(inst)
+                self._takes = False
+                return
             if name in self._positions:
                 self._items[name] = [self.loadvar(v.name) for v in value.items]
                 return

@@ -39,7 +39,7 @@ from srcgraph.opt.marks import unmarked
 from srcgraph.opt.modes import compiling, current_mode
 from srcgraph.opt.passes import Report, run_passes
 from srcgraph.opt.pipeline import DERIVED, LAST, PRIMAL
-from srcgraph.runtime.depth import with_depth
+from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.engines.versions import run_by
 from srcgraph.runtime.floats import ColumnArg, leaf_positions
@@ -571,7 +571,7 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
             inplace=options.mode.inplace,
         )
     entry, file = load(generated.text.text, generated.name)
-    run = with_depth(entry, generated.frame, generated.repeatable) if generated.frame else entry
+    run = WithDepth(entry, generated.frame, generated.repeatable) if generated.frame else entry
     if options.engine is not None:
         run = run_by(options.engine, version)
     returned = version.interface.returned

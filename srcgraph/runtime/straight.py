@@ -19,6 +19,7 @@ from numba.core.dispatcher import Dispatcher
 
 from srcgraph.frontend.session import ABSENT, FunctionGuard, Guard
 from srcgraph.infer.signature import Between
+from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.exact import Exact, Unmatched
 from srcgraph.runtime.results import Part, direct_parts
 
@@ -53,14 +54,19 @@ class Exactly:
     several: bool
 
 
-def exactly(version: Specialization, leaves: Sequence[Any], most: int) -> Exactly | None:
-    """What a call of a version is that has no detours, with at most so many numbers and arrays; None for all others."""
+def exactly(version: Specialization, leaves: Sequence[Any], most: int, depth: int = 0) -> Exactly | None:
+    """What a call of a version is that has no detours, with at most so many numbers and arrays; None for all others.
+
+    ``depth`` is how deep a function that calls itself may go, the last argument of what is compiled.
+    """
     detours = (version.updates, version.lists, version.places, version.way.static, version.second)
     returned, entry = direct_parts(version.make), version.entry
-    usual = version.run is entry and isinstance(entry, Dispatcher) and 0 < len(leaves) <= most
+    run = version.run.run if depth and isinstance(version.run, WithDepth) else version.run
+    usual = run is entry and isinstance(entry, Dispatcher) and 0 < len(leaves) <= most - bool(depth)
     if any(detours) or returned is None or not usual or not all(map(_usual, leaves)):
         return None
-    compiled = entry.overloads.get(tuple(map(entry.typeof_pyval, leaves)))
+    given = [*leaves, depth] if depth else leaves
+    compiled = entry.overloads.get(tuple(map(entry.typeof_pyval, given)))
     return None if compiled is None or compiled.objectmode else Exactly(compiled, *returned)
 
 

@@ -100,6 +100,10 @@ class Uses:
         made = self.made[name]
         return made[0] if len(made) == 1 else None
 
+    def borrowed(self) -> set[str]:
+        """The variables that are what a caller passes, and nothing else."""
+        return {name for name, made in self.made.items() if len(made) == 1 and isinstance(made[0], ir.Arg)}
+
     def number(self, name: str) -> int | None:
         """The integer that a variable is."""
         made = self.once(name)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import srcgraph as sg
+from srcgraph.runtime.calls import lists_of
+from srcgraph.runtime.calls_layout import supported
 
 
 @sg.compile
@@ -102,3 +104,40 @@ def test_what_is_stored_is_stored_once() -> None:
     x = np.zeros(1)
     walk(sys.getrecursionlimit() - 20, x, 0.1, 0.2, 0.3, 0.4)
     assert x[0] == sys.getrecursionlimit() - 19
+
+
+def summed(x, n):
+    return x[n] if n == 0 else x[n] + summed(x, n - 1)
+
+
+def below(x, n):
+    """Large enough that the deepest recursion needs a stack of its own."""
+    a, b, c, d = x[n % 4], x[(n + 1) % 4], x[(n + 2) % 4], x[(n + 3) % 4]
+    e, f, g, h = a * b, b * c, c * d, d * a
+    if n == 0:
+        return e + f + g + h
+    return 0.5 * below(x, n - 1) + e * f + g * h + a * c + b * d
+
+
+@pytest.mark.parametrize("function", [summed, below])
+def test_calls_by_machine_code(function, limit: int) -> None:
+    """They go as deep as any: the first that is too deep for the stack that is there takes the longer way, as do others
+    from then on; another limit is seen."""
+    sys.setrecursionlimit(1000)
+    x = np.cos(np.arange(4000.0))
+    fast = sg.compile(function)
+    for _ in range(3):
+        assert fast(x, 5) == pytest.approx(function(x, 5))
+    assert lists_of(fast) or not supported()
+    want = function(x, 900)
+    assert fast(x, 900) == pytest.approx(want) and fast(x, 900) == pytest.approx(want)
+    with pytest.raises(RecursionError) as caught:
+        fast(x, 3000)
+    assert "test_depth.py" in caught.value.__notes__[0]
+    assert fast(x, 900) == pytest.approx(want)
+    sys.setrecursionlimit(limit)
+    assert fast(x, 3000) == pytest.approx(function(x, 3000))
+    assert fast(x, 5) == pytest.approx(function(x, 5))
+    sys.setrecursionlimit(1000)
+    with pytest.raises(RecursionError):
+        fast(x, 3000)

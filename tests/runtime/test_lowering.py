@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from numba import njit
 
+import srcgraph as sg
 from srcgraph.runtime.compiler import Compiler
 from srcgraph.runtime.integers import Integers
 
@@ -126,3 +129,60 @@ def test_positions_of_all_widths():
         places = np.array([5, 0, 3], kind)
         assert njit(pipeline_class=Compiler)(read)(x, places) == 34.0
     assert njit(pipeline_class=Compiler)(read)(x, np.array([-1, -6], np.int16)) == 25.0
+
+
+# -- what a caller passes ----------------------------------------------------------------------------------
+
+
+def passed_on(x, n):
+    return x if n == 0 else passed_on(x, n - 1)
+
+
+def exchanged(x, y, n):
+    for _ in range(n):
+        x, y = y, x
+    return x[0], y
+
+
+def copied_then(x, n):
+    if n > 2:
+        x = x.copy()
+    x[0] = n
+    return x
+
+
+def put_on_a_list(x, n):
+    rows = []
+    for k in range(n):
+        rows.append(k * x)
+        rows.append(x + 1.0)
+    return rows[-1][0] + len(rows), x[1:]
+
+
+def raises(x, n):
+    y = x[1:]
+    return y[n]
+
+
+CALLS = [
+    (passed_on, (3,)), (exchanged, (np.ones(3), 3)), (copied_then, (1,)), (copied_then, (3,)), (put_on_a_list, (2,)),
+    (raises, (1,)), (raises, (99,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "more"), CALLS, ids=lambda v: getattr(v, "__name__", ""))
+def test_references_are_given_back(function, more):
+    """Nobody counts references to what is passed; those to what is handed on are counted."""
+    fast, x = sg.compile(function), np.arange(5.0)
+    counts = []
+    for _ in range(6):
+        for _ in range(50):
+            try:
+                result = fast(x, *more)
+            except IndexError:
+                result = None
+            if isinstance(result, np.ndarray) and result.base is not None:
+                assert np.array_equal(result, result.copy())
+            del result
+        counts.append(sys.getrefcount(x))
+    assert len({*counts[1:]}) == 1 or function is raises

@@ -25,7 +25,7 @@ from srcgraph.runtime.cache.files import Entry, sha256
 from srcgraph.runtime.cache.native import keep
 from srcgraph.runtime.cache.places import Places
 from srcgraph.runtime.cache.prints import NoPrintError, print_of_kernel
-from srcgraph.runtime.depth import with_depth
+from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.load import load
 from srcgraph.runtime.natives import enter, made_of
 from srcgraph.runtime.options import options_of
@@ -149,7 +149,7 @@ def read_version(
     made.generated = Generated(function, Text(text.decode(), read_lines(record["lines"], files)), (), frame)
     made.entry, made.file = load(text.decode(), function)
     keep(made.entry, entry, part)
-    made.run = with_depth(made.entry, frame, record["repeatable"]) if frame else made.entry
+    made.run = WithDepth(made.entry, frame, record["repeatable"]) if frame else made.entry
     _read_meaning(made, record, Coder(places.objects))
     made.name, made.params = record["name"], tuple(record["params"])
     made.options = options_of(error_model=record["error_model"], parallel=record["parallel"])

@@ -17,7 +17,7 @@ from srcgraph.opt.inline import inline
 from srcgraph.opt.marks import unmarked
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import DERIVED
-from srcgraph.runtime.depth import with_depth
+from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.engines.registry import Run
 from srcgraph.runtime.load import load
@@ -41,7 +41,7 @@ class Numba:
         generated = generate(main, interface, name=main.name, integers="Integers", callees=callees)
         run, _ = load(generated.text.text, generated.name)
         if generated.frame:
-            run = with_depth(run, generated.frame, generated.repeatable)
+            run = WithDepth(run, generated.frame, generated.repeatable)
         return _Compiled(run, main)
 
 
