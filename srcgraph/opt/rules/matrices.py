@@ -14,7 +14,7 @@ import numpy as np
 from srcgraph.ir.graph import Apply, For, Value
 from srcgraph.ir.op import COMPOSITES, OPS, current_builder
 from srcgraph.ir.ops.linalg import transpose
-from srcgraph.ir.view import View, element, transposed, whole
+from srcgraph.ir.view import View, element, split_operands, transposed, whole
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rewriting.patterns import number_of
 from srcgraph.opt.rules.rule import Rule, procedure
@@ -169,6 +169,28 @@ def _diagonal_of_product(fgraph: FunctionGraph, node: Apply) -> Any:
     return OPS["matmul"](row, column)
 
 
+def _part_of_product(fgraph: FunctionGraph, node: Apply) -> Any:
+    """Rows and columns of a product: of the other ones nothing is needed."""
+    view, made = node.attrs["view"], _once(fgraph, node.inputs[0], "matmul")
+    if made is None or view == whole(2) or not set(view.axes) <= {":", "i", 1} or view.axes == ("i", "i"):
+        return None
+    here, there = fgraph.site(node.outputs[0]), fgraph.site(made.outputs[0])
+    kept = sum(a != "i" for a in view.axes)
+    if here is None or there is None or here.block is not there.block or view.order != tuple(range(kept)):
+        return None
+    x, y = made.inputs
+    own = split_operands(view, node.inputs[1:])
+    if x.type.ndim == 2 and view.axes[0] != ":":
+        x = OPS["getitem"](x, *own[0], view=View((view.axes[0], ":"), (0, 1) if view.axes[0] != "i" else (0,)))
+    if y.type.ndim == 2 and view.axes[-1] != ":":
+        y = OPS["getitem"](y, *own[-1], view=View((":", view.axes[-1]), (0, 1) if view.axes[-1] != "i" else (0,)))
+    return OPS["matmul"](x, y)
+
+
+def _part_of_product_example(a: Value, b: Value) -> Any:
+    return OPS["getitem"](OPS["matmul"](a, b), 1, 2, 0, view=View((1, "i"), (0,)))
+
+
 def _inverse_example(left: bool) -> Any:
     def example(a: Value, b: Value) -> Any:
         inverse = COMPOSITES["inv"](a)
@@ -299,6 +321,19 @@ CHEAPER: tuple[Rule, ...] = (
         _diagonal_of_product,
         lambda a, b: COMPOSITES["trace"](OPS["matmul"](a, b)),
         [("f64[3, 4]", "f64[4, 3]")],
+        "matrices",
+        condition="nothing else of A @ B is read",
+        any_dtype=True,
+    ),
+    procedure(
+        "part_of_product",
+        "(A @ B)[i:j, k:l]",
+        "A[i:j] @ B[:, k:l]",
+        "rounding",
+        ["getitem"],
+        _part_of_product,
+        _part_of_product_example,
+        [("f64[3, 4]", "f64[4, 2]")],
         "matrices",
         condition="nothing else of A @ B is read",
         any_dtype=True,
