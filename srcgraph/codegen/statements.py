@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
 
 
 def statements_in(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -34,16 +36,23 @@ def _is_function(called: ast.expr) -> bool:
     return False
 
 
+@cache
+def _inner(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a kind of node that may have nodes with names in them."""
+    return tuple(name for name in kind._fields if name not in _LEAVES)
+
+
+_LEAVES = frozenset(("arg", "attr", "ctx", "id", "kind", "n", "name", "op", "ops", "type_comment"))
+
+
 def names_in(*trees: ast.AST) -> Iterator[ast.Name]:
     """Every use of a name in these trees, in no particular order."""
-    todo: list[ast.AST] = list(trees)
+    todo: list[Any] = list(trees)
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Name):
             yield node
-            continue
-        for value in vars(node).values():
-            if isinstance(value, list):
-                todo += [v for v in value if isinstance(v, ast.AST)]
-            elif isinstance(value, ast.AST):
-                todo.append(value)
+        elif isinstance(node, list):
+            todo += node
+        elif isinstance(node, ast.AST) and not isinstance(node, ast.Constant):
+            todo += [getattr(node, name) for name in _inner(type(node))]

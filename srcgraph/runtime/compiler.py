@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
+from numba._dynfunc import make_function
 from numba.core import errors, ir, ir_utils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
@@ -87,8 +88,41 @@ class Lowering(BaseNativeLowering):
 
     def run_pass(self, state: Any) -> Literal[True]:
         state.status.fail_reason = None  # of passes that did not do
-        state.library = state.library or library_for(state)
-        return super().run_pass(state)
+        library = state.library = state.library or library_for(state)
+        state.flags.no_compile = library.internal
+        super().run_pass(state)
+        if library.internal:
+            state.cr = _without_code(state.cr, state.targetctx, library)
+            library.environments.append(state.cr.env)
+        codegen: Any = library.codegen
+        for environment in () if library.internal else library.environments:
+            if codegen._engine.get_global_value_address(environment.env_name):
+                codegen.set_env(environment.env_name, environment)
+        return True
+
+
+def _without_code(made: Any, context: Any, library: Any) -> Any:
+    """What numba made of a function, by a name that compiled functions call it by; Python cannot."""
+    at = made.fndesc
+    name = at.qualname.split(".")[-1]
+    entry = make_function(at.lookup_module(), name, f"{name}, which has no code of its own", 0, made.env, (library,))
+    context.insert_user_function(entry, at, [library])
+    return made._replace(cfunc=entry)
+
+
+class _OfFewSteps(RoundingLower):
+    has_few_steps = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LoweringOfFewSteps(Lowering):
+    """`Lowering` of loops that LLVM does not make longer."""
+
+    _name = "srcgraph_lowering_of_few_steps"
+
+    @property
+    def lowering_class(self) -> Any:
+        return _OfFewSteps
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -240,3 +274,17 @@ class Compiler(CompilerBase):
         made.passes = [(instead.get(p, p), text) for p, text in made.passes if p not in _LEFT_OUT]
         made.finalize()
         return made
+
+
+class Tolerant(Compiler):
+    """As `Compiler`, for what people write: what it cannot take is compiled as numba would."""
+
+    def define_pipelines(self) -> list[Any]:
+        return [*super().define_pipelines(), DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+
+class FewSteps(Compiler):
+    """As `Compiler`, for functions none of whose loops ever has many steps: ``njit(pipeline_class=FewSteps)``."""
+
+    def define_pipelines(self) -> list[Any]:
+        return [self.passes({NativeLowering: _LoweringOfFewSteps})]

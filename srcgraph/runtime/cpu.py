@@ -7,18 +7,13 @@ from numba.extending import overload
 
 from srcgraph.ir.ops.linalg import CACHED, FEWEST
 from srcgraph.runtime.arrays import empty, zeros
+from srcgraph.runtime.compiler import FewSteps
 from srcgraph.runtime.helpers import helper
 from srcgraph.runtime.integers import Integers
 from srcgraph.runtime.kernels.blas import copy, dot, gemm, gemv
 
 
-@helper
-def reshape(x, shape):
-    """The elements of ``x`` in C order; shares memory where ``x`` is contiguous."""
-    return np.ascontiguousarray(x).reshape(shape)
-
-
-@helper
+@helper(any_layout=True)
 def matmul(x, y):
     """Matrix product of arrays of one or two axes, by BLAS; copies what lies so that BLAS cannot take it."""
     if x.ndim == 1 and y.ndim == 1:
@@ -46,7 +41,7 @@ def matmul(x, y):
     return out
 
 
-@helper
+@helper(any_layout=True)
 def add_product(out, x, y, alpha, beta):
     """``out = beta * out + alpha * (x @ y)``, of one or two axes, by BLAS; ``out`` is not read if ``beta`` is 0."""
     a, b = out.dtype.type(alpha), out.dtype.type(beta)
@@ -60,7 +55,7 @@ def add_product(out, x, y, alpha, beta):
         _add(out, matmul(x, y), a, b)
 
 
-@helper
+@helper(any_layout=True)
 def _add(out, product, alpha, beta):
     if out.ndim == 1:
         for i in range(len(out)):
@@ -91,7 +86,7 @@ def _is_small(multiplications):
     return lambda multiplications: multiplications <= SMALL
 
 
-@helper
+@helper(any_layout=True, pipeline_class=FewSteps)
 def _small_times_vector(a, v, out):
     for i in range(len(a)):
         total = a.dtype.type(0)
@@ -101,7 +96,7 @@ def _small_times_vector(a, v, out):
     return out
 
 
-@helper
+@helper(any_layout=True, pipeline_class=FewSteps)
 def _small_product(x, y, out):
     for i in range(len(x)):
         for j in range(y.shape[1]):

@@ -13,10 +13,12 @@ from typing import Any
 
 from numba import njit
 from numba.core.dispatcher import Dispatcher
+from numba.core.types import Array
 
 from srcgraph.runtime.cache.files import Entry
 from srcgraph.runtime.cache.native import Kept, attach
 from srcgraph.runtime.cache.objects import RECORD, shared_entry
+from srcgraph.runtime.compiler import Tolerant
 from srcgraph.runtime.internal import internal
 
 
@@ -53,16 +55,38 @@ class _Shared(Kept):
             self.entry.write(RECORD, {"name": self.name})
 
 
-def helper(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Make a function a helper; options are numba's."""
+def helper(function: Callable[..., Any] | None = None, any_layout: bool = False, **options: Any) -> Any:
+    """Make a function a helper; options are numba's.
+
+    Parameters
+    ----------
+    any_layout : bool
+        Whether it is compiled once for arrays in C or Fortran order and for those in neither.
+    """
 
     def make(function: Callable[..., Any]) -> Any:
-        made = njit(error_model="numpy", **options)(function)
+        settings: dict[str, Any] = {"error_model": "numpy", "pipeline_class": Tolerant} | options
+        made = njit(**settings)(function)
         if isinstance(made, Dispatcher):  # it is not where numba is switched off
             attach(internal(made), _Shared(f"{function.__module__}.{function.__qualname__}"))
+            if any_layout:
+                _take_any_layout(made)
         return made
 
     return make if function is None else make(function)
+
+
+def _take_any_layout(made: Dispatcher) -> None:
+    usual = made.get_call_template
+
+    def get_call_template(args: Any, keywords: Any) -> Any:
+        return usual(tuple(map(_without_layout, args)), {k: _without_layout(v) for k, v in keywords.items()})
+
+    made.get_call_template = get_call_template  # type: ignore[method-assign]
+
+
+def _without_layout(type: Any) -> Any:
+    return type.copy(layout="A") if isinstance(type, Array) else type
 
 
 # -- without numba -----------------------------------------------------------------------------------------

@@ -7,6 +7,9 @@ from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 
+GENERATED = "srcgraph_generated_"
+"""How the names of modules of generated text begin."""
+
 
 def internal(function: Dispatcher) -> Dispatcher:
     """Let numba make neither wrapper of what it compiles of a function, which are a fifth of its work.

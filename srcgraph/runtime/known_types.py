@@ -1,7 +1,9 @@
 """What numba's operators give for numbers and elements of arrays, found once for each combination of types.
 
 numba asks all that is registered for an operator, dozens of templates, again for every operation of a function, and
-for each once more in every round of its inference.
+for each once more in every round of its inference. And it compiles `numpy.zeros`, and what else makes an array, for
+each combination of types, and so it does ``max`` of integers; `srcgraph.runtime.arrays` has some that are written
+where they are called.
 """
 
 from __future__ import annotations
@@ -9,9 +11,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
-from numba.core import types
+from numba.core import errors, types
+
+from srcgraph.runtime.arrays import INSTEAD
 
 _OPERATORS = frozenset(f for f in vars(operator).values() if callable(f))
 _KNOWN: dict[tuple[Any, ...], tuple[Any, Any]] = {}
@@ -28,7 +32,7 @@ def remembered(typing: Any) -> Iterator[None]:
     if "resolve_function_type" in vars(typing):  # a function is compiled for one that calls it
         yield
         return
-    typing.resolve_function_type = _remembering(typing.resolve_function_type)
+    typing.resolve_function_type = _remembering(typing, typing.resolve_function_type)
     try:
         yield
     finally:
@@ -47,21 +51,38 @@ def implementation(context: Any, function: Callable[..., Any], kinds: tuple[Any,
     return found
 
 
-def _remembering(usual: Callable[..., Any]) -> Callable[..., Any]:
+def _remembering(typing: Any, usual: Callable[..., Any]) -> Callable[..., Any]:
     def resolve_function_type(function: Any, args: Any, keywords: Any) -> Any:
+        if (found := _written_here(typing, function, args, keywords)) is not None:
+            return found
         if keywords or not isinstance(function, types.Function) or function.typing_key not in _OPERATORS:
             return usual(function, args, keywords)
         key = (function.typing_key, *args)
-        known, signature = _KNOWN.get(key, (None, None))
+        known, found = _KNOWN.get(key, (None, None))
         if known is not function:
-            signature = usual(function, args, keywords)
-            if signature is not None and all(map(_is_plain, args)):
+            found = usual(function, args, keywords)
+            if found is not None and all(map(_is_plain, args)):
                 if len(_KNOWN) > _MANY:
                     _KNOWN.clear()
-                _KNOWN[key] = function, signature
-        return signature
+                _KNOWN[key] = function, found
+        return found
 
     return resolve_function_type
+
+
+def _written_here(typing: Any, function: Any, args: Any, keywords: Any) -> Any:
+    """The signature of a function, if what `srcgraph.runtime.arrays` has instead does for such arguments."""
+    instead = INSTEAD.get(cast(Any, function.typing_key)) if isinstance(function, types.Function) else None
+    if instead is None:
+        return None
+    own = typing.resolve_value_type(instead)
+    try:
+        found = own.get_call_type(typing, args, keywords)
+    except errors.TypingError:
+        return None
+    if found is not None:
+        cast(Any, function)._impl_keys[found.args] = own.get_impl_key(found)  # where code for a call is looked up
+    return found
 
 
 def _is_plain(type: Any) -> bool:

@@ -19,7 +19,7 @@ import numba.core.compiler
 from numba.core.dispatcher import Dispatcher
 
 from srcgraph.runtime.compiler import Compiler
-from srcgraph.runtime.internal import internal
+from srcgraph.runtime.internal import GENERATED, internal
 
 _lock = threading.RLock()
 
@@ -42,9 +42,9 @@ def load(text: str, name: str) -> tuple[Callable[..., Any], str]:
     file = f"<srcgraph {name} {digest[:12]}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     with _lock:  # of several threads the first makes it
-        module = sys.modules.get(f"srcgraph_generated_{digest}")
+        module = sys.modules.get(GENERATED + digest)
         if module is None:
-            module = types.ModuleType(f"srcgraph_generated_{digest}")
+            module = types.ModuleType(GENERATED + digest)
             sys.modules[module.__name__] = module  # where numba looks for functions that call themselves
             exec(compile(text, file, "exec"), module.__dict__)
             made = _made(module)

@@ -21,8 +21,9 @@ from numba.core.typing.templates import signature
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
 from srcgraph.runtime.disjoint import Groups, Scopes
+from srcgraph.runtime.internal import GENERATED
 from srcgraph.runtime.known_types import implementation
-from srcgraph.runtime.short_loops import ends_of_steps, keep_for_lanes
+from srcgraph.runtime.short_loops import ends_of_steps, keep_for_lanes, keep_short
 from srcgraph.runtime.uses import RANGE, Loop, Uses, is_element
 
 LARGE = 1500
@@ -30,22 +31,46 @@ LARGE = 1500
 
 
 class Library(JITCodeLibrary):
-    """Machine code of which that of a large function is not made larger still.
+    """Machine code of which that of a large function is not made larger still, and each part is made once.
 
     LLVM unrolls loops to twice the length at its third level as at its second. In a large function, of loops beside
     loops, that takes up to half of the time to compile, and none of those that were measured ran any quicker.
+
+    What internal functions are becomes part of what calls them, and is optimised there, with all else; numba's way is
+    to optimise it before, too, and to make machine code that nobody runs.
     """
 
     large = False
-    """Whether what is in it is a large function."""
+    """Whether there is a large function in it."""
+    internal = False
+    """Whether none but compiled functions call what is in it."""
+
+    def __init__(self, codegen: Any, name: str):
+        super().__init__(codegen, name)
+        self.environments: list[Any] = []
+        """Of the internal functions in it: where numba looks for objects of Python's, once there is machine code."""
+
+    def add_linking_library(self, library: Any) -> None:
+        super().add_linking_library(library)
+        if isinstance(library, Library) and library.internal:
+            self.large = self.large or library.large
+            self.environments += library.environments
 
     def _optimize_functions(self, ll_module: Any) -> None:
         with self._level():
             super()._optimize_functions(ll_module)
 
     def _optimize_final_module(self) -> None:
-        with self._level():
-            super()._optimize_final_module()
+        if not self.internal:
+            with self._level():
+                super()._optimize_final_module()
+
+    def _finalize_final_module(self) -> None:
+        if not self.internal:
+            super()._finalize_final_module()
+            return
+        self._finalize_dynamic_globals()
+        self._finalized = True
 
     @contextmanager
     def _level(self) -> Iterator[None]:
@@ -63,12 +88,17 @@ class Library(JITCodeLibrary):
 def library_for(state: Any) -> Library:
     """What the machine code of a function that is compiled is put into."""
     library = Library(state.targetctx.codegen(), state.func_id.func_qualname)
+    wrapped = not (state.flags.no_cpython_wrapper and state.flags.no_cfunc_wrapper)
+    library.internal = not wrapped and state.func_id.modname.startswith(GENERATED)
     library.enable_object_caching()  # so that it can be kept
     return library
 
 
 class Lean(Lower):
     """numba's lowering, of elements, ranges and variables without references in few instructions."""
+
+    has_few_steps = False
+    """Whether no loop of a function has so many steps that it pays to take several at a time."""
 
     def lower_normal_function(self, fndesc: Any) -> None:
         uses = Uses(self.func_ir, fndesc.typemap)
@@ -153,9 +183,15 @@ class Lean(Lower):
                     self.storevar(self._taken(loop, value.op), name)
                     return
         super().lower_inst(inst)
+        b: Any = self.builder
         if id(inst) in self._short:
-            b: Any = self.builder
             keep_for_lanes(b.block.terminator, self.module)
+        elif (
+            self.has_few_steps
+            and isinstance(inst, ir.Jump)
+            and any(v.head == inst.target for v in self._loops.values())
+        ):
+            keep_short(b.block.terminator, self.module)
 
     def _lower_loop(self, loop: Loop, value: Any) -> None:
         """Note the bounds of a range, or begin to go over it; its other variables are nothing."""

@@ -52,6 +52,17 @@ def _calls(blocks: Mapping[int, Any], known: Mapping[str, Any]) -> set[int]:
     return found
 
 
+def keep_short(jump: Any, module: Any) -> None:
+    """Tell LLVM of a loop, at the jump to its next step, to leave it as it is."""
+    true, false = (Constant(IntType(1), k) for k in (1, 0))
+    facts = [
+        module.add_metadata(["llvm.loop.vectorize.enable", false]),
+        module.add_metadata(["llvm.loop.unroll.disable"]),
+        module.add_metadata(["llvm.loop.disable_nonforced", true]),
+    ]
+    jump.set_metadata("llvm.loop", Distinct(module, facts))
+
+
 def keep_for_lanes(jump: Any, module: Any) -> None:
     """Tell LLVM of a loop, at the jump to its next step."""
     true = Constant(IntType(1), 1)

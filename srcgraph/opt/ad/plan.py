@@ -3,7 +3,8 @@
 A value inside counted loops only is saved in an array with an axis per loop, made before the nest; so is an array of
 which the size is known there, with its own axes behind those. Inside a loop whose trips are not known beforehand, each
 run of the counted loops below it fills a block, and the blocks go on a list; where there are no counted loops below,
-numbers go on a list. Other arrays go on a list as they are.
+numbers go on a list. So they do in loops in which a function that calls itself does so: few trips, many blocks. Other
+arrays go on a list as they are.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from srcgraph.ir.dims import Dim
-from srcgraph.ir.graph import Apply, For, Graph, Node, Value, While
+from srcgraph.ir.graph import Apply, Call, For, Graph, Node, Value, While
 from srcgraph.ir.types import ArrayType
+from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.residuals import Home, Residuals, top_symbols
 
 
@@ -84,6 +86,8 @@ class Plan:
         outermost = chain[0].node
         assert outermost is not None
         hint = hint_of(value, self.residuals.definition.get(value))
+        if home.function and nest and _calls(nest[-1]):
+            return Tape(value, home, (), True, outermost, hint)
         for k in range(len(nest)):
             if self.counted(nest[k:]):
                 listed = bool(home.function) or not (k == 0 and self.sized_at_top(nest))
@@ -124,6 +128,11 @@ class Plan:
     def is_row(self, type: ArrayType, nest: Sequence[Home]) -> bool:
         """Whether there is place for an array: its size is known before the nest, each of whose trips is made."""
         return _never_stops(nest) and all(d.const is not None or d.symbol in self.sizes for d in type.shape)
+
+
+def _calls(home: Home) -> bool:
+    """Whether each trip of a loop calls a function: what these save is on lists, and so a block would take longer."""
+    return any(isinstance(n, Call) for n in all_nodes(home.graph))
 
 
 def _never_stops(nest: Sequence[Home]) -> bool:
