@@ -553,3 +553,29 @@ def compared_before_it_is_stored(u, tol, n):
         u[1:-1] = new
         trips += 1
     return np.sum(u) * trips
+
+
+def filled_with_an_array_without_axes(x, n):
+    y = np.zeros(())
+    y[()] = x[0]
+    return np.full(len(x), y) * x + np.full_like(x, y)
+
+
+def _over_children(x, k, depth, seen):
+    """What a trip saves, before and after the call in it, is on lists below that of the call."""
+    if depth == 0:
+        return x[k] * x[k]
+    total = 0.0
+    scale = 1.0
+    for i in range(depth):
+        factor = np.sin(x[(k + i) % len(x)] * scale)
+        seen[0] += 1.0
+        inner = _over_children(x, (k + i + 1) % len(x), depth - 1, seen)
+        scale = scale * 0.5 + factor * 0.1
+        total += factor * inner * np.exp(-inner * scale)
+    return total * scale
+
+
+def calls_itself_in_a_loop(x, n):
+    seen = np.zeros(1)
+    return _over_children(x, 0, min(n, 3), seen) + 0.0 * seen[0]

@@ -85,7 +85,7 @@ def full_array(shape: Any, fill_value: Any, dtype: Any = None) -> Value:
 
 def _filling(value: Value, dtype: np.dtype) -> Value:
     """What an array is filled with: an integer has to fit its dtype, a float is cast, as in NumPy."""
-    b = current_builder()
+    b, value = current_builder(), as_operand(value)
     return b.stored(value, dtype) if value.type.dtype.kind == "i" else b.cast(value, dtype, False)
 
 
