@@ -162,3 +162,45 @@ def test_memory_mapped(tmp_path: Any) -> None:
     np.save(tmp_path / "x.npy", np.arange(5.0))
     x = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert sg.compile(total)(x, np.ones(5)) == 10.0
+
+
+LIKE = [
+    lambda m: np.zeros_like(m),
+    lambda m: np.full_like(m, 2.0),
+    lambda m: np.ones_like(m[::-1]),
+    lambda m: np.concatenate((m, m)),
+    lambda m: np.stack((m, m)),
+    lambda m: np.hstack((m, m)),
+    lambda m: np.pad(m, 1),
+    lambda m: np.delete(m, 0, axis=1),
+    lambda m: np.insert(m, 0, 1.0, axis=1),
+]
+
+
+@pytest.mark.parametrize("make", LIKE)
+def test_what_lies_as_what_it_is_made_of(make: Callable[..., Any]) -> None:
+    """NumPy lays out such arrays as those it is given, so that whether a reshape is a view depends on these."""
+
+    def flattened(m, w):
+        made = make(m)
+        flat = made.ravel()
+        flat[1] = w
+        return np.sum(made)
+
+    m = np.arange(12.0).reshape(3, 4)
+    try:
+        assert sg.compile(flattened)(m, 7.0) == flattened(m, 7.0)
+    except sg.errors.SrcgraphError as error:
+        assert "depends on how" in str(error)
+    with pytest.raises(sg.errors.SrcgraphError, match=r"C-contiguous|depends on how"):
+        sg.compile(flattened)(np.asfortranarray(m), 7.0)
+
+
+def test_made_of_what_lies_in_another_order() -> None:
+    def flattened(m, w):
+        made = np.zeros_like(m.T)
+        made.ravel()[0] = w
+        return np.sum(made)
+
+    with pytest.raises(sg.errors.SrcgraphError, match="depends on how"):
+        sg.compile(flattened)(np.ones((2, 3)), 5.0)

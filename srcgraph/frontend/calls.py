@@ -56,6 +56,7 @@ from srcgraph.frontend.entities import (
     may_share,
 )
 from srcgraph.frontend.join import describe
+from srcgraph.frontend.layout import note_layout
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.presence import present
 from srcgraph.frontend.pythonic import BUILTINS, REAL_PART
@@ -300,7 +301,9 @@ def call_record(
     """Use an op or a composite on entities."""
     if isinstance(record, Composite):
         given = _bind_composite(low, record, args, kwargs, numpy_flavour)
-        made = low.entity(record.expand(*given.args, **given.kwargs), hint)
+        found = record.expand(*given.args, **given.kwargs)
+        note_layout(low, found, (*given.args, *given.kwargs.values()))
+        made = low.entity(found, hint)
         if record.views(*given.args, **given.kwargs):
             _relate(made, args)
         return made

@@ -39,7 +39,7 @@ def columns(function, x, jvp):
     if np.ndim(x) == 0:
         return jvp(function, (x,), (one(x),))[1]
     value = function(x)
-    direction = np.zeros_like(x)
+    direction = np.zeros(np.shape(x), kind(x))
     flat = direction.reshape(-1)
     out = tuple([np.zeros((np.size(v), x.size), dtype=x.dtype) for v in value])
     for k in range(x.size):
@@ -62,7 +62,7 @@ def rows(pull, value, xs):
     """The Jacobians of a number or an array by numbers and arrays, by reverse mode."""
     if np.ndim(value) == 0:
         return pull(one(value))
-    weights = np.zeros_like(value)
+    weights = np.zeros(np.shape(value), kind(value))
     flat = weights.reshape(-1)
     out = tuple([np.zeros((value.size, np.size(x)), dtype=kind(x)) for x in xs])
     for k in range(value.size):

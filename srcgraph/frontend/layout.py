@@ -6,7 +6,8 @@ which is checked at the call.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from srcgraph.frontend.entities import Array
 from srcgraph.ir.graph import Apply, Value
@@ -35,6 +36,22 @@ def contiguous(low: Lowering, ref: Array) -> bool:
     return value is not None and (ref.view is None or _leading(ref.view)) and _c_order(low, value)
 
 
+def note_layout(low: Lowering, made: Any, given: Sequence[Any]) -> None:
+    """Note of which arrays a composite made others, see `Lowering.made_of`."""
+    arrays = tuple(v for v in _values(given) if isinstance(v.type, ArrayType) and v.type.ndim > 1)
+    for value in _values((made,)) if arrays else ():
+        if isinstance(value.type, ArrayType) and value.type.ndim > 1 and value not in arrays:
+            low.made_of[value] = arrays
+
+
+def _values(parts: Sequence[Any]) -> Iterator[Value]:
+    for part in parts:
+        if isinstance(part, Value):
+            yield part
+        elif isinstance(part, tuple | list):
+            yield from _values(part)
+
+
 def _leading(view: View) -> bool:
     """Whether a view of a contiguous array is contiguous: integers first, then whole axes."""
     axes = list(view.axes)
@@ -52,7 +69,7 @@ def _c_order(low: Lowering, value: Value) -> bool:
             low.contiguous.update({position} if cell is not None else ())
             return cell is not None
     node = low.builder.definition(value)
-    if not isinstance(node, Apply):
+    if not isinstance(node, Apply) or not all(_c_order(low, v) for v in low.made_of.get(value, ())):
         return False
     own = value.type.ndim
     match node.op:
@@ -71,4 +88,4 @@ def _in_order(view: View) -> bool:
     return kept == tuple(range(len(kept)))
 
 
-__all__ = ["contiguous"]
+__all__ = ["contiguous", "note_layout"]

@@ -155,6 +155,8 @@ class Lowering:
         self.maybe_one: frozenset[str] = frozenset()
         """The sizes of its arrays that may turn out to be 1; of arrays from outside, 1 is part of the signature."""
         self.contiguous: set[int] = set()
+        self.made_of: dict[Value, tuple[Value, ...]] = {}
+        """What composites made, and of which arrays: NumPy goes by how these lie in memory."""
         """The parameters that must lie in memory in C order without gaps."""
 
     # -- where we are ---------------------------------------------------------------------------

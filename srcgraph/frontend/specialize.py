@@ -13,7 +13,7 @@ from typing import Any
 
 import gast
 
-from srcgraph.errors import Loc, SrcgraphError, raise_all
+from srcgraph.errors import DerivativeError, Loc, SrcgraphError, raise_all
 from srcgraph.frontend import assuming, rules, shared
 from srcgraph.frontend.callees import Summary, at_call, call_summary, stored_views
 from srcgraph.frontend.entities import Box, Cell, Entity, Unusable
@@ -36,7 +36,7 @@ from srcgraph.frontend.recursion import (
 from srcgraph.frontend.returns import Description, Entry
 from srcgraph.frontend.session import FunctionCode, FunctionGuard, Guard, Session, Shapes
 from srcgraph.frontend.source import node_loc
-from srcgraph.frontend.template import Never, Out, TupleOf
+from srcgraph.frontend.template import MaybeOf, Never, Out, TupleOf
 from srcgraph.infer.signature import ArrayArg, BoxArg, ScalarArg, Skeleton, all_parts, sizes_of
 from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.op import building
@@ -295,6 +295,9 @@ def _derived(
         first = error.problems[0]
         raise refuse(first.message, first.loc or low.loc, first.hint, kind=type(error)) from None
     reverse, template = made.reverse, made.template
+    if isinstance(template, MaybeOf):
+        hint = "return a number or an array on every path"
+        raise refuse("the derivative of what may be None is not supported", low.loc, hint, kind=DerivativeError)
     names = _with_callees(session, summary, {**made.callees, **(reverse.version.callees if reverse else {})})
     graph = replace(calling(made.graph, names), name=summary.name)
     if reverse is not None:

@@ -130,6 +130,8 @@ def _tests(made: Compiled, version: Specialization, args: Sequence[Any], given: 
     tests = _Tests()
     deep = version.run if isinstance(version.run, WithDepth) else None
     depth = 0 if deep is None else deep.here()
+    if deep is not None and not depth:
+        raise _Unsupported
     leaves = _items(tests, made, version, args, given, depth)
     how = exactly(version, leaves, MOST, depth)
     if how is None:

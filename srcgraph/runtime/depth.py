@@ -7,13 +7,23 @@ they run in a thread with a stack of their own; starting one takes longer than a
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource: Any = None
+
 SURE = 2 << 20
-"""Bytes of stack that a thread of Python's can be trusted to have left."""
+"""Bytes of stack that a thread of the usual size can be trusted to have left."""
+PART = 4
+"""So large a part of its stack can any thread be trusted to have left."""
+UNKNOWN = 256 << 10
+"""Bytes of stack that a thread may have where the system does not say: musl's have twice this, Windows' four times."""
 MOST = 4 << 30
 """The largest stack that is asked for; it takes memory only as far as it is used."""
 _sizes = threading.Lock()
@@ -32,11 +42,10 @@ class WithDepth:
         what was raised half-way through may leave memory behind.
     """
 
-    __slots__ = ("frame", "run", "shallow")
+    __slots__ = ("frame", "repeatable", "run")
 
     def __init__(self, run: Callable[..., Any], frame: int, repeatable: bool = False):
-        self.run, self.frame = run, frame
-        self.shallow = SURE // frame if repeatable else 0
+        self.run, self.frame, self.repeatable = run, frame, repeatable
 
     def __call__(self, *leaves: Any) -> Any:
         depth = self.here()
@@ -52,15 +61,44 @@ class WithDepth:
 
     def here(self) -> int:
         """How deep it may go on the stack that is there; 0 if it is not tried."""
-        return depth if self.is_last(depth := sys.getrecursionlimit()) else self.shallow
+        if self.is_last(depth := sys.getrecursionlimit()):
+            return depth
+        return sure() // self.frame if self.repeatable else 0
 
     def is_last(self, depth: int) -> bool:
         """Whether it may not go deeper than that at all."""
-        return depth == sys.getrecursionlimit() and depth * self.frame <= SURE
+        return depth == sys.getrecursionlimit() and depth * self.frame <= sure()
 
     def give_up(self) -> None:
         """Try it no more on the stack that is there."""
-        self.shallow = 0
+        self.repeatable = False
+
+
+_thread = threading.local()
+
+
+def sure() -> int:
+    """How many bytes of stack this thread can be trusted to have left."""
+    found = getattr(_thread, "sure", None)
+    if found is None:
+        found = _thread.sure = min(SURE, _stack_size() // PART)
+    return found
+
+
+def _stack_size() -> int:
+    """How many bytes of stack this thread has, at least."""
+    if threading.get_ident() == threading.main_thread().ident:
+        limit = resource.getrlimit(resource.RLIMIT_STACK)[0] if resource is not None else UNKNOWN
+        return SURE * PART if limit == getattr(resource, "RLIM_INFINITY", None) else limit
+    try:
+        c = ctypes.CDLL(None)
+        attributes, base, size = ctypes.create_string_buffer(512), ctypes.c_void_p(), ctypes.c_size_t()
+        if c.pthread_getattr_np(ctypes.c_void_p(threading.get_ident()), attributes) == 0:
+            c.pthread_attr_getstack(attributes, ctypes.byref(base), ctypes.byref(size))
+            c.pthread_attr_destroy(attributes)
+    except (AttributeError, OSError, TypeError):  # another system
+        size = ctypes.c_size_t()
+    return size.value or UNKNOWN
 
 
 def on_own_stack(action: Callable[[], Any], size: int) -> Any:

@@ -579,3 +579,13 @@ def _over_children(x, k, depth, seen):
 def calls_itself_in_a_loop(x, n):
     seen = np.zeros(1)
     return _over_children(x, 0, min(n, 3), seen) + 0.0 * seen[0]
+
+
+def made_like_others_and_flattened(m, tol):
+    """NumPy lays out what it makes as what it is made of lies: whether these are views depends on ``m``."""
+    like = np.zeros_like(m)
+    like.ravel()[0] = tol
+    both = np.concatenate((m, m))
+    flat = both.reshape(-1)
+    flat[:2] *= tol
+    return np.sum(like) + np.sum(both * both)

@@ -54,6 +54,32 @@ def test_in_a_thread(limit: int) -> None:
     assert found == [limit - 10] * 3
 
 
+@sg.compile
+def with_an_array(n, x):
+    a = np.zeros(8)
+    a[0] = x
+    if n == 0:
+        return x
+    for i in range(7):
+        a[i + 1] = np.sin(a[i]) + x
+    return with_an_array(n - 1, a[7] * 0.1) + np.sum(a)
+
+
+@pytest.mark.parametrize("size", [64, 128, 256])
+@pytest.mark.parametrize("function", [with_an_array, sg.grad(with_an_array, argnums=1)])
+def test_in_a_thread_of_a_small_stack(function, size: int) -> None:
+    found = []
+    want = function(900, 0.3)
+    before = threading.stack_size(size * 1024)
+    try:
+        thread = threading.Thread(target=lambda: found.append(function(900, 0.3)))
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    assert found == [want]
+
+
 def test_no_thread_is_started_where_a_small_stack_does(monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
     own = threading.Thread.start

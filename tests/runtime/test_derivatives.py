@@ -474,3 +474,13 @@ def test_hessian_times_vector_inside() -> None:
     by_hvp = sg.api.compile(lambda x, v: sg.hvp(lambda u, n: np.sum(np.diff(u) ** n), (x, 4), (v, None)))(x, v)
     np.testing.assert_allclose(by_hvp[0], want, rtol=1e-13)
     assert by_hvp[1] is None
+
+
+@pytest.mark.parametrize("transform", [sg.hessian, sg.jacfwd, sg.jacrev])
+def test_jacobians_of_what_may_be_nothing(transform) -> None:
+    def positive(x):
+        return x * x if x > 0 else None
+
+    with pytest.raises(sg.errors.DerivativeError, match="may be None"):
+        transform(positive)(1.1)
+    assert sg.grad(positive)(1.1) == 2.2
