@@ -14,13 +14,13 @@ import srcgraph as sg
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 sys.path.append(str(BENCHMARKS))
 
-from aims import judged  # noqa: E402
+from aims import NPBENCH_SLOPES, judged  # noqa: E402
 from cases import CASES  # noqa: E402
 from cases.record import Case  # noqa: E402
 from report import line, page  # noqa: E402
 from runner import Outcome, Plan, Row, difference, run  # noqa: E402
 from suites import own  # noqa: E402
-from workers import Workers  # noqa: E402
+from workers import INTERPRETERS, Failure, Workers  # noqa: E402
 
 
 def check(found: Any, wanted: Any, what: str) -> None:
@@ -75,6 +75,26 @@ def test_runner() -> None:
         assert states == {"srcgraph": "right", "hand": "right", "numexpr": "absent"}
         assert row.ratio(["hand"]) and row.case in line(row)
     assert "call, 1 float" in page(rows)
+
+
+def test_other_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A peer whose environment is not there is absent."""
+    monkeypatch.setitem(INTERPRETERS, "dace", tmp_path / "python")
+    with pytest.raises(Failure, match="dace is not installed") as failure:
+        Workers(limit=1).ask("dace", "time")
+    assert failure.value.absent
+
+
+def test_best_gradient() -> None:
+    """Where a peer is wrong, the other is the one to beat."""
+    seconds = {"srcgraph": ("right", 2.0), "jax": ("right", 4.0), "dace": ("wrong", 1.0)}
+    outcomes = {peer: Outcome(status, first=1.0, seconds=time) for peer, (status, time) in seconds.items()}
+    assert Row("npbench", "gemm", "gradient", outcomes).ratio(NPBENCH_SLOPES) == 0.5
+    outcomes["dace"].status = "right"
+    row = Row("npbench", "gemm", "gradient", outcomes)
+    assert row.ratio(NPBENCH_SLOPES) == 2.0
+    assert any("no NPBench gradient slower" in aim.line() and "gemm 2.00" in aim.line() for aim in judged([row]))
+    assert "| gemm | 2000 |" in page([row, Row("npbench", "gemm", "value", {"srcgraph": outcomes["srcgraph"]})])
 
 
 def test_differences() -> None:

@@ -23,7 +23,7 @@ def found(
     loop = next(s for s in body if isinstance(s, ast.For))
     held = {*AXES, "k", "xs"}
     aliases = Aliases(body, list(params), held, {**AXES, "k": 1}, {"reshape"})
-    known = Known({**AXES, "k": 1}, {"xs"}, {"count"}, {"n"}, {"show"}, {"solve"}, aliases)
+    known = Known({**AXES, "k": 1}, {"xs"}, {"count"}, {"show"}, {"solve"}, aliases)
     return independent(loop, known, AFTER)
 
 
@@ -119,9 +119,9 @@ def guards(text: str, **more: str) -> list[str]:
 
 
 def test_what_has_to_be_true_before() -> None:
-    """Places that may be counted from the end, and exceptions where the caller's arrays are stored into."""
-    assert guards("for i in range(a, n):\n    x[i] = 1.0") == ["0 + 1 * a >= 0"]
-    assert guards("for i in range(n):\n    x[i - 1] = 1.0") == ["-1 >= 0"]
+    """Exceptions where the caller's arrays are stored into."""
+    assert guards("for i in range(a, n):\n    x[i] = 1.0") == []
+    assert guards("for i in range(n):\n    if i > 0:\n        x[i - 1] = 1.0") == []
     assert guards("for i in range(n):\n    if i >= q:\n        raise E\n    x[i] = 1.0") == ["n - 1 < q"]
     inner = (
         "for i in range(n):\n    for j in range(i, 2 * n):\n        if i + j > q:\n            raise E\n    x[i] = 1.0"
@@ -220,10 +220,28 @@ class Programs:
         return f"for i in range({self.pick(*ranges)}):\n" + "\n".join("    " + line for line in lines), before
 
 
+class FromTheFront(np.ndarray):
+    """An array in which no place is counted from the end, as in generated text."""
+
+    def __getitem__(self, index):
+        return super().__getitem__(not_negative(index))
+
+    def __setitem__(self, index, value):
+        super().__setitem__(not_negative(index), value)
+
+
+def not_negative(index):
+    for k in index if isinstance(index, tuple) else (index,):
+        if not isinstance(k, slice) and k < 0:
+            raise IndexError(f"index {k} is negative")
+    return index
+
+
 def state(seed: int) -> dict[str, object]:
     rng = np.random.default_rng(seed)
-    arrays = {name: rng.integers(-3, 9, 24) for name in ("x", "y", "z", "old", "new")}
-    more = {"k": rng.integers(0, 7, 24), "m": rng.integers(-3, 9, (24, 24)), "h": None, "w": None}
+    arrays = {name: rng.integers(-3, 9, 24).view(FromTheFront) for name in ("x", "y", "z", "old", "new")}
+    matrix = rng.integers(-3, 9, (24, 24)).view(FromTheFront)
+    more = {"k": rng.integers(0, 7, 24), "m": matrix, "h": None, "w": None}
     return {**arrays, **more, "n": 8, "a": int(rng.integers(-2, 3)), "s": 1, "p": 2, "best": -10, "t": 4, "j": 1}
 
 

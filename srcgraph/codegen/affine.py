@@ -169,20 +169,5 @@ def added(x: Terms, y: Terms, factor: int) -> Terms:
     return {name: count for name, count in out.items() if count}
 
 
-def is_not_negative(terms: Terms, lengths: Set[str]) -> bool:
-    """Whether a sum is of lengths, and such, alone."""
-    return all(count >= 0 and (name == "" or name in lengths) for name, count in terms.items())
-
-
-def written(terms: Terms) -> ast.expr:
-    """A sum as an expression."""
-    out: ast.expr = literal(terms.get("", 0))
-    for name, count in terms.items():
-        if name:
-            term = ast.parse(name, mode="eval").body
-            out = ast.BinOp(out, ast.Add(), ast.BinOp(literal(count), ast.Mult(), term))
-    return out
-
-
 def reads(node: ast.AST) -> set[str]:
     return {n.id for n in names_in(node)}

@@ -11,7 +11,6 @@ from types import MappingProxyType
 import numpy as np
 
 from srcgraph.codegen import sums, tapes
-from srcgraph.codegen import upward as upwards
 from srcgraph.codegen.body import Body, is_extreme, is_sum
 from srcgraph.codegen.buffers import made_once
 from srcgraph.codegen.delayed import delayed
@@ -42,6 +41,7 @@ from srcgraph.codegen.storage import Copied, Interface
 from srcgraph.codegen.sums import in_blocks
 from srcgraph.codegen.tapes import in_arrays
 from srcgraph.codegen.tidy import calls_nested, tidy
+from srcgraph.codegen.upward import upward
 from srcgraph.codegen.variables import variables_of
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
@@ -49,7 +49,7 @@ from srcgraph.ir.graph import NOWHERE, Apply, Graph, Origin
 from srcgraph.ir.types import BOOL, ListType, ScalarType, is_integer
 from srcgraph.ir.walk import all_nodes, calling, calls
 
-LOOP_HELPERS = frozenset((upwards.HELPER, *sums.NAMES))
+LOOP_HELPERS = frozenset(sums.NAMES)
 """What loops call that are written so that LLVM takes several steps at a time."""
 
 
@@ -253,9 +253,8 @@ def quick_loops(
     The integers that are ``watched`` may need more than 64 bits, and then something is raised.
     """
     statements = guarded(filled_once(statements))
-    quick = users.isdisjoint((upwards.HELPER, *sums.HELPERS))
-    statements = handed_on(upwards.upward(statements) if quick else statements, watched)
-    if quick:
+    statements = handed_on(upward(statements), watched)
+    if users.isdisjoint(sums.HELPERS):
         statements = in_registers(by_rows(statements), set(taken))
     return in_blocks(as_written(statements), taken)
 

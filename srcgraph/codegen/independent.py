@@ -24,7 +24,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from srcgraph.codegen.affine import Scope, Terms, Trips, added, is_not_negative, reads, written
+from srcgraph.codegen.affine import Scope, Terms, Trips, added, reads
 from srcgraph.codegen.aliases import Aliases
 from srcgraph.codegen.outline import NOTHING, Names, assigned_names, leaves, live_before
 from srcgraph.codegen.reductions import Sum, reductions
@@ -42,8 +42,6 @@ class Known:
     lists : set of str
     integers : set of str
         The integers whose sums raise where 64 bits are too few.
-    lengths : set of str
-        Names of integers that are not negative and never change: lengths of axes, and variables of loops around.
     ordered, fallible : set of str
         Functions whose calls have to stay in order, and functions that may raise.
     aliases : Aliases
@@ -52,7 +50,6 @@ class Known:
     axes: Mapping[str, int]
     lists: Set[str]
     integers: Set[str]
-    lengths: Set[str]
     ordered: Set[str]
     fallible: Set[str]
     aliases: Aliases
@@ -359,8 +356,6 @@ class _Analysis:
             if met is not None:
                 why = f"{met[0]} and {met[1]} are the same place in different trips"
                 continue
-            tests = [self._from_zero(p) for p in known]
-            self.found.provided += [t for ts in tests for t in ts]
             return ""
         return why
 
@@ -381,19 +376,6 @@ class _Analysis:
         distance = apart.get("", 0)
         return distance != 0 and distance % (factor * self.trips.step) == 0
 
-    def _from_zero(self, place: Terms) -> list[ast.expr]:
-        """What makes sure that a place is not counted from the end, where others may be."""
-        assert self.trips is not None
-        factor = place.get(self.place, 0)
-        end = self.trips.lowest() if factor > 0 else self.trips.highest()
-        extreme = self.scope.terms(end, "")
-        if extreme is None:
-            raise _No("its range depends on its trips")
-        least = added({n: c for n, c in place.items() if n != self.place}, extreme, factor)
-        if is_not_negative(least, self.known.lengths):
-            return []
-        return [ast.Compare(written(least), [ast.GtE()], [ast.Constant(0)])]
-
     def _spread(self, uses: Sequence[_Access], axes: int) -> int:
         """How many trips from each other two have to be to add to different places; 0 if none is enough."""
         for axis in range(axes if self.place == self.variable else 0):
@@ -406,8 +388,6 @@ class _Analysis:
             if any(set(d) - {""} for d in distances):
                 continue
             offsets = [d.get("", 0) for d in distances]
-            tests = [t for p in known for t in self._from_zero(p)]
-            self.found.provided += tests
             return (max(offsets) - min(offsets)) // abs(next(iter(factors))) + 1
         return 0
 

@@ -28,8 +28,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from srcgraph.codegen.affine import Scope as Numbers
-from srcgraph.codegen.affine import Trips, is_not_negative, number_of, plus, reads
+from srcgraph.codegen.affine import Trips, number_of, plus, reads
 from srcgraph.codegen.aliases import Aliases, makes_array
 from srcgraph.codegen.independent import Independent, Known, independent
 from srcgraph.codegen.outline import (
@@ -47,7 +46,7 @@ from srcgraph.codegen.statements import names_in, statements_in
 from srcgraph.codegen.variables import Variables
 from srcgraph.codegen.work import work_of
 
-HELPERS = ("apart", "in_parallel", "in_parts", "parts_of", "signed_range")
+HELPERS = ("apart", "in_parallel", "in_parts", "parts_of")
 SMALLEST = 160_000.0
 """A loop that is known to be fewer operations stays as it is."""
 FEW = 8
@@ -106,7 +105,6 @@ class Sharing:
     all: Names = field(init=False)
     aliases: Aliases = field(init=False)
     lengths: dict[str, ast.stmt] = field(init=False)
-    not_negative: set[str] = field(init=False)
     facts: list[tuple[str, ast.stmt]] = field(init=False)
     """What is known of the lengths of arrays, for LLVM: the name of the array, and the statement that says it."""
 
@@ -117,7 +115,6 @@ class Sharing:
         held = {*self.variables.axes, *self.variables.lists}
         self.aliases = Aliases(self.function.body, params, held, self.variables.axes, self.variables.views)
         self.lengths = _lengths(self.function, params)
-        self.not_negative = set(self.lengths)
         self.facts = list(_facts(self.function))
 
     # -- loops ---------------------------------------------------------------------------------------
@@ -161,7 +158,7 @@ class Sharing:
         """What `independent` is told."""
         known = self.variables
         ordered, fallible = known.ordered, known.fallible
-        return Known(known.axes, known.lists, known.integers, self.not_negative, ordered, fallible, self.aliases)
+        return Known(known.axes, known.lists, known.integers, ordered, fallible, self.aliases)
 
     def counted_up(self, body: Statements, after: Names) -> None:
         """Loops that count down, as in reverse sweeps, count up if that is the same: LLVM vectorises them then."""
@@ -187,16 +184,7 @@ class Sharing:
         """The loops in one that stays as it is."""
         again = live_before([node], after, NOTHING, NOTHING)
         own = assigned_names(target_of(node))
-        trips, before = Trips.of(node.iter), set(self.not_negative)
-        if trips is not None and self.begins_at_zero(trips) and own.isdisjoint(assigned_names(node.body)):
-            self.not_negative |= own
         node.body = self.block(node.body, after | again, bound | own, depth + 1)
-        self.not_negative = before
-
-    def begins_at_zero(self, trips: Trips) -> bool:
-        """Whether no number of a range is negative."""
-        least = Numbers(frozenset()).terms(trips.lowest(), "")
-        return least is not None and is_not_negative(least, self.not_negative)
 
     def too_small(self, node: ast.For, has_loops: bool, depth: int) -> str:
         """Why a loop is not worth dividing, if that is known; '' if it may be."""

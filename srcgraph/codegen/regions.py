@@ -8,7 +8,7 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from srcgraph.codegen.affine import Scope, Trips, is_not_negative, plus, reads
+from srcgraph.codegen.affine import Trips, plus, reads
 from srcgraph.codegen.independent import Independent
 from srcgraph.codegen.joins import begin, joined, places_of
 from srcgraph.codegen.outline import NOTHING, Names, assigned_names, live_before, natural
@@ -67,7 +67,7 @@ class Region:
         return out
 
     def range(self) -> tuple[ast.expr, Statements]:
-        """The range, counted up from what is not negative; and what makes of such a number the loop's own."""
+        """The range, counted up; and what makes of such a number the loop's own."""
         trips = Trips.of(self.loop.iter)
         if trips is None:
             return self.loop.iter, []
@@ -76,9 +76,6 @@ class Region:
         if trips.step == -1 and not in_order:
             first, stop = plus(stop, 1), plus(first, 1)
         if trips.step == 1 or (trips.step == -1 and not in_order):
-            least = Scope(frozenset()).terms(first, "")
-            if least is None or not is_not_negative(least, self.work.not_negative):
-                return call("signed_range", [first, stop]), []
             args = [stop] if isinstance(first, ast.Constant) and first.value == 0 else [first, stop]
             return call("range", args), []
         own = self.loop.target

@@ -136,7 +136,7 @@ def _has_steps(run: ast.expr) -> bool:
     match run:
         case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(stop))]):
             return stop > FEW
-        case ast.Call(func=ast.Name(id="range"), args=[_]) | ast.Call(func=ast.Name(id="indices")):
+        case ast.Call(func=ast.Name(id="range"), args=[_] | [_, _]):
             return True
     return False
 

@@ -1,9 +1,7 @@
-"""Loops that LLVM may take several steps of at a time: upwards, over indices that it knows not to be negative.
+"""Loops that LLVM may take several steps of at a time: upwards.
 
 A derivative's loop runs the way back. Where its steps do not depend on each other, but for additions whose order is
-nobody's, it may as well run upwards. A range that does not begin at a literal does not tell LLVM that its numbers are
-not negative, so that it looks at each index again: ``indices(i + 1, n)`` does, where every step reads or stores an
-element at its number.
+nobody's, it may as well run upwards.
 """
 
 from __future__ import annotations
@@ -14,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from srcgraph.codegen.outline import NOTHING, live_before
 from srcgraph.codegen.registers import Added
 from srcgraph.codegen.statements import is_pure, names_in, statements_in
-
-HELPER = "indices"
 
 
 def upward(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -34,11 +30,9 @@ def _block(body: Sequence[ast.stmt], after: frozenset[str] | set[str]) -> None:
         elif isinstance(node, ast.If):
             _block(node.body, live)
             _block(node.orelse, live)
-        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and _is_simple(node.body):
-            if _runs_back(node.iter) and _in_any_order(node, live):
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and _runs_back(node.iter):
+            if _is_simple(node.body) and _in_any_order(node, live):
                 node.iter = _turned(node.iter)
-            if _begins_somewhere(node.iter) and _indexes(node):
-                node.iter.func = ast.Name(HELPER, ast.Load())  # type: ignore[attr-defined]
         live = before
 
 
@@ -148,38 +142,3 @@ def _uses(body: Sequence[ast.stmt], array: str) -> Iterator[ast.Subscript]:
         for node in ast.walk(s):
             if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == array:
                 yield node
-
-
-# -- what is known of indices ------------------------------------------------------------------------------
-
-
-def _begins_somewhere(run: ast.expr) -> bool:
-    match run:
-        case ast.Call(func=ast.Name(id="range"), args=[first, _]):
-            return not isinstance(first, ast.Constant)
-    return False
-
-
-def _indexes(loop: ast.For) -> bool:
-    """Whether every step has an element at the loop's number itself, which so is not negative."""
-    assert isinstance(loop.target, ast.Name)
-    return any(_at(node, loop.target.id) for s in loop.body for node in _always(s))
-
-
-def _always(node: ast.AST) -> Iterator[ast.AST]:
-    """What is evaluated wherever a statement is."""
-    yield node
-    if isinstance(node, ast.IfExp):
-        yield from _always(node.test)
-    elif isinstance(node, ast.BoolOp):
-        yield from _always(node.values[0])
-    else:
-        for child in ast.iter_child_nodes(node):
-            yield from _always(child)
-
-
-def _at(node: ast.AST, index: str) -> bool:
-    if not isinstance(node, ast.Subscript):
-        return False
-    axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return any(isinstance(a, ast.Name) and a.id == index for a in axes)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from srcgraph.frontend import conditions, contents, item_kinds, marked, nested, statements
+from srcgraph.frontend import conditions, contents, invariants, item_kinds, marked, nested, statements
 from srcgraph.frontend.entities import (
     ALREADY,
     STALE,
@@ -39,7 +39,7 @@ from srcgraph.frontend.headers import (
     widen,
 )
 from srcgraph.frontend.iteration import Plan
-from srcgraph.frontend.memory import Dead, beside, content, refuse
+from srcgraph.frontend.memory import Dead, Refusal, beside, content, refuse
 from srcgraph.frontend.scope import assigned
 from srcgraph.frontend.shape_values import instantiate, leaf_types, leaf_values
 from srcgraph.frontend.sharing import Pair, Sharing, share
@@ -68,6 +68,8 @@ class Header:
     """The names that exchange arrays others see; None until the first walk."""
     unroll: bool = False
     """Whether a list can be kept only if every iteration is written out."""
+    kept: invariants.Kept = field(default_factory=dict)
+    """What is assumed of integers at the start of each iteration."""
 
 
 @dataclass(slots=True)
@@ -135,8 +137,17 @@ def _run(low: Lowering, node: Any, plan: Plan | None) -> None:
     kept = len(low.session.problems)
     strict = False
     for _ in range(ATTEMPTS):
-        walk = walked(low, node, plan, header, strict)
-        if not grow(low, node, header, walk):
+        try:
+            walk = walked(low, node, plan, header, strict)
+        except (Refusal, Dead):
+            if not any(header.kept.values()):
+                raise
+            header.kept.clear()  # it may be that what was assumed does not hold
+            low.builder._symbols = dict(symbols)
+            del low.session.problems[kept:]
+            continue
+        given_up = invariants.give_up(low, header.kept, plan, walk.regions[-1], low.state, walk.entities, walk.end)
+        if not grow(low, node, header, walk) and not given_up:
             if low.trusted.isdisjoint(v.value for v in walk.entities.values() if isinstance(v, Scalar)):
                 break
             strict = True
@@ -185,7 +196,7 @@ def _changes_length(low: Lowering, header: Header, walk: Walk, cell: Cell) -> bo
 
 def first_guess(low: Lowering, node: Any) -> Header:
     """Literal numbers the body assigns are taken to change: no walk then sees them as constants."""
-    header = Header()
+    header = Header(kept=invariants.known(low, node))
     names = {low.key(n) for n in assigned([node]) & low.scope.header[id(node)]}
     for name in low.state.names:
         entity = low.state.names[name]
@@ -219,7 +230,8 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header, strict: 
         with b.inside(test_region):
             params = fresh_params(low, types)
             b.enter_params(test_region, params)
-        test_state, _ = header_state(low, header, params, test_region)
+        test_state, begun_with = header_state(low, header, params, test_region)
+        invariants.assume(low, header.kept, plan, test_region, before, begun_with)
         try:
             test = low.inside(test_region, test_state, lambda: _test(low, node))
         except Dead:
@@ -239,6 +251,8 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header, strict: 
             b.enter_params(body, (index, *params))
         regions, test = (body,), None
     state, entities = header_state(low, header, params, body)
+    if plan is not None:
+        invariants.assume(low, header.kept, plan, body, before, entities)
     share(before, entities, state, before)
     sharing = Sharing(low, before, entities, state)
     sharing.apply([*sharing.with_entry(low.variables(low.scope.header[id(node)])), *header.shared])
@@ -460,6 +474,7 @@ def append(
     sharing.apply([*sharing.with_entry(live), *sharing.with_ends(walk.end), *header.shared])
     found_again(low, header.exchanged or (), entities)
     after.names.update(entities)
+    invariants.conclude(low, header.kept, plan, before, entities)
 
 
 def leaves_now(low: Lowering, header: Header, names: dict[Key, Entity], state: State) -> list[Value]:

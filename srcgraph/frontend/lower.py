@@ -59,6 +59,7 @@ from srcgraph.frontend.entities import (
     Unusable,
     is_once,
 )
+from srcgraph.frontend.invariants import Kept
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Dead, Refusal, keep_stores, new_array, read, refuse
 from srcgraph.frontend.scope import Scope, analyse
@@ -121,6 +122,8 @@ class Lowering:
         """What the loops under way go over, which they see whatever becomes of its name."""
         self.nested: list[str] = []
         """The names of the compiler's own in the nests of loops under way."""
+        self.counters: dict[Any, Kept] = {}
+        """What is assumed of the integers that each loop carries."""
         self.loc: Loc | None = None
         self.returned_at: Loc | None = None
         self.hands_over = False

@@ -8,10 +8,10 @@ the same length" is ``==``. `prove_nonnegative` answers inequalities from a list
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from srcgraph.errors import InternalError
 
@@ -294,22 +294,80 @@ def prove_nonnegative(dim: Dim, known: Iterable[Dim], depth: int = 4) -> bool:
     and incomplete search, enough for index arithmetic. A clamp ``max(a, b)`` is at least ``a`` and
     at least ``b``; ``min(a, b)`` is at most both; ``a % b`` is below a positive ``b``.
     """
-    known = list(known)
-    return _prove(dim, known, frozenset(k.symbol for k in known if k.symbol), depth)
+    return _Search(known).proves(dim, depth)
 
 
-def _prove(dim: Dim, known: list[Dim], positive: frozenset[str], depth: int) -> bool:
-    if all(c >= 0 and all(_atom_nonnegative(a, known, positive, depth) for a in m) for m, c in dim.terms):
-        return True
-    if depth == 0:
-        return False
-    own = {m: c for m, c in dim.terms if m}
-    for fact in (*known, *_facts(dim, known, positive, depth)):
-        shares = any(c * own.get(m, 0) > 0 for m, c in fact.terms)
-        if shares and _prove(dim - fact, known, positive, depth - 1):
+class _Search:
+    """What follows from known facts.
+
+    Parameters
+    ----------
+    known : iterable of Dim
+        What is not negative.
+    """
+
+    def __init__(self, known: Iterable[Dim]):
+        facts = dict.fromkeys(known)
+        self.positive = frozenset(fact.symbol for fact in facts if fact.symbol)
+        self.facts: dict[tuple[Any, bool], list[Dim]] = {}
+        """Those of more than one symbol, by what they have, and whether they add or subtract it."""
+        for fact in facts:
+            for monomial, count in () if fact.symbol else fact.terms:
+                if monomial:
+                    self.facts.setdefault((monomial, count > 0), []).append(fact)
+        self.failed: dict[Dim, int] = {}
+        """How deep it was looked for what was not found."""
+
+    def proves(self, dim: Dim, depth: int) -> bool:
+        """Whether something is not negative, by so many facts, one after the other."""
+        if self.failed.get(dim, -1) >= depth:
+            return False
+        found = self._proves(dim, depth)
+        if not found:
+            self.failed[dim] = depth
+        return found
+
+    def _proves(self, dim: Dim, depth: int) -> bool:
+        if all(c >= 0 and all(self._has_no_sign(a, depth) for a in m) for m, c in dim.terms):
             return True
-    ways = _either_way(dim)
-    return bool(ways) and all(_prove(way, known, positive, depth - 1) for way in ways)
+        if depth == 0:
+            return False
+        own = dict.fromkeys((m, c > 0) for m, c in dim.terms if m)
+        shared = dict.fromkeys(fact for term in own for fact in self.facts.get(term, ()))
+        more = [f for f in self._of_functions(dim, depth) if any((m, c > 0) in own for m, c in f.terms)]
+        if any(self.proves(dim - fact, depth - 1) for fact in (*shared, *more)):
+            return True
+        ways = _either_way(dim) or _undivided(dim)
+        return bool(ways) and all(self.proves(way, depth - 1) for way in ways)
+
+    def _has_no_sign(self, atom: Atom, depth: int) -> bool:
+        if isinstance(atom, str):
+            return atom in self.positive
+        if depth == 0:
+            return False
+        proved = (self.proves(a, depth - 1) for a in atom.args)
+        match atom.fn:
+            case "max":
+                return any(proved)
+            case "min":
+                return all(proved)
+            case "mod":
+                return self.proves(atom.args[1] - 1, depth - 1)
+        return all(proved)
+
+    def _of_functions(self, dim: Dim, depth: int) -> Iterator[Dim]:
+        """What is nonnegative because of the functions in ``dim``."""
+        for atom in (atom for monomial, _ in dim.terms for atom in monomial if isinstance(atom, DimCall)):
+            this = Dim({(atom,): 1})
+            if atom.fn == "mod" and self.proves(atom.args[1] - 1, depth - 1):
+                yield atom.args[1] - 1 - this
+            elif atom.fn == "floordiv" and self.proves(atom.args[1] - 1, depth - 1):
+                rest = atom.args[0] - this * atom.args[1]
+                yield rest
+                yield atom.args[1] - 1 - rest
+            elif atom.fn in ("max", "min"):
+                for arg in atom.args:
+                    yield this - arg if atom.fn == "max" else arg - this
 
 
 def _either_way(dim: Dim) -> list[Dim]:
@@ -321,35 +379,12 @@ def _either_way(dim: Dim) -> list[Dim]:
     return []
 
 
-def _atom_nonnegative(atom: Atom, known: list[Dim], positive: frozenset[str], depth: int) -> bool:
-    if isinstance(atom, str):
-        return atom in positive
-    if depth == 0:
-        return False
-    proved = (_prove(a, known, positive, depth - 1) for a in atom.args)
-    match atom.fn:
-        case "max":
-            return any(proved)
-        case "min":
-            return all(proved)
-        case "mod":
-            return _prove(atom.args[1] - 1, known, positive, depth - 1)
-    return all(proved)
-
-
-def _facts(dim: Dim, known: list[Dim], positive: frozenset[str], depth: int) -> Iterable[Dim]:
-    """What is nonnegative because of the functions in ``dim``."""
-    for monomial, _ in dim.terms:
-        for atom in monomial:
-            if not isinstance(atom, DimCall):
-                continue
-            this = Dim({(atom,): 1})
-            if atom.fn == "mod" and _prove(atom.args[1] - 1, known, positive, depth - 1):
-                yield atom.args[1] - 1 - this
-            elif atom.fn == "floordiv" and _prove(atom.args[1] - 1, known, positive, depth - 1):
-                rest = atom.args[0] - this * atom.args[1]
-                yield rest
-                yield atom.args[1] - 1 - rest
-            elif atom.fn in ("max", "min"):
-                for arg in atom.args:
-                    yield this - arg if atom.fn == "max" else arg - this
+def _undivided(dim: Dim) -> list[Dim]:
+    """What is not negative only if ``dim`` is not: ``n - x // 2`` is not if ``2 * n - x + 1`` is not."""
+    for monomial, c in dim.terms:
+        (atom, *more) = monomial or ("",)
+        if isinstance(atom, DimCall) and not more and atom.fn == "floordiv" and c < 0:
+            whole, by = atom.args
+            if by.const is not None and by.const > 1:
+                return [(dim - Dim({monomial: c})) * by.const + whole * c + (by.const - 1)]
+    return []

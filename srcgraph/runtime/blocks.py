@@ -31,14 +31,9 @@ LENGTH = 256
 
 
 def blocks(first: int, stop: int | None = None) -> list[range]:
-    """The numbers from ``first`` to below ``stop``, or those below ``first``, in blocks. None may be negative."""
+    """The numbers from ``first`` to below ``stop``, or those below ``first``, in blocks."""
     first, stop = (0, first) if stop is None else (first, stop)
     return [range(k, min(k + LENGTH, stop)) for k in range(first, stop, LENGTH)]
-
-
-def indices(first: int, stop: int) -> range:
-    """The numbers from ``first`` to below ``stop``, none of which may be negative."""
-    return range(first, stop)
 
 
 def plus(part: Any, x: Any) -> Any:
@@ -187,37 +182,21 @@ class Blocks(types.SimpleIterableType):
 
 
 class Rows(types.SimpleIterableType):
-    """A part of a range; its numbers are not negative."""
+    """A part of a range."""
 
     def __init__(self) -> None:
         super().__init__("srcgraph.rows", BlockNumbers())
 
 
-class _SignedNumbers(types.SimpleIteratorType):
-    """Runs through such a part."""
-
-    def __init__(self) -> None:
-        super().__init__("srcgraph.signed_numbers", types.int64)
-
-
-class SignedRows(types.SimpleIterableType):
-    """A part of a range of any numbers, or all of it."""
-
-    def __init__(self) -> None:
-        super().__init__("srcgraph.signed_rows", _SignedNumbers())
-
-
 @register_model(Block)
 @register_model(Blocks)
 @register_model(Rows)
-@register_model(SignedRows)
 class _RangeModel(models.StructModel):
     def __init__(self, manager: Any, kind: Any):
         super().__init__(manager, kind, [("first", types.int64), ("stop", types.int64)])
 
 
 @register_model(BlockNumbers)
-@register_model(_SignedNumbers)
 @register_model(_EachBlock)
 class _RunModel(models.StructModel):
     def __init__(self, manager: Any, kind: Any):
@@ -232,11 +211,6 @@ def _type_of_blocks(context: Any) -> Callable[..., Any]:
     return typed
 
 
-@type_callable(indices)
-def _type_of_indices(context: Any) -> Callable[..., Any]:
-    return lambda first, stop: signature(Block(), types.int64, types.int64)
-
-
 def _range(context: Any, builder: Any, kind: Any, first: Any, stop: Any) -> Any:
     made = cgutils.create_struct_proxy(kind)(context, builder)
     made.first, made.stop = first, stop
@@ -249,7 +223,6 @@ def _blocks(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 
 @lower_builtin(blocks, types.int64, types.int64)
-@lower_builtin(indices, types.int64, types.int64)
 def _from_first(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return _range(context, builder, sig.return_type, *args)
 
@@ -257,7 +230,6 @@ def _from_first(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 @lower_builtin("getiter", Block)
 @lower_builtin("getiter", Blocks)
 @lower_builtin("getiter", Rows)
-@lower_builtin("getiter", SignedRows)
 def _started(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     given = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
     run = cgutils.create_struct_proxy(sig.return_type)(context, builder)
@@ -265,15 +237,13 @@ def _started(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return run._getvalue()
 
 
-def _next(step: int, value: Callable[..., Any], signed: bool = False) -> Callable[..., Any]:
+def _next(step: int, value: Callable[..., Any]) -> Callable[..., Any]:
     def code(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
         run = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0])
         now = builder.load(run.next)
         going = builder.icmp_signed("<", now, run.stop)
         result.set_valid(going)
         with builder.if_then(going):
-            if not signed:
-                builder.assume(builder.icmp_signed(">=", now, ir.Constant(now.type, 0)))
             after = builder.add(now, ir.Constant(now.type, step), flags=("nsw",))
             builder.store(after, run.next)
             result.yield_(value(context, builder, now, after, run.stop))
@@ -287,5 +257,4 @@ def _block(context: Any, builder: Any, now: Any, after: Any, stop: Any) -> Any:
 
 
 lower_builtin("iternext", BlockNumbers)(_next(1, lambda context, builder, now, after, stop: now))
-lower_builtin("iternext", _SignedNumbers)(_next(1, lambda context, builder, now, after, stop: now, signed=True))
 lower_builtin("iternext", _EachBlock)(_next(LENGTH, _block))

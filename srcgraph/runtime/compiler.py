@@ -110,19 +110,17 @@ def _without_code(made: Any, context: Any, library: Any) -> Any:
     return made._replace(cfunc=entry)
 
 
+def lowering_by(lowers: type[RoundingLower], name: str) -> type[Lowering]:
+    """`Lowering`, by another class."""
+    parts = {"_name": f"srcgraph_lowering_{name}", "lowering_class": property(lambda self: lowers)}
+    made: Any = register_pass(mutates_CFG=True, analysis_only=False)(type(name, (Lowering,), parts))
+    return made
+
+
 class _OfFewSteps(RoundingLower):
+    """Writes loops that LLVM does not make longer."""
+
     has_few_steps = True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _LoweringOfFewSteps(Lowering):
-    """`Lowering` of loops that LLVM does not make longer."""
-
-    _name = "srcgraph_lowering_of_few_steps"
-
-    @property
-    def lowering_class(self) -> Any:
-        return _OfFewSteps
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -283,8 +281,16 @@ class Tolerant(Compiler):
         return [*super().define_pipelines(), DefaultPassBuilder.define_nopython_pipeline(self.state)]
 
 
-class FewSteps(Compiler):
-    """As `Compiler`, for functions none of whose loops ever has many steps: ``njit(pipeline_class=FewSteps)``."""
+class ByVersions(Compiler):
+    """As `Compiler`, in numba's way alone, by a lowering of its own."""
+
+    lowering = Lowering
 
     def define_pipelines(self) -> list[Any]:
-        return [self.passes({NativeLowering: _LoweringOfFewSteps})]
+        return [self.passes({NativeLowering: self.lowering})]
+
+
+class FewSteps(ByVersions):
+    """As `Compiler`, for functions none of whose loops ever has many steps: ``njit(pipeline_class=FewSteps)``."""
+
+    lowering = lowering_by(_OfFewSteps, "few_steps")

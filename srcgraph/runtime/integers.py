@@ -17,11 +17,9 @@ import operator
 from typing import Any
 
 from numba.core import cgutils, ir, types
-from numba.core.compiler_machinery import register_pass
-from numba.core.typed_passes import NativeLowering
 
 from srcgraph.ir.exceptions import TOO_LARGE
-from srcgraph.runtime.compiler import Compiler, Lowering, RoundingLower
+from srcgraph.runtime.compiler import ByVersions, RoundingLower, lowering_by
 from srcgraph.runtime.magnitudes import WORD, Magnitudes, function_of
 
 _NAMES = {operator.add: "add", operator.sub: "sub", operator.mul: "mul"}
@@ -122,36 +120,16 @@ class _WrappingLower(_Lower):
     raises = False
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _Lowering(Lowering):
-    """numba's last pass but one, with `_Lower`."""
+class Integers(ByVersions):
+    """numba's compiler, for functions whose integers are right: ``njit(pipeline_class=Integers)``.
 
-    _name = "srcgraph_integers_lowering"
+    Sizes are those of versions of variables.
+    """
 
-    @property
-    def lowering_class(self) -> Any:
-        return _Lower
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _WrappingLowering(Lowering):
-    _name = "srcgraph_wrapping_lowering"
-
-    @property
-    def lowering_class(self) -> Any:
-        return _WrappingLower
-
-
-class Integers(Compiler):
-    """numba's compiler, for functions whose integers are right: ``njit(pipeline_class=Integers)``."""
-
-    lowering: type[Lowering] = _Lowering
-
-    def define_pipelines(self) -> list[Any]:
-        return [self.passes({NativeLowering: self.lowering})]  # sizes are those of versions of variables
+    lowering = lowering_by(_Lower, "integers")
 
 
 class WrappingIntegers(Integers):
     """As `Integers`, with Python's integers wrapping too."""
 
-    lowering = _WrappingLowering
+    lowering = lowering_by(_WrappingLower, "wrapping_integers")

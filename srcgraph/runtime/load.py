@@ -13,10 +13,12 @@ import sys
 import threading
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numba.core.compiler
 from numba.core.dispatcher import Dispatcher
+from numba.core.types import unliteral
 
 from srcgraph.runtime.compiler import Compiler
 from srcgraph.runtime.internal import GENERATED, internal
@@ -54,9 +56,9 @@ def load(text: str, name: str) -> tuple[Callable[..., Any], str]:
                     function.targetoptions["nogil"] = True
             for function in made.values():
                 _compiled_as_written(function)
-            for function in () if recursive else made.values():
+            for function in () if _mutually(made) else made.values():
                 if function is not getattr(module, name):
-                    internal(function)  # called by the entry alone
+                    internal(function)  # called by the entry, or by itself
     return getattr(module, name), file
 
 
@@ -72,11 +74,21 @@ def _releases(text: str, recursive: bool) -> bool:
 
 
 def _compiled_as_written(function: Dispatcher) -> None:
-    """By `Compiler`, unless it names one of its own, and without what is for pointers to it, which nobody takes."""
+    """By `Compiler`, unless it names one of its own, and without what is for pointers to it, which nobody takes.
+
+    It is compiled for types alone, also where it is called with a literal.
+    """
     function.targetoptions["no_cfunc_wrapper"] = True
     made_by: Any = function._compiler  # type: ignore[attr-defined]
+    made_by.fold_argument_types = partial(_of_any_value, made_by.fold_argument_types)
     if made_by.pipeline_class is numba.core.compiler.Compiler:
         made_by.pipeline_class = Compiler
+
+
+def _of_any_value(usual: Callable[..., Any], args: Any, keywords: Any) -> Any:
+    """The signature of a call and the types of its arguments, none of which is the type of one value."""
+    signature, kinds = usual(args, keywords)
+    return signature, tuple(map(unliteral, kinds))
 
 
 def _made(module: types.ModuleType) -> dict[str, Dispatcher]:
@@ -89,6 +101,11 @@ def _made(module: types.ModuleType) -> dict[str, Dispatcher]:
 
 
 def _recursive(made: dict[str, Dispatcher]) -> bool:
-    """Whether functions call themselves, or what comes later."""
+    """Whether functions call themselves, or each other."""
+    return _mutually(made) or any(key in function.py_func.__code__.co_names for key, function in made.items())
+
+
+def _mutually(made: dict[str, Dispatcher]) -> bool:
+    """Whether functions call each other: numba looks for what comes later when both are machine code."""
     order = list(made)
-    return any(not set(order[k:]).isdisjoint(made[key].py_func.__code__.co_names) for k, key in enumerate(order))
+    return any(not set(order[k + 1 :]).isdisjoint(made[key].py_func.__code__.co_names) for k, key in enumerate(order))

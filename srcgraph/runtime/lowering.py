@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from llvmlite.ir import Constant
+from llvmlite.ir import Constant, Value
 from numba.core import cgutils, ir, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.lowering import Lower
@@ -23,6 +23,7 @@ from numba.np.arrayobj import fix_integer_index, load_item, store_item
 from srcgraph.runtime.disjoint import Groups, Scopes
 from srcgraph.runtime.internal import GENERATED
 from srcgraph.runtime.known_types import implementation
+from srcgraph.runtime.raising import is_plain, raise_with
 from srcgraph.runtime.short_loops import ends_of_steps, keep_for_lanes, keep_short
 from srcgraph.runtime.uses import RANGE, Loop, Uses, is_element
 
@@ -49,21 +50,29 @@ class Library(JITCodeLibrary):
         super().__init__(codegen, name)
         self.environments: list[Any] = []
         """Of the internal functions in it: where numba looks for objects of Python's, once there is machine code."""
+        self.parts: set[str] = set()
+        """The names of the internal functions in it."""
 
     def add_linking_library(self, library: Any) -> None:
         super().add_linking_library(library)
         if isinstance(library, Library) and library.internal:
             self.large = self.large or library.large
             self.environments += library.environments
+            self.parts |= {f.name for f in library._final_module.functions if not f.is_declaration}
 
     def _optimize_functions(self, ll_module: Any) -> None:
         with self._level():
             super()._optimize_functions(ll_module)
 
     def _optimize_final_module(self) -> None:
-        if not self.internal:
-            with self._level():
-                super()._optimize_final_module()
+        if self.internal:
+            return
+        module: Any = self._final_module
+        for function in module.functions:
+            if function.name in self.parts and not function.is_declaration:
+                function.linkage = "private"  # as no other module, LLVM may leave out arguments
+        with self._level():
+            super()._optimize_final_module()
 
     def _finalize_final_module(self) -> None:
         if not self.internal:
@@ -104,9 +113,7 @@ class Lean(Lower):
         uses = Uses(self.func_ir, fndesc.typemap)
         self._loops = uses.loops()
         self._bodies = {id(self.blocks[loop.body]): loop for loop in self._loops.values()}
-        self._naturals = uses.naturals(self._loops)
         self._positions = uses.positions(self._singly_assigned_vars)
-        self._tuples = {name: uses.once(name) for name in self._positions}
         self._items: dict[str, list[Any]] = {}
         self._borrowed = uses.borrowed()
         self._takes = False
@@ -237,6 +244,17 @@ class Lean(Lower):
         left = b.load(loop.left)
         return b.icmp_signed(">", left, left.type(0))
 
+    # -- exceptions -------------------------------------------------------------------------------
+
+    def return_dynamic_exception(self, exc_class: Any, exc_args: Any, nb_types: Any, loc: Any = None) -> None:
+        if not is_plain(nb_types):
+            super().return_dynamic_exception(exc_class, exc_args, nb_types, loc)
+            return
+        dummy = self.context.get_dummy_value()
+        fixed = tuple(dummy if isinstance(v, Value) else v for v in exc_args)
+        exception = self.call_conv.build_excinfo_struct(exc_class, fixed, loc, self.func_ir.func_id.func_name)
+        raise_with(self.context, self.builder, exception, [v for v in exc_args if isinstance(v, Value)], nb_types)
+
     # -- operators --------------------------------------------------------------------------------
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
@@ -294,24 +312,21 @@ class Lean(Lower):
         return b.gep(field("data"), [_total(b, places, [steps.get(k) for k in axes])])
 
     def _indices(self, index: ir.Var, count: int, field: Callable[..., Any]) -> list[Any]:
-        """The positions along the axes, counted from the start."""
+        """The positions along the axes. Those that are not literals are counted from the start in what is compiled."""
         b = self.builder
         kind: Any = self.typeof(index.name)
         kinds = list(getattr(kind, "types", (kind,)))
         if not isinstance(kind, types.BaseTuple):
-            given, names = [self.loadvar(index.name)], [index.name]
+            given = [self.loadvar(index.name)]
         else:
-            made = self._tuples.get(index.name)
-            names = [v.name for v in made.items] if made is not None else [""] * count
             whole = self._items.get(index.name)
             given = whole or cgutils.unpack_tuple(b, self.loadvar(index.name), count)
         found = []
-        for axis, (value, name, type) in enumerate(zip(given, names, kinds, strict=True)):
-            if name in self._naturals or (isinstance(value, Constant) and value.constant >= 0):
-                found.append(self.context.cast(b, value, type, types.intp))
+        for axis, (value, type) in enumerate(zip(given, kinds, strict=True)):
+            if isinstance(value, Constant) and value.constant < 0:
+                found.append(fix_integer_index(self.context, b, type, value, field("shape", axis)))
             else:
-                length = field("shape", axis) if type.signed else None
-                found.append(fix_integer_index(self.context, b, type, value, length))
+                found.append(self.context.cast(b, value, type, types.intp))
         return found
 
     def _fields(self, name: str, type: Any) -> Callable[..., Any]:

@@ -31,7 +31,7 @@ from numba.extending import lower_builtin, register_model
 from numba.np import arrayobj
 
 from srcgraph.runtime import workers
-from srcgraph.runtime.blocks import LENGTH, Block, Blocks, Rows, SignedRows
+from srcgraph.runtime.blocks import LENGTH, Block, Blocks, Rows
 from srcgraph.runtime.workers_code import MOST_PARTS
 
 _WORD, _BIT, _CODE, _NUMBER = ir.IntType(64), ir.IntType(1), ir.IntType(32), ir.DoubleType()
@@ -46,11 +46,6 @@ def parts_of(trips: Any, work: float, size: int = 0, spread: int = 0) -> int:
     ``size`` is how many elements each part sums up apart, ``spread`` the least length of a part.
     """
     return workers.parts_of(len(trips), work, size, spread)
-
-
-def signed_range(first: int, stop: int) -> range:
-    """A range whose numbers may be negative."""
-    return range(first, stop)
 
 
 def in_parallel(function: Callable[..., None], trips: Any, work: float, *args: Any) -> None:
@@ -91,15 +86,9 @@ def _rows(trips: Any, part: int, parts: int) -> Any:
 
 
 def _rows_of(trips: Any) -> Any:
-    if isinstance(trips, Blocks | SignedRows):
+    if isinstance(trips, Blocks):
         return trips
     return Rows() if isinstance(trips, types.RangeType | Block) else None
-
-
-@infer_global(signed_range)  # type: ignore[reportOptionalCall]
-class _TypeOfSignedRange(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        return signature(SignedRows(), types.int64, types.int64)
 
 
 def _plain(kinds: Sequence[Any]) -> tuple[Any, ...]:
@@ -165,20 +154,13 @@ class _TypeOfInParts(AbstractTemplate):
 # -- ranges ------------------------------------------------------------------------------------------------
 
 
-@lower_builtin(signed_range, types.Integer, types.Integer)
-def _signed_range(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
-    made.first, made.stop = args
-    return made._getvalue()
-
-
 def _bounds(context: Any, builder: Any, kind: Any, trips: Any) -> tuple[Any, Any]:
     """The first trip, and the one after the last; of blocks, the first is number 0."""
     given = cgutils.create_struct_proxy(kind)(context, builder, trips)
     if isinstance(kind, Blocks):
         more = builder.add(builder.sub(given.stop, given.first), ir.Constant(_WORD, LENGTH - 1))
         return ir.Constant(_WORD, 0), builder.sdiv(more, ir.Constant(_WORD, LENGTH))
-    if isinstance(kind, SignedRows | Block):
+    if isinstance(kind, Block):
         return given.first, given.stop
     return tuple(context.cast(builder, n, kind.dtype, types.int64) for n in (given.start, given.stop))  # type: ignore[return-value]
 
@@ -439,4 +421,4 @@ _GIVEN = 5
 """Where the arguments are in a record."""
 
 
-__all__ = ["Rows", "apart", "in_parallel", "in_parts", "parts_of", "signed_range"]
+__all__ = ["Rows", "apart", "in_parallel", "in_parts", "parts_of"]

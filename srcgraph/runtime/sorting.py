@@ -169,7 +169,8 @@ def bins_of(x, edges):
 def bins_per_unit(edges):
     """How many bins there would be on a length of 1 if all were equally wide."""
     bins = len(edges) - 1
-    return bins / (float(edges[bins]) - float(edges[0])) if bins > 0 and edges[bins] > edges[0] else 0.0
+    length = float(edges[bins]) - float(edges[0]) if bins > 0 else 0.0
+    return bins / length if length > 0.0 else 0.0
 
 
 @helper

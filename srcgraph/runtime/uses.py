@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
 from numba.core import ir, types
 
-FAR = 2**31
-"""No loop that begins below gets so far that sums of its counter with others need more than 63 bits."""
 RANGE = types.range_state64_type
 
 
@@ -24,15 +21,12 @@ class Loop:
         What ``range`` is called with.
     body : int
         The block that is entered for each step, from the loop's head alone.
-    natural : bool
-        Whether its numbers are not negative.
     head, end : int
         The blocks that ask whether there is another step, and that are entered if there is none.
     """
 
     bounds: tuple[ir.Var, ...]
     body: int
-    natural: bool
     head: int
     end: int
     first: Any = None
@@ -139,8 +133,7 @@ class Uses:
             return names, None
         if any(len(self.read[n]) != 1 for n in names[1:]):
             return names, None
-        natural = self._is_natural(call.args)
-        return names, Loop(tuple(call.args), branch.truebr, natural, self.label[pair], branch.falsebr)
+        return names, Loop(tuple(call.args), branch.truebr, self.label[pair], branch.falsebr)
 
     def _branch(self, pair: str) -> ir.Branch | None:
         """Where it is decided whether there is another step, to a block that is entered from there alone."""
@@ -156,35 +149,6 @@ class Uses:
         known = [self.number(v.name) for v in loop.bounds]
         first, last, step = [*([0] if len(known) == 1 else []), *known, 1][:3]
         return max(last - first, 0) if first is not None and last is not None and step == 1 else None
-
-    def _is_natural(self, bounds: list[ir.Var]) -> bool:
-        """Whether what a range has is not negative: it counts up from there, or down to 0."""
-        step = self.number(bounds[2].name) if len(bounds) > 2 else 1
-        end = 0 if len(bounds) == 1 else self.number(bounds[1 if step is not None and step < 0 else 0].name)
-        if step is None or end is None:
-            return False
-        return 0 <= end < FAR if 0 < step < FAR else step < 0 and end >= -1
-
-    def naturals(self, loops: dict[str, Loop]) -> set[str]:
-        """The integers that are not negative: what loops count, and sums of these."""
-        possible = {name for name in self.made if isinstance(self.types.get(name), types.Integer)}
-        while True:
-            kept = {name for name in possible if all(self._natural(e, possible, loops) for e in self.made[name])}
-            if len(kept) == len(possible):
-                return kept
-            possible = kept
-
-    def _natural(self, e: Any, known: set[str], loops: dict[str, Loop]) -> bool:
-        if isinstance(e, ir.Var):
-            return e.name in known
-        if isinstance(e, ir.Const):
-            return type(e.value) is int and 0 <= e.value < FAR
-        if not isinstance(e, ir.Expr):
-            return False
-        if e.op == "pair_first":
-            loop = loops.get(e.value.name)
-            return loop is not None and loop.natural
-        return e.op == "binop" and e.fn is operator.add and e.lhs.name in known and e.rhs.name in known
 
     # -- positions --------------------------------------------------------------------------------
 

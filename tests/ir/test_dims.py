@@ -135,6 +135,8 @@ PROVABLE = [
     ("2 * n - i - 1", ["n - 1 - i", "n"]),
     ("n - 1 - max(i - 1, 0)", ["i", "n - 1 - i"]),
     ("min(i + 1, n - 1)", ["i", "n - 1 - i"]),
+    ("n - 1 - (a + b) // 2", ["a", "n - b", "b - a - 1"]),
+    ("n - i // 3", ["n", "n - i"]),
 ]
 
 
@@ -154,6 +156,8 @@ def test_index_arithmetic_is_proved(text: str, known: list[str]) -> None:
         ("n - i", ["i", "n"]),
         ("min(n, a)", ["n"]),
         ("a * n", ["n"]),
+        ("n - 1 - (a + b) // 2", ["a", "n - b", "b - a"]),
+        ("n - i // 3 - 1", ["n", "n - i"]),
     ],
 )
 def test_what_may_fail_is_not_proved(text: str, known: list[str]) -> None:

@@ -1,0 +1,190 @@
+"""Integers that loops carry: what is known of those that only grow, or only shrink, and of no others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import srcgraph as sg
+
+
+def forwards(x):
+    i, total = 0, 0.0
+    while i < len(x):
+        total += x[i]
+        i += 1
+    return total
+
+
+def backwards(x):
+    i, total = len(x) - 1, 0.0
+    while i >= 0:
+        total = 0.5 * total + x[i]
+        i -= 1
+    return total
+
+
+def kept(x):
+    out = np.zeros(len(x))
+    k = 0
+    for v in x:
+        if v > 0.0:
+            out[k] = v
+            k += 1
+    return out[:k], k
+
+
+def packed(x):
+    """The part of a matrix below its diagonal, column by column."""
+    size, k, total = 4, 0, 0.0
+    for i in range(size):
+        for j in range(i + 1, size):
+            total += x[k % len(x)] * (i + j)
+            k += 1
+    return total
+
+
+def found(x):
+    low, high = 0, len(x)
+    while low < high:
+        middle = (low + high) // 2
+        if x[middle] < 0.5:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def merged(x):
+    """A step of merge sort: the lists' own counters are proved, the result's is not."""
+    out, i, j = np.empty(2 * len(x)), 0, 0
+    while i < len(x) and j < len(x):
+        if x[i] <= -x[j]:
+            out[i + j] = x[i]
+            i += 1
+        else:
+            out[i + j] = -x[j]
+            j += 1
+    return i, j
+
+
+def paired(x):
+    i, j, total = 0, len(x) - 1, 0.0
+    for _ in range(len(x)):
+        total += x[i] - x[j]
+        i, j = i + 1, j - 1
+    return total
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+@pytest.mark.parametrize("function", [forwards, backwards, kept, packed, found, merged, paired])
+def test_no_check_is_left(function, n):
+    x = np.random.default_rng(n).normal(size=n)
+    fast = sg.compile(function)
+    assert repr(fast(x)) == repr(function(x))
+    assert "IndexError" not in sg.inspect(fast, np.ones(40)).cpu
+
+
+def zigzag(x):
+    k, total = 0, 0.0
+    for i in range(8 * len(x)):
+        total += x[k]
+        k += 1 if i % 2 == 0 else -2
+    return total
+
+
+def one_too_far(x):
+    i, total = 0, 0.0
+    while i <= len(x):
+        total += x[i]
+        i += 1
+    return total
+
+
+def past_the_front(x):
+    i, total = len(x) - 1, 0.0
+    while i >= -len(x) - 1:
+        total += x[i]
+        i -= 1
+    return total
+
+
+def twice(x):
+    k, total = 0, 0.0
+    for _ in range(len(x)):
+        total += x[k]
+        k += 1
+        if total > 1.0:
+            k += 1
+    return total
+
+
+def left_early(x):
+    k = 0
+    for v in x:
+        k += 1
+        if v > 0.0:
+            k = -len(x) - 1
+            break
+    return x[k]
+
+
+def turned(x):
+    i, j, total = 0, len(x) - 1, 0.0
+    for _ in range(len(x) + 9):
+        total += x[i] - x[j]
+        i, j = j, i - 1
+    return total
+
+
+@pytest.mark.parametrize("function", [zigzag, one_too_far, past_the_front, twice, left_early, turned])
+def test_what_may_be_out_of_range_is_checked(function):
+    x = np.array([0.75, 0.5, 2.0])
+    with pytest.raises(IndexError):
+        function(x)
+    with pytest.raises(IndexError):
+        sg.compile(function)(x)
+
+
+def by_steps(x, step):
+    k, total = 0, 0.0
+    for i in range(4):
+        if i == 0 or i == 3:
+            total += x[k]
+        k += step
+    return total
+
+
+def test_integers_that_wrap_are_checked():
+    """Three steps of that length are one back."""
+    step = 2**64 // 3
+    assert sg.compile(by_steps)(np.ones(4), 1) == 2.0
+    with pytest.raises(OverflowError):
+        sg.compile(by_steps)(np.ones(1), step)
+    wrapping = sg.compile(by_steps, error_model="numpy")
+    assert "k < -n" in sg.inspect(wrapping, np.ones(40), 1).cpu
+    assert wrapping(np.ones(1), step) == 2.0
+
+
+def halved(x, k):
+    while k < len(x):
+        k = k // 2 + 1
+        if k < 3:
+            break
+    return x[k]
+
+
+def test_what_starts_below_zero_is_checked():
+    assert sg.compile(halved)(np.arange(5.0), 4) == halved(np.arange(5.0), 4)
+    for k in (-20, 20):
+        with pytest.raises(IndexError):
+            halved(np.arange(5.0), k)
+        with pytest.raises(IndexError):
+            sg.compile(halved)(np.arange(5.0), k)
+
+
+@pytest.mark.parametrize("function", [forwards, backwards, paired])
+def test_derivatives(function):
+    x = np.array([0.75, -0.5, 2.0, 1.0])
+    wanted = [(function(x + d) - function(x - d)) / 2e-6 for d in 1e-6 * np.eye(len(x))]
+    np.testing.assert_allclose(sg.grad(function)(x), wanted, rtol=1e-6, atol=1e-8)
