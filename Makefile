@@ -9,6 +9,7 @@ demo bench gradbench fuzz conformance: export SRCGRAPH_CACHE = 0
 
 PEERS := .venv-peers
 PYTHRAN := .venv-pythran
+DACE := .venv-dace
 
 .PHONY: demo test lint bench bench-peers gradbench golden fuzz conformance native second_order clean
 
@@ -53,13 +54,15 @@ bench: $(VENV)/.test
 	$(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python) benchmarks --write
 	$(BIN)/python benchmarks/cache.py
 
-# beside the package, never of it; pythran apart from the others, which want other versions of what it needs
+# beside the package, never of it; pythran and DaCe apart from the others, which want other versions of what it needs
 bench-peers:
 	$(PYTHON) -m venv $(PEERS)
 	grep -v '^mpmath=' constraints.txt > $(PEERS)/constraints.txt  # torch's sympy wants an older one
 	$(PEERS)/bin/python -m pip install --quiet -c $(PEERS)/constraints.txt -e . matplotlib jax autograd numexpr torch==2.13.0
 	$(PYTHON) -m venv $(PYTHRAN)
 	$(PYTHRAN)/bin/python -m pip install --quiet "pythran>=0.18" scipy-openblas64 setuptools numpy==2.4.6
+	$(PYTHON) -m venv $(DACE)
+	$(DACE)/bin/python -m pip install --quiet -c $(PEERS)/constraints.txt -e . dace==2.0.0b1 scipy-openblas32
 
 gradbench: $(VENV)/.test
 	cd benchmarks && $(abspath $(BIN))/python -m gradbench
@@ -79,4 +82,4 @@ conformance: $(VENV)/.test
 	cd tests && $(abspath $(BIN))/python -m conformance --quiet --write ../docs/conformance_graphs.md
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(PYTHRAN) build dist *.egg-info demo_output
+	rm -rf $(VENV) $(PEERS) $(PYTHRAN) $(DACE) build dist *.egg-info demo_output

@@ -58,6 +58,7 @@ def chosen(suite: ModuleType, names: list[str]) -> list[str]:
 def main() -> int:
     given = options()
     limit_threads(given.threads)
+    import by_dace
     import by_pythran
     from measure import Absent
     from report import Results, line
@@ -69,8 +70,9 @@ def main() -> int:
         results.write()
         return 0
     missing = [name for name in LIBRARIES if not importlib.util.find_spec(name)]
-    if missing or not by_pythran.installed():
-        print("not installed and left out:", *missing, *[] if by_pythran.installed() else ["pythran"])
+    missing += [name for name, peer in (("pythran", by_pythran), ("dace", by_dace)) if not peer.installed()]
+    if missing:
+        print("not installed and left out:", *missing)
     plan = Plan(rounds=3, at_least=2, seconds=1.0) if given.quick else Plan()
     workers = Workers(given.limit)
     for name in given.suite:

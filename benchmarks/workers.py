@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import subprocess
+import sys
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
-import measure
+import by_dace
+
+WORKER = Path(__file__).with_name("worker.py")
+INTERPRETERS = {"dace": by_dace.PYTHON}
+"""Of peers that need another than the runner's."""
 
 
 class Failure(Exception):
@@ -22,8 +29,7 @@ class Workers:
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
-        self.context = multiprocessing.get_context("spawn")
-        self.running: dict[str, tuple[Any, Connection]] = {}
+        self.running: dict[str, tuple[subprocess.Popen, Connection]] = {}
 
     def ask(self, peer: str, *message: Any) -> Any:
         """The answer of a peer.
@@ -34,12 +40,8 @@ class Workers:
             It raised, died, or took longer than the limit.
         """
         if peer not in self.running:
-            ours, theirs = self.context.Pipe()
-            process = self.context.Process(target=measure.serve, args=(theirs, peer), daemon=True)
-            process.start()
-            theirs.close()
-            self.running[peer] = process, ours
-        process, connection = self.running[peer]
+            self.running[peer] = self.start(peer)
+        _, connection = self.running[peer]
         try:
             connection.send(message)
             if not connection.poll(self.limit):
@@ -47,9 +49,7 @@ class Workers:
                 raise Failure(f"no answer in {self.limit:.0f} s")
             kind, answer = connection.recv()
         except (EOFError, ConnectionError):
-            process.join(5)
-            code = process.exitcode
-            self.stop(peer)
+            code = self.stop(peer, wait=5)
             raise Failure(f"the process died (exit code {code})") from None
         if kind == "absent":
             raise Failure(answer, absent=True)
@@ -57,11 +57,26 @@ class Workers:
             raise Failure(answer[0], details=answer[1])
         return answer
 
-    def stop(self, peer: str) -> None:
+    def start(self, peer: str) -> tuple[subprocess.Popen, Connection]:
+        """A process that ends when our side of the pipe is closed."""
+        python = INTERPRETERS.get(peer, Path(sys.executable))
+        if not python.exists():
+            raise Failure(f"{peer} is not installed", absent=True)
+        ours, theirs = Pipe()
+        fd = theirs.fileno()
+        process = subprocess.Popen([str(python), str(WORKER), str(fd), peer], pass_fds=[fd])
+        theirs.close()
+        return process, ours
+
+    def stop(self, peer: str, wait: float = 0.0) -> int:
+        """End a process, which is given seconds to end by itself; its exit code."""
         process, connection = self.running.pop(peer)
         connection.close()
-        process.kill()
-        process.join()
+        try:
+            return process.wait(wait)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
 
     def close(self) -> None:
         for peer in list(self.running):
