@@ -188,3 +188,47 @@ def test_derivatives(function):
     x = np.array([0.75, -0.5, 2.0, 1.0])
     wanted = [(function(x + d) - function(x - d)) / 2e-6 for d in 1e-6 * np.eye(len(x))]
     np.testing.assert_allclose(sg.grad(function)(x), wanted, rtol=1e-6, atol=1e-8)
+
+
+def product(x, k, m):
+    return x[k * m] if k > 0 and m > 0 else 0.0
+
+
+def following(x, k):
+    return x[k + 1] if k > 0 else 0.0
+
+
+def flattened(x, n, m):
+    total = 0.0
+    for i in range(n):
+        for j in range(m):
+            total += x[i * m + j]
+    return total
+
+
+def divided(x, k, m):
+    return x[k // m * 4] if k > 0 and m > 0 else 0.0
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (product, (2**40, 2**40)),
+        (product, (2**32, 2**32)),
+        (following, (2**63 - 1,)),
+        (flattened, (3, 2**62)),
+        (divided, (2**62, 1)),
+    ],
+)
+def test_positions_that_need_more_than_64_bits(function, args):
+    """They wrap to places inside the array, unless they are watched."""
+    with pytest.raises((OverflowError, IndexError)):
+        sg.compile(function)(np.arange(3.0), *args)
+
+
+def test_positions_made_of_parameters():
+    x = np.arange(12.0)
+    assert sg.compile(product)(x, 2, 3) == 6.0
+    assert sg.compile(following)(x, 4) == 5.0
+    assert sg.compile(flattened)(x, 3, 4) == 66.0
+    np.testing.assert_array_equal(sg.grad(flattened)(x, 3, 3), [1.0] * 9 + [0.0] * 3)

@@ -7,20 +7,36 @@ the compiler then finds nothing to watch.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from srcgraph.codegen.uses import Use, Uses
-from srcgraph.ir.graph import Apply, For, Graph, Value, While, node_graphs
+from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.op import Op
 from srcgraph.ir.promote import is_weak
-from srcgraph.ir.types import BOOL, INT, ArrayType, ScalarType, Type
+from srcgraph.ir.types import BOOL, INT, ArrayType, ListType, ScalarType, Type
 from srcgraph.ir.walk import all_nodes
 
 LARGE = 2**31
 """What is smaller does not make what is counted large."""
 _ROUTES = ("add", "sub", "mul")
 _PASSED_ON = (*_ROUTES, "minimum", "maximum")
+_AS_FIRST = ("mod", "check_nonzero", "check_fits", "list_pop", "list_get")
+_AS_WIDE = (
+    *_PASSED_ON,
+    *_AS_FIRST,
+    "neg",
+    "absolute",
+    "floordiv",
+    "where",
+    "cast",
+    "list_of",
+    "list_full",
+    "list_push",
+    "list_set",
+)
+_NARROW = ("const", "dim", "list_len", "list_new", "wrap_index", "rows_at_once")
 _SMALLEST = ("neg", "absolute", "floordiv")
 _ORDERS = ("less", "less_equal", "greater", "greater_equal")
 
@@ -32,7 +48,59 @@ def grow(graph: Graph, uses: Uses) -> bool:
         n.op.name == "const" and n.outputs[0].type.dtype == INT and abs(int(n.attrs["value"])) >= LARGE for n in nodes
     ):
         return any(n.op.grows and n.outputs[0].type.dtype == INT for n in nodes)
-    return any(n.op.grows and _may_grow(n, uses, frozenset(graph.params)) for n in nodes)
+    wide = _wide(graph)
+    return any(n.op.grows and _may_grow(n, uses, wide) for n in nodes)
+
+
+def _wide(graph: Graph) -> set[Value]:
+    """Python's integers that may be anything: what is passed or computed; not lengths, checked positions, counters."""
+    becomes: dict[Value | None, list[Value]] = defaultdict(list)
+    for node in all_nodes(graph):
+        for out, made in _ways(node):
+            becomes[made].append(out)
+    wide = {v for v in graph.params if _is_integer(v)}
+    work = [*wide, *becomes[None]]
+    while work:
+        value = work.pop()
+        wide.add(value)
+        work += [v for v in becomes[value] if v not in wide]
+    return wide
+
+
+def _ways(node: Node) -> Iterator[tuple[Value, Value | None]]:
+    """What each integer of a node is as wide as; None of what may be anything."""
+    match node:
+        case Apply():
+            if node.op.name in _NARROW or (node.op.kind == "check" and node.op.name not in _AS_FIRST):
+                return
+            first = node.inputs[:1] if node.op.name in _AS_FIRST else node.inputs
+            operands = [v for v in first if _is_integer(v)]
+            for out in filter(_is_integer, node.outputs):
+                yield from ((out, v) for v in operands) if operands and node.op.name in _AS_WIDE else [(out, None)]
+        case For():
+            index, *params = node.body.params
+            yield from ((index, v) for v in (node.start, node.step))
+            yield from _carried(node, params)
+        case While():
+            yield from _carried(node, node.body.params)
+            yield from zip(node.cond.params, node.body.params, strict=False)
+        case If():
+            for out, *made in zip(node.outputs, node.then.results, node.orelse.results, strict=True):
+                yield from ((out, v) for v in made if _is_integer(out))
+        case _:
+            yield from ((out, None) for out in node.outputs if _is_integer(out))
+
+
+def _carried(node: For | While, params: Sequence[Value]) -> Iterator[tuple[Value, Value | None]]:
+    for first, param, after, out in zip(node.carry, params, node.body.results, node.outputs, strict=False):
+        if _is_integer(param):
+            yield from ((param, first), (param, after), (out, param), (out, first))
+
+
+def _is_integer(value: Value) -> bool:
+    """Whether it is one of Python's integers, or a list of such."""
+    type = value.type.item if isinstance(value.type, ListType) else value.type
+    return isinstance(type, ScalarType) and type.dtype == INT and type.weak
 
 
 def with_kind(graph: Graph) -> frozenset[Value]:
@@ -71,17 +139,26 @@ def annotated(function: ast.FunctionDef, names: Iterable[str]) -> None:
             arg.annotation = ast.Attribute(ast.Name("np", ast.Load()), "int64", ast.Load())
 
 
-def _may_grow(node: Apply, uses: Uses, params: frozenset[Value]) -> bool:
+def _may_grow(node: Apply, uses: Uses, wide: Set[Value]) -> bool:
     out = node.outputs[0]
     if out.type.dtype != INT:
         return False
     if node.op.name in _SMALLEST:
-        return is_weak(out.type) and _may_be_smallest(node, uses, params)
+        return is_weak(out.type) and _may_be_smallest(node, uses, wide)
     if node.op.name == "sum" and _are_truths(node.inputs[0], uses):
         return False
     if isinstance(out.type, ArrayType) or is_numpy_integer(out.type) or node.op.name not in _ROUTES:
         return True
-    return not (_counts(out, uses, params) or _addresses(out, uses, set()))
+    return not (_counts(out, uses, wide) or _is_place(node, uses, wide))
+
+
+def _is_place(node: Apply, uses: Uses, wide: Set[Value]) -> bool:
+    """Whether a sum or product is only a position or a bound, of such; or a bound that is a literal more or less."""
+    out = node.outputs[0]
+    if wide.isdisjoint(node.inputs):
+        return _addresses(out, uses, set())
+    literal = node.op.name != "mul" and any(_is_literal(v, uses) for v in node.inputs)
+    return literal and all(use.role == "bound" for use in uses.reads[out])
 
 
 def _are_truths(value: Value, uses: Uses) -> bool:
@@ -90,24 +167,24 @@ def _are_truths(value: Value, uses: Uses) -> bool:
     return made is not None and made.op.name == "cast" and made.inputs[0].type.dtype == BOOL
 
 
-def _may_be_smallest(node: Apply, uses: Uses, params: frozenset[Value]) -> bool:
+def _may_be_smallest(node: Apply, uses: Uses, wide: Set[Value]) -> bool:
     """Whether the operand may be the smallest integer, which has no positive counterpart."""
     if node.op.name == "floordiv":
         divisor = uses.definition.get(node.inputs[1])
         if divisor is not None and divisor.op.name == "const" and divisor.attrs["value"] > 0:
             return False
-    return not (_counts(node.inputs[0], uses, params) or _addresses(node.outputs[0], uses, set()))
+    return not (_counts(node.inputs[0], uses, wide) or _addresses(node.outputs[0], uses, set()))
 
 
-def _counts(value: Value, uses: Uses, params: frozenset[Value]) -> bool:
+def _counts(value: Value, uses: Uses, wide: Set[Value]) -> bool:
     """Whether it is a length or a loop's variable, but for literal steps."""
     node = uses.definition.get(value)
     if node is None:
-        return value not in params
+        return value not in wide
     if node.op.name in ("add", "sub", "maximum", "minimum"):
         literal = [_is_literal(v, uses) for v in node.inputs]
         others = [v for v, known in zip(node.inputs, literal, strict=True) if not known]
-        return len(others) < 2 and all(_counts(v, uses, params) for v in others)
+        return len(others) < 2 and all(_counts(v, uses, wide) for v in others)
     return node.op.name in ("dim", "list_len", "list_pop", "list_get", "rows_at_once")
 
 

@@ -10,10 +10,11 @@ Cousot and Cousot, "Abstract interpretation: a unified lattice model", POPL 1977
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,16 +48,19 @@ _ROUTES = {operator.add, operator.sub, operator.mul}
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """``bits`` that a number may need besides its sign, and whether it is one of NumPy's."""
+    """``bits`` that a number may need besides its sign, whether it is NumPy's, and made of one that may be anything."""
 
     bits: int
     numpy: bool = False
+    free: bool = False
 
     def join(self, other: Size | None) -> Size:
-        return self if other is None else Size(max(self.bits, other.bits), self.numpy or other.numpy)
+        if other is None:
+            return self
+        return Size(max(self.bits, other.bits), self.numpy or other.numpy, self.free or other.free)
 
 
-UNKNOWN = Size(WORD)
+UNKNOWN = Size(WORD, free=True)
 
 
 def function_of(e: ir.Expr) -> Callable[..., Any]:
@@ -91,11 +95,12 @@ class Magnitudes:
         self.routes = self._routes(func_ir)
 
     def needs(self, e: ir.Expr) -> Size | None:
-        """The size of an operation's result, where it may not fit and is not only a position."""
+        """The size of an operation's result, where it may not fit and is not only a position made of such."""
         size = self._size(e)
-        if size is None or size.bits <= WORD or (size.bits < ENDLESS and self._key(e) in self.routes):
+        if size is None or size.bits <= WORD:
             return None
-        return size
+        is_small = size.bits < ENDLESS and (size.numpy or not size.free)
+        return None if is_small and self._key(e) in self.routes else size
 
     def literal(self, name: str) -> int | None:
         """The number that a variable is."""
@@ -132,7 +137,7 @@ class Magnitudes:
                 continue
             seen[name] += 1
             if size is not None and seen[name] > _PATIENCE and size.bits > WORD:
-                size = Size(ENDLESS, size.numpy)
+                size = Size(ENDLESS, size.numpy, size.free)
             assert size is not None
             self.sizes[name] = size
             work |= dict.fromkeys(users[name])
@@ -146,7 +151,7 @@ class Magnitudes:
                 return self.sizes.get(e.name)
             case ir.Arg():
                 name = self.arguments[e.index]
-                return Size(_width(self.types.get(f"arg.{name}")), self.annotations.get(name) == NUMPY)
+                return Size(_width(self.types.get(f"arg.{name}")), self.annotations.get(name) == NUMPY, free=True)
             case ir.Expr(op="binop" | "inplace_binop"):
                 return self._operation(e)
             case ir.Expr(op="unary" | "cast" | "iternext" | "pair_first"):
@@ -176,9 +181,9 @@ class Magnitudes:
             return Size(1)
         if function in (min, max, abs):
             known = [s for s in sizes if s]
-            return Size(max(s.bits for s in known), any(s.numpy for s in known)) if known else None
+            return functools.reduce(Size.join, known) if known else None
         if function is int and sizes and isinstance(self.types[e.args[0].name], types.Integer):
-            return Size(sizes[0].bits) if sizes[0] else None
+            return replace(sizes[0], numpy=False) if sizes[0] else None
         dtype = self.made[e.func.name][0]
         if isinstance(dtype, ir.Expr) and dtype.op == "getattr" and dtype.attr.startswith(("int", "uint")):
             width = _width(self.types[e.args[0].name])
@@ -190,7 +195,7 @@ class Magnitudes:
         if x is None or y is None:
             return None
         bits = self._bits(function_of(e), x.bits, y.bits, self.literal(e.lhs.name), self.literal(e.rhs.name))
-        return Size(min(bits, ENDLESS), x.numpy or y.numpy)
+        return Size(min(bits, ENDLESS), x.numpy or y.numpy, x.free or y.free)
 
     @staticmethod
     def _bits(fn: Any, x: int, y: int, left: int | None, right: int | None) -> int:
