@@ -24,13 +24,13 @@ from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
 from srcgraph.runtime.on_device import standing_in
 from srcgraph.runtime.options import USUAL, AnyMode, Options, options_of
+from srcgraph.runtime.quick import quick_key
 from srcgraph.runtime.specialization import (
     NOT_READY,
     USUAL_WAY,
     Specialization,
     Way,
     describe_arguments,
-    quick_key,
     specialize,
 )
 from srcgraph.runtime.state import Outdated
@@ -126,9 +126,10 @@ class Compiled(Entered):
         if not self.options.on_cpu:
             args = standing_in(args, self.names)
         values: list[Any] = []
-        key = quick_key(args, values)
+        objects: list[Any] = []
+        key = quick_key(args, values, objects)
         for known in self.quick.get(key, ()):
-            if (result := known.quickly(values.copy())) is not NOT_READY:
+            if (result := known.quickly(values.copy(), objects)) is not NOT_READY:
                 self.without_detours(known, args, given)
                 return result
         while True:

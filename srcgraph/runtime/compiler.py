@@ -47,7 +47,7 @@ from numba.core.untyped_passes import (
     WithLifting,
 )
 
-from srcgraph.runtime import vector
+from srcgraph.runtime import sincos, vector
 from srcgraph.runtime.known_types import remembered
 from srcgraph.runtime.lowering import Lean, library_for
 
@@ -63,6 +63,7 @@ class RoundingLower(Lean):
 
     def lower_normal_function(self, fndesc: Any) -> None:
         super().lower_normal_function(fndesc)
+        sincos.share(self.function)
         names = self.func_ir.func_id.func.__globals__.values()
         if any(getattr(value, "__module__", "") == vector.__name__ for value in names):
             vector.prefer_wide(self.function)  # also one that such functions become part of

@@ -28,10 +28,8 @@ from srcgraph.infer.signature import (
     passed_twice,
     skeleton_of,
 )
-from srcgraph.ir.bitgen import address
 from srcgraph.ir.graph import Apply, For, Graph, Node, While, node_graphs
 from srcgraph.ir.shared import Container, held
-from srcgraph.ir.types import NAME_OF
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.inline import inline
@@ -49,6 +47,7 @@ from srcgraph.runtime.natives import with_kernels
 from srcgraph.runtime.on_device import with_device_arrays
 from srcgraph.runtime.options import PARALLEL, USUAL, Options
 from srcgraph.runtime.pullbacks import pulling
+from srcgraph.runtime.quick import quick_key
 from srcgraph.runtime.results import (
     Make,
     Objects,
@@ -217,10 +216,12 @@ class Specialization:
         arrays = [v.array() if type(v) is Column else v for v in leaves]
         return self.run_on(arrays, objects, given.lists, stored)
 
-    def quickly(self, leaves: list[Any]) -> Any:
+    def quickly(self, leaves: list[Any], objects: Sequence[Any] = ()) -> Any:
         """Run on numbers and arrays of the right types; `NOT_READY` if it cannot, or not without a closer look."""
         if not self.writes:
-            return self.run_on(leaves) if self.ready(leaves) else NOT_READY
+            return self.run_on(leaves, objects) if self.ready(leaves) else NOT_READY
+        if any(type(x) is not Container for x in objects):
+            return NOT_READY
         with held(container for container, _ in self.places):
             if not self.ready(leaves):
                 return NOT_READY
@@ -348,45 +349,6 @@ def hidden_key(hidden: Sequence[Hidden], leaves: list[Any]) -> Any:
 def types_of(hidden: Sequence[Hidden]) -> tuple[Skeleton, ...]:
     """The types that globals had when they were compiled for."""
     return tuple(h.skeleton(Leaves()) if h.seen is None else h.seen for h in hidden)
-
-
-_PLAIN = frozenset({float, bool, complex, *(d.type for d in NAME_OF)})
-
-
-def quick_key(args: Sequence[Any], leaves: list[Any]) -> Any:
-    """What tells calls with numbers, arrays, tuples, strings and None apart, in well under a microsecond an argument.
-
-    None if there is anything else. The numbers and arrays are appended to ``leaves``.
-    """
-    key: list[Any] = []
-    for value in args:
-        kind = type(value)
-        if kind is np.ndarray:
-            shape = value.shape
-            key.append(value.dtype)
-            key.append(tuple([size == 1 for size in shape]) if 1 in shape else len(shape))
-            leaves.append(value)
-        elif kind in _PLAIN or (kind is int and -(2**63) <= value < 2**63):
-            key.append(kind)
-            leaves.append(value)
-        elif kind is Container:
-            inner = quick_key((value.value,), leaves)
-            if inner is None:
-                return None
-            key.append(inner)
-        elif kind is np.random.Generator:
-            key.append(kind)
-            leaves.append(address(value))
-        elif kind is tuple:
-            inner = quick_key(value, leaves)
-            if inner is None:
-                return None
-            key.append(inner)
-        elif value is None or kind is str:
-            key.append(value)
-        else:
-            return None
-    return tuple(key)
 
 
 SHORT = 4

@@ -27,7 +27,7 @@ from numba.extending import lower_builtin, type_callable
 from scipy import special
 
 _LIBRARY = "libmvec.so.1"
-_LANES = {"e": 8, "d": 4, "b": 2}
+LANES = {"e": 8, "d": 4, "b": 2}
 """How many float64 a function takes, by the letter of the instruction set: AVX-512, AVX2, SSE4."""
 _NEEDS = {"e": "avx512f", "d": "avx2", "b": "sse4.1"}
 
@@ -45,6 +45,8 @@ def _set() -> str:
 
 
 SET = _set()
+PURE = ("nounwind", "willreturn", "memory(none)")
+"""What a function or call says of which nothing but the result matters."""
 WIDE = '"prefer-vector-width"="512"' if SET == "e" else ""
 """What a function says whose loops are to call those of eight numbers: for Intel's CPUs LLVM takes four otherwise."""
 
@@ -91,7 +93,7 @@ def _two(x: Any, y: Any) -> Any:
 
 
 def _called(builder: Any, name: str, kind: Any, args: Any) -> Any:
-    module, lanes = builder.module, _LANES.get(SET, 0) * (2 if isinstance(kind, ir.FloatType) else 1)
+    module, lanes = builder.module, LANES.get(SET, 0) * (2 if isinstance(kind, ir.FloatType) else 1)
     one = ir.FunctionType(kind, [kind] * len(args))
     ends = f"N{lanes}{'v' * len(args)}_{name}"
     if not SET or llvm.address_of_symbol(f"_ZGV{SET}{ends}") is None:
@@ -99,37 +101,49 @@ def _called(builder: Any, name: str, kind: Any, args: Any) -> Any:
     prefer_wide(builder.function)
     several = ir.VectorType(kind, lanes)
     variant = _declared(module, f"_ZGV{SET}{ends}", ir.FunctionType(several, [several] * len(args)))
-    _keep(module, variant)
+    keep(module, variant)
     own = f"srcgraph_{name}"
     text = f"_ZGV_LLVM_N{lanes}{'v' * len(args)}_{own}({variant.name})"
-    call = builder.call(module.globals.get(own) or _alone(module, own, one, variant), args)
+    call = builder.call(module.globals.get(own) or alone(module, own, one, variant), args)
     return _marked(call, f'"vector-function-abi-variant"="{text}"')
 
 
 def _marked(call: Any, *more: str) -> Any:
     """Tell LLVM that nothing but the result matters."""
-    for attribute in ("nounwind", "willreturn", "memory(none)", *more):
+    for attribute in (*PURE, *more):
         set.add(call.attributes, attribute)
     return call
 
 
-def _alone(module: Any, name: str, kind: Any, variant: Any) -> Any:
+def alone(module: Any, name: str, kind: Any, variant: Any) -> Any:
     """A function of single numbers that is the one of several: in a loop an element has the same value everywhere."""
     made = ir.Function(module, kind, name)
-    made.linkage = "linkonce_odr"
-    made.attributes.add("noinline")
-    for attribute in ("nounwind", "willreturn", "memory(none)"):
-        set.add(made.attributes, attribute)
+    shared(made)
     builder = ir.IRBuilder(made.append_basic_block())
-    several = variant.function_type.return_type
+    several = variant.function_type.args[0]
     zero = ir.Constant(ir.IntType(32), 0)
     mask = ir.Constant(ir.VectorType(ir.IntType(32), several.count), None)
     filled = []
     for arg in made.args:
         first = builder.insert_element(ir.Constant(several, ir.Undefined), arg, zero)
         filled.append(builder.shuffle_vector(first, first, mask))
-    builder.ret(builder.extract_element(_marked(builder.call(variant, filled)), zero))
+    found = _marked(builder.call(variant, filled))
+    if found.type == several:
+        builder.ret(builder.extract_element(found, zero))
+        return made
+    result = ir.Constant(kind.return_type, ir.Undefined)
+    for k in range(len(kind.return_type)):
+        result = builder.insert_value(result, builder.extract_element(builder.extract_value(found, k), zero), k)
+    builder.ret(result)
     return made
+
+
+def shared(function: Any) -> None:
+    """Let each module have its own, of which LLVM keeps one, and none become part of what calls it."""
+    function.linkage = "linkonce_odr"
+    function.attributes.add("noinline")
+    for attribute in PURE:
+        set.add(function.attributes, attribute)
 
 
 def _declared(module: Any, name: str, kind: Any) -> Any:
@@ -180,7 +194,7 @@ def _log_expit(builder: Any, x: Any, zero: Any, one: Any) -> Any:
 _KEPT = "llvm.compiler.used"
 
 
-def _keep(module: Any, function: Any) -> None:
+def keep(module: Any, function: Any) -> None:
     """A declaration that nothing calls yet stays until loops are vectorised."""
     pointer = ir.IntType(8).as_pointer()
     kept, name = module.globals.get(_KEPT), function.bitcast(pointer)
