@@ -22,7 +22,7 @@ from srcgraph import engines
 from srcgraph.ir.graph import Program
 from srcgraph.runtime import cpu, decompositions, fourier, sorting
 from srcgraph.runtime.helpers import plain
-from srcgraph.runtime.kernels import KERNELS, Kernel, blas, lapack, libraries, lines
+from srcgraph.runtime.kernels import KERNELS, Kernel, blas, few_rows, lapack, libraries, lines
 
 FLOATS = ("float32", "float64", "complex64", "complex128")
 REALS = FLOATS[:2]
@@ -93,6 +93,32 @@ def test_gemm(dtype: str) -> None:
             strides = (*c.strides, *a0.strides, *b0.strides)
             assert through_c(blas.gemm, (c,), (a0, b0, -2.0, 0.5), (m, n, k), strides) == 0
             assert close(c, -2.0 * (a0 @ b0) + 0.5 * c0, dtype)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("dtype", REALS)
+def test_few_rows_and_a_large_matrix(dtype: str, turned: bool) -> None:
+    """Or few columns of matrices that lie by columns; BLAS is not called, whatever strides the few have."""
+    rng = np.random.default_rng(SEED)
+    k, n = 2 * few_rows.LARGE // np.dtype(dtype).itemsize // 1100 + 5, 1131
+    large = numbers(rng, (k, n), dtype)
+    large[3, 2], large[k - 1, 3] = np.inf, np.nan
+    apart = np.pad(large, ((1, 2), (3, 1)))[1:-2, 3:-1]
+    for m in range(2, few_rows.MOST + 1):
+        a0 = numbers(rng, (m, k), dtype)
+        exact = a0.astype(float) @ np.where(np.isfinite(large), large, 0.0).astype(float)
+        exact[:, 2:4] = a0[:, 3, None] * np.array([np.inf, np.nan])
+        for a, b in zip((a0, *odd(a0)), (large, apart, large), strict=True):
+            for alpha, beta in ((1.0, 0.0), (-2.0, 0.5)):
+                c0 = numbers(rng, (m, n), dtype) if beta else filled((m, n), dtype)
+                given, sizes = ((c0.copy().T, b.T, a.T), (n, m, k)) if turned else ((c0.copy(), a, b), (m, n, k))
+                strides = sum((x.strides for x in given), ())
+                assert through_c(blas.gemm, given[:1], (*given[1:], alpha, beta), sizes, strides) == 0
+                found = given[0].T if turned else given[0]
+                wanted = alpha * exact + (beta * c0 if beta else 0.0)
+                assert np.max(np.abs(found[:, 4:] - wanted[:, 4:])) < 2.0 * k * np.finfo(dtype).eps
+                np.testing.assert_array_equal(found[:, 2], wanted[:, 2])
+                assert np.isnan(found[:, 3]).all()
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

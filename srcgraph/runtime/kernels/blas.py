@@ -11,6 +11,7 @@ Dongarra et al., A set of level 3 basic linear algebra subprograms, ACM Transact
 
 from __future__ import annotations
 
+from srcgraph.runtime.kernels.few_rows import few_rows, suits
 from srcgraph.runtime.kernels.glue import REAL, Glue, Pointer
 from srcgraph.runtime.kernels.limits import PRODUCTS, SUMS, limit
 from srcgraph.runtime.kernels.matrix import Matrix, Vector, chosen, clear, countable, multiply
@@ -125,7 +126,7 @@ def _symmetric_product(g: Glue, c: Matrix, a: Matrix, alpha: Pointer, beta: Poin
         clear(g, c)
     turn = g.letter(flip, "T", "N")
     g.fortran("blas", "syrk", ("U", turn, a.rows, a.columns, alpha, a.at, leading, beta, c.at, leading_c))
-    with g.loop(a.rows) as i, g.loop(i) as j:
+    with g.loop(a.rows, as_written=True) as i, g.loop(i, as_written=True) as j:
         c.element(i, j).store(c.element(j, i).load())
 
 
@@ -149,6 +150,16 @@ def _gemm(g: Glue) -> None:
     with g.when((m * n * k <= limit(PRODUCTS)) | ~countable(m, n, k)):
         multiply(g, c, a, b, alpha.load(), beta.load())
         g.give_back(0)
+    if not g.is_complex:
+        either = suits(g, c, a, b), suits(g, c.transposed, b.transposed, a.transposed)
+        with g.when(either[0] | either[1]):
+            of = (
+                chosen(either[0], c, c.transposed),
+                chosen(either[0], a, b.transposed),
+                chosen(either[0], b, a.transposed),
+            )
+            few_rows(g, *of, alpha.load(), beta.load())
+            g.give_back(0)
     by_rows, _ = c.transposed.by_columns()
     c, a, b = chosen(by_rows, c.transposed, c), chosen(by_rows, b.transposed, a), chosen(by_rows, a.transposed, b)
     takes_c, leading_c = c.by_columns()

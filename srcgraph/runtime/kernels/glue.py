@@ -15,6 +15,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from srcgraph.runtime.kernels.libraries import symbol_of
+from srcgraph.runtime.short_loops import keep_short
 
 WORD = ir.IntType(64)
 INT32, BYTE, BIT = ir.IntType(32), ir.IntType(8), ir.IntType(1)
@@ -155,9 +156,13 @@ class Glue:
         return self.builder.if_else(test.value)
 
     @contextlib.contextmanager
-    def loop(self, count: Int) -> Iterator[Int]:
+    def loop(self, count: Int, as_written: bool = False) -> Iterator[Int]:
+        """A loop, which LLVM may be told to leave as it is."""
         with cgutils.for_range(self.builder, count.value) as trip:
             yield Int(self.builder, trip.index)
+            last: Any = self.builder.block
+        if as_written:
+            keep_short(last.terminator, self.module)
 
     def give_back(self, status: int) -> None:
         """End here: 0 for done."""

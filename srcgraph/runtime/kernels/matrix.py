@@ -86,9 +86,9 @@ def countable(*sizes: Int) -> Int:
 def multiply(g: Glue, c: Matrix, a: Matrix, b: Matrix, alpha: Any, beta: Any) -> None:
     """``c = alpha a b + beta c`` by loops, whatever the strides; ``c`` is not read if ``beta`` is 0."""
     same, fresh = g.is_one(alpha), g.is_zero(beta)
-    with g.loop(c.rows) as i, g.loop(c.columns) as j:
+    with g.loop(c.rows, as_written=True) as i, g.loop(c.columns, as_written=True) as j:
         total = g.variable(g.number(0.0))
-        with g.loop(a.columns) as k:
+        with g.loop(a.columns, as_written=True) as k:
             total.store(g.plus(total.load(), g.times(a.element(i, k).load(), b.element(k, j).load())))
         with g.when(~same):
             total.store(g.times(alpha, total.load()))
@@ -100,5 +100,5 @@ def multiply(g: Glue, c: Matrix, a: Matrix, b: Matrix, alpha: Any, beta: Any) ->
 
 def clear(g: Glue, c: Matrix) -> None:
     """Fill with zeros: some libraries multiply what is there by 0, which NaN survives."""
-    with g.loop(c.rows) as i, g.loop(c.columns) as j:
+    with g.loop(c.rows, as_written=True) as i, g.loop(c.columns, as_written=True) as j:
         c.element(i, j).store(g.number(0.0))
