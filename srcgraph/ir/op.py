@@ -182,7 +182,7 @@ class Op:
     singular: bool = False
     through_complex: bool = False
     fresh: bool = False
-    helpers: str = "cpu"
+    helpers: str = ""
     results: tuple[str, ...] = ()
     changes: bool = False
     unread: int = 0

@@ -162,7 +162,7 @@ def _copy_of_list(x):
 @lower_builtin(empty, types.Any)
 @lower_builtin(empty, types.Any, types.Any)
 def _empty(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    made = _allocated(context, builder, signature.return_type, _sizes(context, builder, signature.args[0], args[0]))
+    made = allocated(context, builder, signature.return_type, _sizes(context, builder, signature.args[0], args[0]))
     return _returned(context, builder, signature, made)
 
 
@@ -170,14 +170,14 @@ def _empty(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 @lower_builtin(zeros, types.Any, types.Any)
 def _zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     sizes = _sizes(context, builder, signature.args[0], args[0])
-    return _returned(context, builder, signature, _allocated(context, builder, signature.return_type, sizes, True))
+    return _returned(context, builder, signature, allocated(context, builder, signature.return_type, sizes, True))
 
 
 @lower_builtin(ones, types.Any)
 @lower_builtin(ones, types.Any, types.Any)
 def _ones(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     sizes = _sizes(context, builder, signature.args[0], args[0])
-    made = _allocated(context, builder, signature.return_type, sizes)
+    made = allocated(context, builder, signature.return_type, sizes)
     one = context.get_constant(types.int64, 1)
     _fill(context, builder, signature.return_type, made, context.cast(builder, one, types.int64, _dtype(signature)))
     return _returned(context, builder, signature, made)
@@ -187,7 +187,7 @@ def _ones(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 @lower_builtin(full, types.Any, types.Any, types.Any)
 def _full(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     sizes = _sizes(context, builder, signature.args[0], args[0])
-    made = _allocated(context, builder, signature.return_type, sizes)
+    made = allocated(context, builder, signature.return_type, sizes)
     value = context.cast(builder, args[1], signature.args[1], _dtype(signature))
     _fill(context, builder, signature.return_type, made, value)
     return _returned(context, builder, signature, made)
@@ -197,19 +197,19 @@ def _full(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 def _empty_like(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     x = context.make_array(signature.args[0])(context, builder, args[0])
     sizes = cgutils.unpack_tuple(builder, x.shape)
-    return _returned(context, builder, signature, _allocated(context, builder, signature.return_type, sizes))
+    return _returned(context, builder, signature, allocated(context, builder, signature.return_type, sizes))
 
 
 @lower_builtin(copy, types.Array)
 def _copy(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    made = _copied(context, builder, signature.args[0], signature.return_type, args[0])
+    made = copied(context, builder, signature.args[0], signature.return_type, args[0])
     return _returned(context, builder, signature, made)
 
 
-def _copied(context: Any, builder: Any, kind: Any, made_kind: Any, value: Any) -> Any:
+def copied(context: Any, builder: Any, kind: Any, made_kind: Any, value: Any) -> Any:
     x = context.make_array(kind)(context, builder, value)
     sizes = cgutils.unpack_tuple(builder, x.shape)
-    made = _allocated(context, builder, made_kind, sizes)
+    made = allocated(context, builder, made_kind, sizes)
     if kind.layout == made_kind.layout:
         cgutils.raw_memcpy(builder, made.data, x.data, x.nitems, x.itemsize, align=1)
         return made
@@ -256,7 +256,7 @@ def _by_rows(context: Any, builder: Any, kind: Any, value: Any) -> Any:
             found._setvalue(x._getvalue())
             context.nrt.incref(builder, kind, value)
         with otherwise:
-            found._setvalue(_copied(context, builder, kind, found._fe_type, value).value)
+            found._setvalue(copied(context, builder, kind, found._fe_type, value).value)
     return found
 
 
@@ -302,7 +302,7 @@ def _sizes(context: Any, builder: Any, kind: Any, shape: Any) -> list[Any]:
     ]
 
 
-def _allocated(context: Any, builder: Any, kind: Any, sizes: Sequence[Any], cleared: bool = False) -> _Array:
+def allocated(context: Any, builder: Any, kind: Any, sizes: Sequence[Any], cleared: bool = False) -> _Array:
     """An array of a type that is contiguous.
 
     Raises

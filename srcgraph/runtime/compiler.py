@@ -48,6 +48,7 @@ from numba.core.untyped_passes import (
 )
 
 from srcgraph.runtime import sincos, vector
+from srcgraph.runtime.collecting import seldom_collecting
 from srcgraph.runtime.known_types import remembered
 from srcgraph.runtime.lowering import Lean, library_for
 
@@ -116,12 +117,6 @@ def lowering_by(lowers: type[RoundingLower], name: str) -> type[Lowering]:
     parts = {"_name": f"srcgraph_lowering_{name}", "lowering_class": property(lambda self: lowers)}
     made: Any = register_pass(mutates_CFG=True, analysis_only=False)(type(name, (Lowering,), parts))
     return made
-
-
-class _OfFewSteps(RoundingLower):
-    """Writes loops that LLVM does not make longer."""
-
-    has_few_steps = True
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -262,6 +257,10 @@ class Compiler(CompilerBase):
         super().__init__(typing, target, library, args, returned, flags, local)
         self.state.metadata["rounding"] = allowed
 
+    def _compile_core(self) -> Any:
+        with seldom_collecting():
+            return super()._compile_core()
+
     def define_pipelines(self) -> list[Any]:
         quick = self.passes({ReconstructSSA: _AsWritten, NativeLowering: _OfOneType})
         return [quick, self.passes({NativeLowering: Lowering})]
@@ -289,9 +288,3 @@ class ByVersions(Compiler):
 
     def define_pipelines(self) -> list[Any]:
         return [self.passes({NativeLowering: self.lowering})]
-
-
-class FewSteps(ByVersions):
-    """As `Compiler`, for functions none of whose loops ever has many steps: ``njit(pipeline_class=FewSteps)``."""
-
-    lowering = lowering_by(_OfFewSteps, "few_steps")

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from srcgraph.runtime.arrays import empty, zeros
-from srcgraph.runtime.cpu import matmul
 from srcgraph.runtime.helpers import helper
 from srcgraph.runtime.kernels import lapack
 from srcgraph.runtime.kernels.blas import copy
+from srcgraph.runtime.products import matmul
 
 
 @helper

@@ -24,7 +24,7 @@ from srcgraph.runtime.disjoint import Groups, Scopes
 from srcgraph.runtime.internal import GENERATED
 from srcgraph.runtime.known_types import implementation
 from srcgraph.runtime.raising import is_plain, raise_with
-from srcgraph.runtime.short_loops import ends_of_steps, keep_for_lanes, keep_short
+from srcgraph.runtime.short_loops import ends_of_steps, keep_for_lanes
 from srcgraph.runtime.uses import RANGE, Loop, Uses, is_element
 
 LARGE = 1500
@@ -105,9 +105,6 @@ def library_for(state: Any) -> Library:
 
 class Lean(Lower):
     """numba's lowering, of elements, ranges and variables without references in few instructions."""
-
-    has_few_steps = False
-    """Whether no loop of a function has so many steps that it pays to take several at a time."""
 
     def lower_normal_function(self, fndesc: Any) -> None:
         uses = Uses(self.func_ir, fndesc.typemap)
@@ -193,12 +190,6 @@ class Lean(Lower):
         b: Any = self.builder
         if id(inst) in self._short:
             keep_for_lanes(b.block.terminator, self.module)
-        elif (
-            self.has_few_steps
-            and isinstance(inst, ir.Jump)
-            and any(v.head == inst.target for v in self._loops.values())
-        ):
-            keep_short(b.block.terminator, self.module)
 
     def _lower_loop(self, loop: Loop, value: Any) -> None:
         """Note the bounds of a range, or begin to go over it; its other variables are nothing."""

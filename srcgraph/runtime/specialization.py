@@ -37,6 +37,7 @@ from srcgraph.opt.marks import unmarked
 from srcgraph.opt.modes import compiling, current_mode
 from srcgraph.opt.passes import Report, run_passes
 from srcgraph.opt.pipeline import DERIVED, LAST, PRIMAL
+from srcgraph.runtime.collecting import seldom_collecting
 from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.engines.versions import run_by
@@ -442,7 +443,7 @@ def specialize(
     general: bool = False,
 ) -> Specialization:
     """Compile a function, transformed, for the types of ``args``; ``general`` is for lengths of all kinds."""
-    with compiling(options.mode):
+    with seldom_collecting(), compiling(options.mode):
         return _specialized(code, names, args, transforms, options, general)
 
 

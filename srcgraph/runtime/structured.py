@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from srcgraph.runtime.cpu import matmul
 from srcgraph.runtime.decompositions import columns, lu_factor, lu_slogdet, rows_of, solve_triangular
 from srcgraph.runtime.helpers import helper
 from srcgraph.runtime.kernels import lapack
+from srcgraph.runtime.products import matmul
 
 
 @helper

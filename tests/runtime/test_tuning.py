@@ -60,9 +60,9 @@ def test_crossing() -> None:
 
 
 def test_later_processes_go_by_what_was_kept(own_folder: Path) -> None:
-    assert process() == [dict(limits.DEFAULTS), 2, 1]  # the product, and copies for it
+    assert process() == [dict(limits.DEFAULTS), 1, 1]
     assert limits.keep({"products": 7, "sums": 3})
-    assert process() == [{"products": 7, "sums": 3}, 2, 0]  # the kernels are others, the function is not
+    assert process() == [{"products": 7, "sums": 3}, 1, 0]  # the kernel is another, the function is not
     assert process() == [{"products": 7, "sums": 3}, 0, 0]
     assert main(["tune", "--forget"]) == 0
     assert process() == [dict(limits.DEFAULTS), 0, 0]

@@ -13,12 +13,12 @@ import numpy as np
 
 from srcgraph.ir.graph import Apply
 from srcgraph.ir.interp import applied as applied_by_numpy
-from srcgraph.runtime import cpu, decompositions, fourier, sorting
+from srcgraph.runtime import decompositions, fourier, products, sorting
 from srcgraph.runtime.helpers import plain
 
-_MODULES = {m.__name__.rpartition(".")[2]: m.__name__ for m in (cpu, decompositions, fourier, sorting)}
+_MODULES = {m.__name__.rpartition(".")[2]: m.__name__ for m in (products, decompositions, fourier, sorting)}
 _KERNELS = frozenset({"matmul", "sort", "argsort"})
-"""Ops of the modules `cpu` and `sorting` that kernels compute; of the others, all are."""
+"""Ops of the modules `products` and `sorting` that kernels compute; of the others, all are."""
 
 
 def by_kernels(node: Apply) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -23,12 +24,10 @@ def type_of(kernel: Any) -> Any:
         bound = kernel.for_dtype(as_dtype(first.dtype))
 
         def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            bound.enter()
-            called = cgutils.get_or_insert_function(builder.module, SIGNATURE, bound.symbol)
             given = list(zip(signature.args, values, strict=True))
             pointers = [_addresses(context, builder, t, v, first.dtype) for t, v in given[:2]]
             words = [_words(context, builder, t, v) for t, v in given[2:]]
-            return builder.call(called, [*pointers, *words])
+            return called(builder, bound, *pointers, *words)
 
         return types.int64(outs, ins, dims, strides, flags), codegen
 
@@ -37,26 +36,41 @@ def type_of(kernel: Any) -> Any:
     return context.resolve_value_type(call)
 
 
-def _addresses(context: Any, builder: Any, kinds: Any, tuple_: Any, dtype: Any) -> Any:
-    """The addresses of arrays, and of copies of numbers, in an array."""
+def called(
+    builder: Any,
+    bound: Any,
+    outs: Sequence[Any],
+    ins: Sequence[Any],
+    dims: Sequence[Any],
+    strides: Sequence[Any],
+    flags: Sequence[Any] = (),
+) -> Any:
+    """What a kernel for one dtype returns, called with pointers and integers of 64 bits."""
+    bound.enter()
+    function = cgutils.get_or_insert_function(builder.module, SIGNATURE, bound.symbol)
+    pointers = [_in_memory(builder, [builder.bitcast(p, BYTES) for p in given], BYTES) for given in (outs, ins)]
+    return builder.call(function, [*pointers, *(_in_memory(builder, words, WORD) for words in (dims, strides, flags))])
+
+
+def _addresses(context: Any, builder: Any, kinds: Any, tuple_: Any, dtype: Any) -> list[Any]:
+    """The addresses of arrays, and of copies of numbers."""
     found = []
     for k, kind in enumerate(kinds):
         value = builder.extract_value(tuple_, k)
         if isinstance(kind, types.Array):
-            pointer = context.make_array(kind)(context, builder, value).data
+            found.append(context.make_array(kind)(context, builder, value).data)
         else:
-            pointer = cgutils.alloca_once_value(builder, context.cast(builder, value, kind, dtype))
-        found.append(builder.bitcast(pointer, BYTES))
-    return _in_memory(builder, found, BYTES)
+            found.append(cgutils.alloca_once_value(builder, context.cast(builder, value, kind, dtype)))
+    return found
 
 
-def _words(context: Any, builder: Any, kinds: Any, tuple_: Any) -> Any:
-    """Integers in an array."""
-    found = [context.cast(builder, builder.extract_value(tuple_, k), kind, types.int64) for k, kind in enumerate(kinds)]
-    return _in_memory(builder, found, WORD)
+def _words(context: Any, builder: Any, kinds: Any, tuple_: Any) -> list[Any]:
+    return [context.cast(builder, builder.extract_value(tuple_, k), kind, types.int64) for k, kind in enumerate(kinds)]
 
 
-def _in_memory(builder: Any, values: list[Any], kind: Any) -> Any:
+def _in_memory(builder: Any, values: Sequence[Any], kind: Any) -> Any:
+    """Values in an array."""
     if not values:
         return ir.Constant(kind.as_pointer(), None)
-    return builder.bitcast(cgutils.alloca_once_value(builder, cgutils.pack_array(builder, values)), kind.as_pointer())
+    packed = cgutils.alloca_once_value(builder, cgutils.pack_array(builder, list(values)))
+    return builder.bitcast(packed, kind.as_pointer())

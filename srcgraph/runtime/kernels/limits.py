@@ -14,7 +14,7 @@ from functools import cache
 from srcgraph.runtime.cache.objects import RECORD, shared_entry
 
 PRODUCTS, SUMS = "products", "sums"
-DEFAULTS: Mapping[str, int] = {PRODUCTS: 256, SUMS: 32}
+DEFAULTS: Mapping[str, int] = {PRODUCTS: 64, SUMS: 64}
 """Products of matrices of at most so many multiplications are not worth a call of BLAS; nor are products of vectors,
 and of a matrix and a vector, of at most so many."""
 MOST = 1 << 20
