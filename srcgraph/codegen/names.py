@@ -74,7 +74,9 @@ class Names:
         self.hints: dict[Value, str] = {}
         self.clash: dict[Value, set[Value]] = defaultdict(set)
         self.parent: dict[Value, Value] = {}
-        self.members: dict[Value, list[Value]] = {}
+        self.members: dict[Value, dict[Value, None]] = {}
+        self.users: dict[Value, set[str]] = {}
+        """The names that the user gave the members."""
         self.loop_pairs: list[tuple[Value, Value]] = []
         self.pairs: list[tuple[Value, Value]] = []
         self.same_memory: list[tuple[Value, Value]] = []
@@ -112,7 +114,8 @@ class Names:
     def _declare(self, value: Value, live: Iterable[Value], line: int = 0, hint: str = "") -> None:
         if value not in self.parent:
             self.parent[value] = value
-            self.members[value] = [value]
+            self.members[value] = {value: None}
+            self.users[value] = {value.name} if is_users(value.name) else set()
             self.order[value] = len(self.order)
             self.lines[value] = line
             self.hints[value] = value.name or hint or self.given.get(value, "")
@@ -251,36 +254,37 @@ class Names:
             if self.hints[value]:
                 by_hint[self.hints[value].lstrip("_")].append(value)
         for values in by_hint.values():
-            for k, value in enumerate(values[1:], 1):
-                for earlier in values[:k]:
-                    if self._union(earlier, value):
-                        break
+            apart: list[Value] = []
+            for value in values:
+                if not any(self._union(earlier, value) for earlier in apart):
+                    apart.append(value)
 
     def _union(self, x: Value, y: Value, even_if_named: bool = False) -> bool:
         a, b = self._root(x), self._root(y)
         if a is b:
             return True
-        if not _same_storage(a, b) or (a in self.elements) != (b in self.elements) or self._clashes(a, b):
+        if not _same_storage(a, b) or (a in self.elements) != (b in self.elements):
             return False
-        if self._named_apart(a, b) and not even_if_named:
+        if (self._named_apart(a, b) and not even_if_named) or self._clashes(a, b):
             return False
         if self.order[b] < self.order[a]:
             a, b = b, a
         self.parent[b] = a
-        self.members[a] += self.members.pop(b)
+        self.members[a] |= self.members.pop(b)
+        self.users[a] |= self.users.pop(b)
         return True
 
     def _named_apart(self, a: Value, b: Value) -> bool:
         """Whether the user gave two variables different names; sharing one would mislead."""
-        x, y = ({m.name for m in self.members[v] if is_users(m.name)} for v in (a, b))
+        x, y = self.users[a], self.users[b]
         return bool(x and y and x.isdisjoint(y))
 
     def _clashes(self, a: Value, b: Value) -> bool:
         if a in self.params and b in self.params:
             return True
         small, large = (a, b) if len(self.members[a]) <= len(self.members[b]) else (b, a)
-        others = set(self.members[large])
-        return any(not self.clash[m].isdisjoint(others) for m in self.members[small])
+        others = self.members[large].keys()
+        return any(not others.isdisjoint(self.clash[m]) for m in self.members[small])
 
     # -- choosing ---------------------------------------------------------------------------------
 
