@@ -45,8 +45,9 @@ def _written(node: Node) -> Iterator[Node]:
         y = yield from _viewed(y, (1, 0), node)
         if x.type.ndim == 2:
             x = yield from _viewed(x, (0, None, 1), node)
-    shape = (*x.type.shape[:1], *y.type.shape) if x.type.ndim == 3 else max(x.type.shape, y.type.shape, key=len)
-    product = Value("", ArrayType(node.outputs[0].type.dtype, shape))
+    (out,) = node.outputs
+    shape = (*(out.type.shape if out.type.ndim else ()), y.type.shape[-1])
+    product = Value("", ArrayType(out.type.dtype, shape))
     yield Apply(OPS["mul"], (x, y), (product,), {}, node.origin)
     yield Apply(OPS["sum"], (product,), node.outputs, {"axes": (len(shape) - 1,), "of": "products"}, node.origin)
 

@@ -71,6 +71,8 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return Partial(Const(operator.getitem), (base,), ())
     if isinstance(base, Array):
         return _of_array(low, base, name)
+    if isinstance(base, Const) and isinstance(base.value, enum.Enum) and name in ("name", "value"):
+        return Const(getattr(base.value, name))
     if isinstance(base, Scalar) or (isinstance(base, Const) and base.is_number):
         return _of_number(low, base, name)
     if isinstance(base, Tup) and base.cls is objects.Super:
@@ -100,8 +102,6 @@ def attribute(low: Lowering, base: Entity, name: str, hint: str = "") -> Entity:
         return objects.attribute(low, base, name)
     if shared.is_shared(base):
         return shared.attribute(low, base, name)
-    if isinstance(base, Const) and isinstance(base.value, enum.Enum) and name in ("name", "value"):
-        return Const(getattr(base.value, name))
     if isinstance(base, Choice) and name == "__name__":
         return choices.combined_options(low, [base], lambda known: attribute(low, known[0], name))
     if raised.is_raised(base) and name == "args":

@@ -7,6 +7,7 @@ calls in `calls`; this module has what they share.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -231,6 +232,8 @@ class Lowering:
             case Scalar(value=value):
                 return value
             case Const(value=number) if entity.is_number:
+                if isinstance(number, enum.Enum):
+                    number = next(kind(number) for kind in (int, float, complex) if isinstance(number, kind))
                 if isinstance(number, int) and not -(2**63) <= number < 2**63:
                     raise self.too_large(number)
                 return self.builder.const(number)

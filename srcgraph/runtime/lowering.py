@@ -17,7 +17,6 @@ from llvmlite.ir import Constant, Value
 from numba.core import cgutils, ir, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.lowering import Lower
-from numba.core.typing.templates import signature
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
 from srcgraph.runtime.disjoint import Groups, Scopes
@@ -25,7 +24,7 @@ from srcgraph.runtime.internal import GENERATED
 from srcgraph.runtime.known_types import implementation
 from srcgraph.runtime.raising import is_plain, raise_with
 from srcgraph.runtime.short_loops import ends_of_steps, keep_for_lanes
-from srcgraph.runtime.uses import RANGE, Loop, Uses, is_element
+from srcgraph.runtime.uses import Loop, Uses, is_element
 
 LARGE = 1500
 """A function of more of LLVM's instructions than this, as they are written, is large."""
@@ -204,28 +203,36 @@ class Lean(Lower):
             if step in (1, -1):
                 self._begin(loop, step)
             else:
-                self._begin_as_numba(loop)
+                self._begin_any(loop)
 
     def _whole(self, variable: ir.Var) -> Any:
         type = self.typeof(variable.name)
         return self.context.cast(self.builder, self.loadvar(variable.name), type, types.int64)
 
     def _begin(self, loop: Loop, step: int) -> None:
+        """Steps of 1 or -1; there are less than 2**63 of them."""
         b: Any = self.builder
-        ends = (loop.last, loop.first)
-        count = b.sub(*(ends if step > 0 else reversed(ends)))
-        none = count.type(0)
+        low, high = (loop.first, loop.last) if step > 0 else (loop.last, loop.first)
+        count = b.select(b.icmp_signed("<", low, high), b.sub(high, low), low.type(0))
+        self._count(loop, count)
+
+    def _begin_any(self, loop: Loop) -> None:
+        """Steps of any length, which may be 0; from one end to the other it may be more than 64 bits can say."""
+        b: Any = self.builder
+        zero, one = (loop.step.type(k) for k in (0, 1))
+        with cgutils.if_unlikely(b, b.icmp_signed("==", loop.step, zero)):
+            self.context.call_conv.return_user_exc(b, ValueError, ("range() arg 3 must not be zero",))
+        up = b.icmp_signed(">", loop.step, zero)
+        low, high = b.select(up, loop.first, loop.last), b.select(up, loop.last, loop.first)
+        length = b.select(up, loop.step, b.sub(zero, loop.step))
+        count = b.add(b.udiv(b.sub(b.sub(high, low), one), length), one)
+        self._count(loop, b.select(b.icmp_signed("<", low, high), count, zero))
+
+    def _count(self, loop: Loop, count: Any) -> None:
+        b: Any = self.builder
         loop.at, loop.left = (cgutils.alloca_once(b, count.type) for _ in range(2))
         b.store(loop.first, loop.at)
-        b.store(b.select(b.icmp_signed(">", count, none), count, none), loop.left)
-
-    def _begin_as_numba(self, loop: Loop) -> None:
-        """Steps of any length, which may be 0."""
-        b = self.builder
-        state = cgutils.make_anonymous_struct(b, (loop.first, loop.last, loop.step))
-        begun = self.context.get_function("getiter", signature(types.range_iter64_type, RANGE))(b, (state,))
-        iterator = cgutils.create_struct_proxy(types.range_iter64_type)(self.context, b, begun)
-        loop.at, loop.left = iterator.iter, iterator.count
+        b.store(count, loop.left)
 
     def _taken(self, loop: Loop, op: str) -> Any:
         """The number of a step, or whether there is one."""

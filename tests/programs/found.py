@@ -1,5 +1,6 @@
 """Programs that random generation found to go wrong, each the smallest that did."""
 
+import enum
 import math
 
 import numpy as np
@@ -589,3 +590,58 @@ def made_like_others_and_flattened(m, tol):
     flat = both.reshape(-1)
     flat[:2] *= tol
     return np.sum(like) + np.sum(both * both)
+
+
+def long_ways_in_few_steps(k, n):
+    """From one end of a range to the other it is farther than 64 bits say."""
+    far = 2**62 - 1
+    trips, total = 0, 0.0
+    for i in range(-far - k, far + k, far):
+        trips += 1
+        total += i * 0.5
+    for i in range(far + k, -far - 2 * k, -far):
+        trips += 10
+        total -= i
+    for i in range(2**63 - 1 - k, n - (2**63 - 1)):
+        trips += 100 + i
+    return trips, total
+
+
+def single_reciprocals(xf):
+    """Of elements, which are float32 before they are anything else."""
+    out = np.zeros(len(xf))
+    for i in range(len(xf)):
+        out[i] = np.reciprocal(xf[i]) + np.reciprocal(2 * xf)[i]
+    return (out * 2.0**40).astype(np.int64)
+
+
+def a_row_times_itself(y):
+    """Fits where there is one column."""
+    row = y[None, :]
+    return row @ row, np.dot(row[:, :1], row)
+
+
+def numbers_without_axes_spread(p0, x):
+    spread, same = np.broadcast_arrays(p0, x)
+    return np.broadcast_to(p0, (2, 3)) * p0, np.broadcast_to(p0, x.shape) + 1.0, spread * same
+
+
+class _Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class _Factor(float, enum.Enum):
+    HALF = 0.5
+
+
+def members_that_are_numbers(x, k):
+    scale = x[0] * _Level.HIGH + _Factor.HALF * k if len(x) else float(_Level.LOW)
+    return (
+        scale,
+        k < _Level.HIGH,
+        k in (_Level.LOW, _Level.HIGH, 3),
+        k & _Level.HIGH,
+        _Level.HIGH.value / 4,
+        k == _Level.LOW,
+    )

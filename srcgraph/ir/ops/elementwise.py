@@ -10,7 +10,7 @@ from scipy import special
 
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import sample
-from srcgraph.ir.ops._rules import binary, of_complex, unary
+from srcgraph.ir.ops._rules import binary, unary
 from srcgraph.ir.ops.compare import equal, logical_or, where
 from srcgraph.ir.ops.vector import div
 from srcgraph.ir.promote import is_weak, resolve
@@ -212,7 +212,9 @@ def _whole_reciprocal(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Va
 reciprocal = unary(
     np.reciprocal,
     lambda out, x: -(out * out),
-    of_complex("1 / x", "complex_reciprocal(x)"),
+    lambda dtype: (
+        "complex_reciprocal(x)" if dtype.kind == "c" else "np.float32(1) / x" if dtype == np.float32 else "1 / x"
+    ),
     doc="``1 / x``.",
     through_complex=True,
     helpers="ufuncs",

@@ -107,6 +107,7 @@ def broadcast_arrays(*args: Any) -> tuple[Value, ...]:
     for k in range(-ndim, 0):
         sizes = [v.type.shape[k] for v in values if v.type.ndim >= -k]
         largest.append(next((d for d in sizes if d != 1), sizes[0]))
+    values = [v if v.type.ndim else b.scalar(v) for v in values]
     return tuple(broadcast_to(b.cast(v, v.type.dtype, False), *map(b.dim_value, largest)) for v in values)
 
 

@@ -392,5 +392,5 @@ def broadcast(array: Any, shape: Any) -> Value:
         if size not in (1, wanted.type.value):
             b.call_named("check_fits", b.dim_value(size), wanted)
     target = [d.type.value for d in dims[len(dims) - len(own) :]]
-    fitted = b.fit(x, target) if own else b.cast(x, x.type.dtype, False)
+    fitted = b.fit(x, target) if own else b.cast(b.scalar(x), x.type.dtype, False)
     return broadcast_to(fitted, *dims)
