@@ -9,7 +9,8 @@ program NumPy runs without copies needs none here.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from srcgraph.codegen.expr import loop_index
@@ -166,10 +167,22 @@ class _Storage:
 
     def block(self, block: Block) -> None:
         out: list[Item] = []
-        for item in block.items:
-            self.item(item, out)
-            out.append(item)
+        with self._given_up(block):
+            for item in block.items:
+                self.item(item, out)
+                out.append(item)
         block.items[:] = out
+
+    @contextmanager
+    def _given_up(self, block: Block) -> Iterator[None]:
+        """Where a block certainly raises, what it leaves in a caller's array it may store there at once."""
+        before = dict(self.buffers)
+        for value in (i.before for i in block.items if isinstance(i, Keep)):
+            mine = self.of(value)
+            if not any(v is not value and mine & buffers for v, buffers in before.items()):
+                self.buffers[value] = frozenset({Buffer(value.name)})
+        yield
+        self.buffers |= {i.before: before.get(i.before, NONE) for i in block.items if isinstance(i, Keep)}
 
     def item(self, item: Item, out: list[Item]) -> None:
         live = self.live.after[id(item)]

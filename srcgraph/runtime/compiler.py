@@ -36,6 +36,7 @@ from numba.core.typed_passes import (
     PreLowerStripPhis,
 )
 from numba.core.untyped_passes import (
+    DeadBranchPrune,
     FindLiterallyCalls,
     InlineClosureLikes,
     InlineInlinables,
@@ -49,6 +50,7 @@ from numba.core.untyped_passes import (
 
 from srcgraph.runtime import sincos, vector
 from srcgraph.runtime.collecting import seldom_collecting
+from srcgraph.runtime.internal import GENERATED
 from srcgraph.runtime.known_types import remembered
 from srcgraph.runtime.lowering import Lean, library_for
 
@@ -242,6 +244,8 @@ _LEFT_OUT = {
     IRProcessing, WithLifting, InlineClosureLikes, MakeFunctionToJitFunction, InlineInlinables, FindLiterallyCalls,
     LiteralUnroll, LiteralPropagationSubPipelinePass,
 }  # fmt: skip
+_IF_GENERATED = {DeadBranchPrune}
+"""Generated text asks for no types; and what a loop saves has a type though nothing may ever be saved."""
 _INSTEAD = {
     ReconstructSSA: _Versions, NopythonTypeInference: _Inference, PreLowerStripPhis: _StripPhis,
     NopythonRewrites: _Rewrites,
@@ -269,7 +273,8 @@ class Compiler(CompilerBase):
         """numba's passes that are needed, some in place of others."""
         made = DefaultPassBuilder.define_nopython_pipeline(self.state)
         instead = _INSTEAD | own
-        made.passes = [(instead.get(p, p), text) for p, text in made.passes if p not in _LEFT_OUT]
+        left_out = _LEFT_OUT | (_IF_GENERATED if self.state.func_id.modname.startswith(GENERATED) else set())
+        made.passes = [(instead.get(p, p), text) for p, text in made.passes if p not in left_out]
         made.finalize()
         return made
 

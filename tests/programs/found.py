@@ -645,3 +645,32 @@ def members_that_are_numbers(x, k):
         _Level.HIGH.value / 4,
         k == _Level.LOW,
     )
+
+
+def stores_before_what_certainly_raises(y, k):
+    """A loop may raise before, and what it has stored by then stays."""
+    if k > 100:
+        return 1.0
+    s = 0.0
+    for i in range(k):
+        y[i] += 1.0
+        s += y[i]
+    if s < 0.0:
+        s = 2.0 * s
+    raise ValueError("certainly")
+
+
+def saved_where_it_certainly_raises(x, a, k):
+    """What the loop saves is saved in no call that returns."""
+    one = x[:1]
+    if a > 0.5:
+        s = a
+    else:
+        c, s = 0, 0.0
+        while c < 4 and one[3] > 0.0:
+            c += 1
+            s += one[0]
+        for i in range(k):
+            if one[i] > 0.5:
+                return np.sum(one) * a
+    return s
