@@ -17,6 +17,7 @@ names      the user's names; one name for the versions of one variable
 body       items to statements
 tidy       flags back to `break` and `return`; `truths`: tests where they are asked
 buffers    arrays that a loop makes anew in each trip, made once before it
+unfilled   what would be taken from lists that nothing is put into
 memory     arrays that may be large in memory that is kept for the next one
 program    the stages up to here in order, whatever the target
 independent  which loops could run their trips side by side;  aliases, affine, reductions: what it asks for

@@ -41,6 +41,7 @@ from srcgraph.codegen.storage import Copied, Interface
 from srcgraph.codegen.sums import in_blocks
 from srcgraph.codegen.tapes import in_arrays
 from srcgraph.codegen.tidy import calls_nested, tidy
+from srcgraph.codegen.unfilled import without_unfilled
 from srcgraph.codegen.upward import upward
 from srcgraph.codegen.variables import variables_of
 from srcgraph.errors import Loc
@@ -201,6 +202,7 @@ class Module:
         users = {*params, *(n.id for n in names_in(*statements))}
         statements = quick_loops(statements, users, {*params, *reserved}, self.watched(names) if watched else set())
         statements = in_arrays(statements, _numbers_in_lists(names), {*params, *reserved})
+        statements = without_unfilled(statements)
         called = {n.id for n in names_in(*statements)} - users
         helpers |= dict.fromkeys(LOOP_HELPERS & called, "blocks")
         helpers |= dict.fromkeys({tapes.HELPER} & called, "arrays")

@@ -674,3 +674,16 @@ def saved_where_it_certainly_raises(x, a, k):
             if one[i] > 0.5:
                 return np.sum(one) * a
     return s
+
+
+def saved_after_a_name_without_a_value(x, a, k):
+    if a > 0.5:
+        s = a
+    else:
+        for _ in range(0):
+            q = 1.0
+        s = q
+        for i in range(k):
+            if x[i] > 0.5:
+                return np.sum(x) * a
+    return s
