@@ -176,13 +176,14 @@ class _Storage:
     @contextmanager
     def _given_up(self, block: Block) -> Iterator[None]:
         """Where a block certainly raises, what it leaves in a caller's array it may store there at once."""
-        before = dict(self.buffers)
-        for value in (i.before for i in block.items if isinstance(i, Keep)):
+        kept = [item.before for item in block.items if isinstance(item, Keep)]
+        before = dict(self.buffers) if kept else {}
+        for value in kept:
             mine = self.of(value)
             if not any(v is not value and mine & buffers for v, buffers in before.items()):
                 self.buffers[value] = frozenset({Buffer(value.name)})
         yield
-        self.buffers |= {i.before: before.get(i.before, NONE) for i in block.items if isinstance(i, Keep)}
+        self.buffers |= {value: before.get(value, NONE) for value in kept}
 
     def item(self, item: Item, out: list[Item]) -> None:
         live = self.live.after[id(item)]
