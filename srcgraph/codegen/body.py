@@ -141,9 +141,9 @@ class Body:
         deeper = [] if item.function in self.kernels else [room]
         call = ast.Call(ast.Name(item.function, ast.Load()), [*map(self.resolved, item.args), *deeper], [])
         out = [s for _, base, after in item.changed for s in self.aliased(after, base)]
-        live = self.names.live.after[id(item)]
-        targets: list[ast.expr] = [self.target(v) if v in live else ast.Name("_", ast.Store()) for v in item.returned]
-        if live.isdisjoint(item.returned):
+        read = [v for v in item.returned if not self.names.unread(v, item)]
+        targets: list[ast.expr] = [self.target(v) if v in read else ast.Name("_", ast.Store()) for v in item.returned]
+        if not read:
             return [*out, ast.Expr(call)]
         target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
         nameless = len(item.returned) == 1 and not item.changed and not is_users(item.returned[0].name)

@@ -263,7 +263,7 @@ def quick_loops(
 
 def _numbers_in_lists(names: Names) -> dict[str, str]:
     """NumPy's names of what is in the variables that are lists of numbers."""
-    lists = [(names.of(v), v.type.item) for v in names.parent if isinstance(v.type, ListType)]
+    lists = [(names.of(v), v.type.item) for v in names.groups if isinstance(v.type, ListType)]
     return {name: _dtype_name(item.dtype) for name, item in lists if isinstance(item, ScalarType)}
 
 

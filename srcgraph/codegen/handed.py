@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from srcgraph.codegen.outline import NOTHING, assigned_names, leaves, live_before
+from srcgraph.codegen.flow import NOTHING, assigned_names, leaves, live_before
 from srcgraph.codegen.statements import is_pure, names_in, statements_in
 from srcgraph.codegen.sums import Start
 

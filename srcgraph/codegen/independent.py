@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 
 from srcgraph.codegen.affine import Scope, Terms, Trips, added, reads
 from srcgraph.codegen.aliases import Aliases
-from srcgraph.codegen.outline import NOTHING, Names, assigned_names, leaves, live_before
+from srcgraph.codegen.flow import NOTHING, Names, assigned_names, leaves, live_before
 from srcgraph.codegen.reductions import Sum, reductions
 from srcgraph.codegen.statements import names_in, statements_in
 

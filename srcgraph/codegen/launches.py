@@ -57,7 +57,7 @@ class Launching(Body):
         self.types: dict[str, Type] = {}
         self.lost: dict[Value, str] = {}
         """For sums that note what rounding takes: the variable for that."""
-        self.taken = {*names.names.values(), *names.reserved}
+        self.taken = {*names.named, *names.reserved}
         self.origin: Origin | None = None
         """Of the part of a kernel that is written."""
 
@@ -219,7 +219,7 @@ class Launching(Body):
         if len(loops) == 1:
             return self.index_names[INDICES[loops[0]]]
         exprs = [*item.extents, *(e for p in item.parts for e in part_exprs(p))]
-        busy = {self.names.of(v) for e in exprs for v in refs(e) if v in self.names.parent}
+        busy = {self.names.of(v) for e in exprs for v in refs(e) if v in self.names.groups}
         return next(n for k in count(1) if (n := flat if k == 1 else f"{flat}_{k}") not in busy)
 
     def unfolded(self, item: Kernel, loops: Sequence[int], point: str) -> list[ast.stmt]:
@@ -296,7 +296,7 @@ class Launching(Body):
         values += [v for e in item.extents for v in refs(e)]
         values += [p.target for p in item.parts if isinstance(p, LoopStore)]
         for value in values:
-            if value in self.names.parent:
+            if value in self.names.groups:
                 self.types[self.names.of(value)] = value.type
 
     def as_kernel(self, name: str, body: list[ast.stmt]) -> tuple[str, list[str]]:

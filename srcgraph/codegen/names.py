@@ -10,8 +10,9 @@ import ast
 import builtins
 import keyword
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+from srcgraph.codegen.groups import Group, Groups
 from srcgraph.codegen.items import (
     INDICES,
     Block,
@@ -26,6 +27,7 @@ from srcgraph.codegen.items import (
     LoopLet,
     LoopReduce,
     LoopStore,
+    Part,
     Ref,
     Store,
     Unpack,
@@ -33,12 +35,15 @@ from srcgraph.codegen.items import (
     refs,
     writes_of,
 )
-from srcgraph.codegen.liveness import Live, Liveness
+from srcgraph.codegen.liveness import NOTHING, Liveness
 from srcgraph.errors import InternalError
 from srcgraph.ir.graph import Value
-from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type
+from srcgraph.ir.types import ListType, Type
 
 RESERVED = frozenset(keyword.kwlist) | frozenset(dir(builtins)) | {"np", "math", "njit", "nb"}
+
+TRIED = 32
+"""With how many groups of one name a variable that could have it is compared."""
 
 
 class Names:
@@ -69,160 +74,135 @@ class Names:
         self.given = hints or {}
         self.live = Liveness(block, at_end)
         self.reserved = RESERVED | reserved
-        self.order: dict[Value, int] = {}
+        self.groups = Groups(self.live, params)
         self.lines: dict[Value, int] = {}
         self.hints: dict[Value, str] = {}
-        self.clash: dict[Value, set[Value]] = defaultdict(set)
-        self.parent: dict[Value, Value] = {}
-        self.members: dict[Value, dict[Value, None]] = {}
-        self.users: dict[Value, set[str]] = {}
-        """The names that the user gave the members."""
         self.loop_pairs: list[tuple[Value, Value]] = []
         self.pairs: list[tuple[Value, Value]] = []
         self.same_memory: list[tuple[Value, Value]] = []
         self.counters: set[Value] = set()
-        self.elements: set[Value] = set()
-        """Arrays of which only an element at a time is a variable."""
-        self.params = tuple(params)
         for value in params:
-            self._declare(value, ())
-        for value in params:
-            self._conflict(value, [p for p in params if p is not value])
-            self._conflict(value, self.live.entry)
+            self._declare(value, self.live.entry)
         self._block(block)
-        self._merge()
-        self.names: dict[Value, str] = {}
+        self._join()
+        self.names: dict[Group, str] = {}
+        self.named: dict[str, Group] = {}
         self._choose()
 
     def of(self, value: Value) -> str:
         """The name of a variable."""
-        root = self._root(value)
-        if root not in self.names:
+        if value not in self.groups:
             raise InternalError(f"{value} was not given a name")
-        return self.names[root]
+        return self.names[self.groups[value]]
 
     def of_type(self, test: Callable[[Type], bool]) -> set[str]:
         """The names of the variables whose types pass a test."""
-        return {self.of(value) for value in self.parent if test(value.type)}
+        return {self.of(value) for value in self.groups if test(value.type)}
 
     def unread(self, value: Value, item: Item) -> bool:
         """Whether nothing reads what ``item`` assigns to a variable."""
-        return value not in self.live.after[id(item)]
+        return not self.live.needed(value, self.live.after[id(item)])
 
     # -- collecting -------------------------------------------------------------------------------
 
-    def _declare(self, value: Value, live: Iterable[Value], line: int = 0, hint: str = "") -> None:
-        if value not in self.parent:
-            self.parent[value] = value
-            self.members[value] = {value: None}
-            self.users[value] = {value.name} if is_users(value.name) else set()
-            self.order[value] = len(self.order)
+    def _declare(
+        self, value: Value, point: int, line: int = 0, hint: str = "", spared: Collection[Value] = NOTHING
+    ) -> None:
+        """Note a variable that is assigned at a point."""
+        if value not in self.groups:
             self.lines[value] = line
             self.hints[value] = value.name or hint or self.given.get(value, "")
-        self._conflict(value, live)
-
-    def _conflict(self, value: Value, others: Iterable[Value]) -> None:
-        for other in others:
-            if other is not value:
-                self.clash[value].add(other)
-                self.clash[other].add(value)
+        group = self.groups.assign(value, point, spared)
+        if is_users(value.name):
+            group.users.add(value.name)
 
     def _block(self, block: Block) -> None:
         for item in block.items:
             self._item(item, self.live.after[id(item)])
 
-    def _item(self, item: Item, live: Live) -> None:
+    def _item(self, item: Item, after: int) -> None:
         line = item.origin.loc.line if item.origin.loc else 0
         match item:
             case Let():
                 copied = item.expr.value if isinstance(item.expr, Ref) else None
-                self._declare(item.value, (v for v in live if v is not copied), line, _hint(item))
+                self._declare(item.value, after, line, _hint(item), NOTHING if copied is None else (copied,))
                 if copied is not None:
                     is_list = isinstance(copied.type, ListType)
                     (self.same_memory if is_list else self.pairs).append((item.value, copied))
             case Unpack():
                 for value in item.values:
-                    self._declare(value, live, line)
-                    self._conflict(value, item.values)
+                    self._declare(value, after, line)
+                    self.groups.keep_apart(value, item.values)
             case Store() | Do():
-                self._declare(item.out, live, line)
+                self._declare(item.out, after, line)
                 self.same_memory.append((item.out, item.base))
             case Invoke():
-                self._invoke(item, live, line)
+                self._invoke(item, after, line)
             case Kernel():
-                self._kernel(item, live, line)
+                self._kernel(item, after, line)
             case Branch():
                 self._block(item.then)
                 self._block(item.orelse)
                 for k, value in enumerate(item.outputs):
-                    self._declare(value, live, line)
+                    self._declare(value, after, line)
                     self._results_clash(item, value, k)
                     self.pairs += [(value, side.values[k]) for side in (item.then, item.orelse)]
             case Loop():
-                self._loop(item, live, line)
+                self._loop(item, after, line)
 
-    def _invoke(self, item: Invoke, live: Live, line: int) -> None:
+    def _invoke(self, item: Invoke, after: int, line: int) -> None:
         for value in item.returned:
-            self._declare(value, live, line)
-            self._conflict(value, [v for v in item.returned if v is not value])
-            self._conflict(value, (a for _, _, a in item.changed))
-        for _, base, after in item.changed:
-            self._declare(after, live, line)
-            self.same_memory.append((after, base))
+            self._declare(value, after, line)
+            self.groups.keep_apart(value, item.returned)
+            self.groups.keep_apart(value, (a for _, _, a in item.changed))
+        for _, base, changed in item.changed:
+            self._declare(changed, after, line)
+            self.same_memory.append((changed, base))
 
     def _results_clash(self, item: Branch, value: Value, k: int) -> None:
         """Outputs are assigned one after another where a branch ends; what later ones read must stay."""
         for side in (item.then, item.orelse):
             for j, expr in enumerate(side.results):
                 if j != k:
-                    self._conflict(value, (v for v in refs(expr) if v is not side.values[k]))
+                    self.groups.keep_apart(value, (v for v in refs(expr) if v is not side.values[k]))
 
-    def _kernel(self, item: Kernel, live: Live, line: int) -> None:
-        reads = reads_of(item)
-        inside: list[Value] = []
-        for part in item.parts:
-            match part:
-                case LoopLet(value=value):
-                    inside.append(value)
-                    self.elements.add(value)
-                case LoopReduce(acc=acc):
-                    inside.append(acc)
-                case InnerReduce(acc=acc, parts=lets):
-                    inside += [acc, *(p.value for p in lets)]
-                    self.elements.update(p.value for p in lets)
-        inside += [v for v, _ in item.fresh]
+    def _kernel(self, item: Kernel, after: int, line: int) -> None:
+        """The variables of a nest are all needed at one point, within it, but arrays in the same memory share it."""
+        within = self.live.inside[id(item)]
         memory = memory_of(item)
-        for value in inside:
-            self._declare(value, (v for v in live if memory.get(v) is not value), line)
-            self._conflict(value, reads)
-            self._conflict(value, (v for v in inside if memory.get(v) is not value))
+        sharing: dict[Value, list[Value]] = defaultdict(list)
+        for value, own in memory.items():
+            sharing[own].append(value)
+        for value in _inside(item):
+            self.groups.need(value, within)
+            for point in (within, after):
+                self._declare(value, point, line, spared=sharing.get(value, NOTHING))
         for part in item.parts:
             if isinstance(part, LoopStore) and part.base is not None:
                 own = memory[part.target]
-                others = [v for v in (*live, *inside, *reads, *memory) if memory.get(v, v) is not own]
-                self._declare(part.target, others, line)
+                self.groups.need(part.target, within)
+                for point in (within, after):
+                    self._declare(part.target, point, line, spared=(own, *sharing[own]))
                 self.same_memory.append((part.target, part.base))
+        for part in item.parts:
+            for value in _elements(part):
+                self.groups[value].is_element = True
 
-    def _loop(self, item: Loop, live: Live, line: int) -> None:
+    def _loop(self, item: Loop, after: int, line: int) -> None:
         header = self.live.header[id(item)]
-        for param in item.params:
-            self._declare(param, header, line)
+        for value in (*item.params, *([item.index] if item.index is not None else [])):
+            self.groups.need(value, header)
+            self._declare(value, header, line)
         if item.index is not None:
-            self._declare(item.index, header, line)
+            self._declare(item.index, after, line)
             self.counters.add(item.index)
-            self._conflict(item.index, item.params)
-            self._conflict(item.index, live)
-        for k, param in enumerate(item.params):
-            for j, other in enumerate(item.params):
-                if j != k:
-                    self._conflict(param, [other])
         self._read_after(item.bounds or (), item.params, item.inits)
         self._read_after([item.stop] if item.stop is not None else [], item.params, item.body.results)
         if item.test is not None:
             self._block(item.test)
         self._block(item.body)
         for k, (param, output) in enumerate(zip(item.params, item.outputs, strict=True)):
-            self._declare(output, live, line)
+            self._declare(output, after, line)
             pairs = self.same_memory if isinstance(param.type, ListType) else self.loop_pairs
             pairs.append((param, output))
             for expr in (item.body.results[k], item.inits[k]):
@@ -233,84 +213,37 @@ class Names:
         """What is read after targets are assigned must stay: a loop's bounds, and why it ends."""
         read = {v for e in exprs for v in refs(e)}
         for target, source in zip(targets, sources, strict=True):
-            self._conflict(target, read - ({source.value} if isinstance(source, Ref) else set()))
+            self.groups.keep_apart(target, read - ({source.value} if isinstance(source, Ref) else set()))
 
-    # -- merging ----------------------------------------------------------------------------------
-
-    def _root(self, value: Value) -> Value:
-        while self.parent[value] is not value:
-            self.parent[value] = self.parent[self.parent[value]]
-            value = self.parent[value]
-        return value
-
-    def _merge(self) -> None:
+    def _join(self) -> None:
         for x, y in self.same_memory:
-            self._union(x, y, even_if_named=True)
+            self.groups.join(x, y, even_if_named=True)
         for x, y in self.loop_pairs + self.pairs:
-            if x in self.parent and y in self.parent and not {x, y} & self.counters:
-                self._union(x, y)
+            if x in self.groups and y in self.groups and not {x, y} & self.counters:
+                self.groups.join(x, y)
         by_hint: dict[str, list[Value]] = defaultdict(list)
-        for value in self.order:
+        for value in self.groups:
             if self.hints[value]:
                 by_hint[self.hints[value].lstrip("_")].append(value)
         for values in by_hint.values():
             apart: list[Value] = []
             for value in values:
-                if not any(self._union(earlier, value) for earlier in apart):
+                if not any(self.groups.join(earlier, value) for earlier in apart[:TRIED]):
                     apart.append(value)
-
-    def _union(self, x: Value, y: Value, even_if_named: bool = False) -> bool:
-        a, b = self._root(x), self._root(y)
-        if a is b:
-            return True
-        if not _same_storage(a, b) or (a in self.elements) != (b in self.elements):
-            return False
-        if (self._named_apart(a, b) and not even_if_named) or self._clashes(a, b):
-            return False
-        if self.order[b] < self.order[a]:
-            a, b = b, a
-        self.parent[b] = a
-        self.members[a] |= self.members.pop(b)
-        self.users[a] |= self.users.pop(b)
-        return True
-
-    def _named_apart(self, a: Value, b: Value) -> bool:
-        """Whether the user gave two variables different names; sharing one would mislead."""
-        x, y = self.users[a], self.users[b]
-        return bool(x and y and x.isdisjoint(y))
-
-    def _clashes(self, a: Value, b: Value) -> bool:
-        if a in self.params and b in self.params:
-            return True
-        small, large = (a, b) if len(self.members[a]) <= len(self.members[b]) else (b, a)
-        others = self.members[large].keys()
-        return any(not others.isdisjoint(self.clash[m]) for m in self.members[small])
 
     # -- choosing ---------------------------------------------------------------------------------
 
     def _choose(self) -> None:
-        taken: set[str] = set(self.reserved)
-        roots = sorted({self._root(v) for v in self.order}, key=self._rank)
-        for root in roots:
-            hint = self._hint_of(root)
-            name = _free(hint, taken)
-            if not name.strip("_"):  # a loop over `_` whose trip is needed after all
-                name = next(n for n in _index_names() if n not in taken)
-            taken.add(name)
-            self.names[root] = name
+        free = _Free(self.reserved)
+        for group in sorted(self.groups.all(), key=_rank):
+            name = free.like(self._hint_of(group))
+            self.names[group] = name
+            self.named[name] = group
 
-    def _rank(self, root: Value) -> tuple[bool, bool, int]:
-        members = self.members[root]
-        return (
-            not any(m in self.params for m in members),
-            not any(is_users(m.name) for m in members),
-            self.order[root],
-        )
-
-    def _hint_of(self, root: Value) -> str:
-        members = self.members[root]
+    def _hint_of(self, group: Group) -> str:
+        members = group.members
         for m in members:
-            if m in self.params:
+            if m in self.groups.fixed:
                 return m.name
         for wanted in (is_users, str.isidentifier):
             for m in members:
@@ -324,15 +257,16 @@ class Names:
 
     def indices(self, item: Kernel, count: int, enclosing: Iterable[str] = ()) -> list[str]:
         """Names for a nest's indices that nothing needed there has."""
-        busy = set(enclosing)
-        busy |= {self.of(v) for v in self.live.after[id(item)] | reads_of(item) if v in self.parent}
-        busy |= {self.of(v) for v in writes_of(item) if v in self.parent}
-        for part in item.parts:
-            inner = [part.value] if isinstance(part, LoopLet) else []
-            if isinstance(part, InnerReduce):
-                inner = [part.acc, *(p.value for p in part.parts)]
-            busy |= {self.of(v) for v in inner}
-        free = (n for n in _index_names() if n not in busy and n not in self.reserved)
+        points = self.live.inside[id(item)], self.live.after[id(item)]
+        busy = {self.of(v) for v in (*_inside(item), *reads_of(item), *writes_of(item)) if v in self.groups}
+        busy.update(enclosing)
+
+        def is_free(name: str) -> bool:
+            group = self.named.get(name)
+            needed = group is not None and any(self.live.needed(v, p) for v in group.members for p in points)
+            return not needed and name not in busy and name not in self.reserved
+
+        free = filter(is_free, _index_names())
         return [next(free) for _ in range(count)]
 
 
@@ -345,6 +279,30 @@ def memory_of(kernel: Kernel) -> dict[Value, Value]:
     return out
 
 
+def _inside(kernel: Kernel) -> list[Value]:
+    """The variables of a nest: its numbers, and the arrays made for it."""
+    out: list[Value] = []
+    for part in kernel.parts:
+        match part:
+            case LoopLet(value=value):
+                out.append(value)
+            case LoopReduce(acc=acc):
+                out.append(acc)
+            case InnerReduce(acc=acc, parts=lets):
+                out += [acc, *(p.value for p in lets)]
+    return out + [v for v, _ in kernel.fresh]
+
+
+def _elements(part: Part) -> list[Value]:
+    """What a part of a nest computes of each element."""
+    match part:
+        case LoopLet(value=value):
+            return [value]
+        case InnerReduce(parts=lets):
+            return [p.value for p in lets]
+    return []
+
+
 def _index_names() -> Iterator[str]:
     plain = [v.name for v in INDICES]
     yield from plain
@@ -352,35 +310,34 @@ def _index_names() -> Iterator[str]:
         yield from (f"{n}{k}" for n in plain)
 
 
-def _free(hint: str, taken: set[str]) -> str:
-    name = hint if hint.isidentifier() else "t"
-    if name in RESERVED:
-        name += "_"
-    if name not in taken:
+class _Free:
+    """Names not taken yet."""
+
+    def __init__(self, reserved: Collection[str]):
+        self.taken = set(reserved)
+        self.next: dict[str, int] = defaultdict(lambda: 2)
+
+    def like(self, hint: str) -> str:
+        """A name like this one, which is taken then."""
+        name = wanted = hint if hint.isidentifier() else "t"
+        if name in RESERVED:
+            name = wanted = f"{name}_"
+        while name in self.taken:
+            name = f"{wanted}_{self.next[wanted]}"
+            self.next[wanted] += 1
+        if not name.strip("_"):  # a loop over `_` whose trip is needed after all
+            name = next(n for n in _index_names() if n not in self.taken)
+        self.taken.add(name)
         return name
-    k = 2
-    while f"{name}_{k}" in taken:
-        k += 1
-    return f"{name}_{k}"
+
+
+def _rank(group: Group) -> tuple[bool, bool, int]:
+    return not group.fixed, not any(is_users(m.name) for m in group.members), group.order
 
 
 def is_users(name: str) -> bool:
     """Whether a name is the user's: the compiler's own begin with an underscore."""
     return name.isidentifier() and not name.startswith("_")
-
-
-def _same_storage(x: Value, y: Value) -> bool:
-    """Whether two variables may be one: the same dtype and the same number of axes."""
-    a, b = x.type, y.type
-    if isinstance(a, ScalarType) and isinstance(b, ScalarType):
-        return a.dtype == b.dtype
-    if isinstance(a, ArrayType) and isinstance(b, ArrayType):
-        return (a.dtype, a.ndim) == (b.dtype, b.ndim)
-    return isinstance(a, ListType) and isinstance(b, ListType) and _same_item(a, b)
-
-
-def _same_item(a: ListType, b: ListType) -> bool:
-    return type(a.item) is type(b.item) and a.item.dtype == b.item.dtype and a.item.ndim == b.item.ndim
 
 
 _SIDES = {(-1,): "left", (1,): "right", (0, -1): "left", (0, 1): "right", (-1, 0): "up", (1, 0): "down"}

@@ -11,13 +11,24 @@ import ast
 import copy
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from srcgraph.codegen.flow import (
+    NOTHING,
+    Effects,
+    Names,
+    NeededNames,
+    Run,
+    assigned_names,
+    effects,
+    leaves,
+    live_before,
+    loaded,
+    size,
+    target_of,
+)
 from srcgraph.codegen.statements import names_in, statements_in
-
-Names = frozenset[str]
-NOTHING: Names = frozenset()
 
 LIMIT = 300
 """A function of more statements than this is divided."""
@@ -50,11 +61,6 @@ def outlined(function: ast.FunctionDef, lines: Mapping[int, int]) -> list[ast.Fu
     return [*work.kernels, function]
 
 
-def size(block: Sequence[ast.stmt]) -> int:
-    """How many statements a block has, inner ones included."""
-    return sum(1 for _ in statements_in(block))
-
-
 @dataclass(slots=True)
 class _Outline:
     function: ast.FunctionDef
@@ -62,54 +68,59 @@ class _Outline:
     lengths: Mapping[str, tuple[str, ast.stmt]]
     kernels: list[ast.FunctionDef] = field(default_factory=list)
 
-    def block(self, body: list[ast.stmt], after: Names, bound: Names) -> list[ast.stmt]:
+    def block(self, body: list[ast.stmt], after: Collection[str], bound: Collection[str]) -> list[ast.stmt]:
         """The block with runs of statements replaced by calls.
 
         ``after`` are the names needed after it, ``bound`` those certainly assigned before it.
         """
         body = lists_beside_their_use(body)
-        live = live_after_each(body, after)
+        known = [effects(node) for node in body]
+        needed = NeededNames(known, after)
+        bound = set(bound)
         out: list[ast.stmt] = []
         start = 0
         while start < len(body):
-            stop = self.stop(body, start, live, bound)
+            stop = self.stop(body, known, start, needed, bound)
             if stop == start:
-                out.append(self.inner(body[start], live[start], bound))
+                out.append(self.inner(body[start], needed.all(start), bound))
                 stop += 1
             else:
-                out += self.kernel(body[start:stop], live[stop - 1], bound)
-            bound |= certainly_assigned(body[start:stop])
+                out += self.kernel(body[start:stop], known[start:stop], needed, stop - 1, bound)
+            bound.update(*(one.certainly for one in known[start:stop]))
             start = stop
         return out
 
-    def stop(self, body: Sequence[ast.stmt], start: int, live: Sequence[Names], bound: Names) -> int:
+    def stop(
+        self, body: Sequence[ast.stmt], known: Sequence[Effects], start: int, needed: NeededNames, bound: Set[str]
+    ) -> int:
         """Where a run ends: before a large statement, or where it would be too large, or pass too much."""
         total = stop = 0
+        run = Run()
         for k in range(start, len(body)):
-            length = size([body[k]])
-            total += length
-            if length > LIMIT:
+            run.add(known[k])
+            total += known[k].size
+            if known[k].size > LIMIT:
                 return k
-            if stop and (total > LIMIT or not self.fits(body[start : k + 1], live[k], bound)):
+            if stop and (total > LIMIT or not self.fits(run, needed.of(run.assigned, k), bound)):
                 return stop
             if not stop or not _prepares(body[k]):
                 stop = k + 1
         return len(body)
 
-    def fits(self, run: Sequence[ast.stmt], after: Names, bound: Names) -> bool:
-        inputs, _, outputs = self.passed(run, after, bound)
-        return max(len(inputs), len(outputs)) <= MOST_ARGUMENTS
+    def fits(self, run: Run, after: Set[str], bound: Set[str]) -> bool:
+        inputs, _ = self.passed(run, after, bound)
+        return max(len(inputs), len(after)) <= MOST_ARGUMENTS
 
-    def passed(self, run: Sequence[ast.stmt], after: Names, bound: Names) -> tuple[list[str], list[str], list[str]]:
-        """The arguments of a run as a function, the lengths that it reads from these, and what it returns."""
-        own = assigned_names(run)
-        read = live_before(run, NOTHING, NOTHING, NOTHING) & (bound | own)
-        outputs = sorted(own & after, key=natural)
-        read |= own & after - certainly_assigned(run)
-        lengths = [n for n in sorted(read, key=natural) if n in self.lengths and self.lengths[n][0] in read]
-        return sorted(read.difference(lengths), key=natural), lengths, outputs
+    def passed(self, run: Run, after: Set[str], bound: Set[str]) -> tuple[set[str], set[str]]:
+        """The arguments of a run as a function, and the lengths that it reads from these.
 
-    def inner(self, node: ast.stmt, after: Names, bound: Names) -> ast.stmt:
+        ``after`` are the names that it assigns and that are needed after it.
+        """
+        read = {n for n in run.reads if n in bound or n in run.assigned} | (after - run.certainly)
+        lengths = {n for n in read & self.lengths.keys() if self.lengths[n][0] in read}
+        return read - lengths, lengths
+
+    def inner(self, node: ast.stmt, after: Names, bound: Set[str]) -> ast.stmt:
         """A statement too large for one kernel: its own blocks are divided."""
         match node:
             case ast.If():
@@ -120,19 +131,24 @@ class _Outline:
                 node.body = self.block(node.body, after | again, bound | assigned_names(target_of(node)))
         return node
 
-    def kernel(self, run: list[ast.stmt], after: Names, bound: Names) -> list[ast.stmt]:
+    def kernel(
+        self, run: list[ast.stmt], known: Sequence[Effects], needed: NeededNames, last: int, bound: Set[str]
+    ) -> list[ast.stmt]:
         """A call of a new function that holds ``run``, or ``run`` itself where that cannot be."""
         tail = run[-1:] if run and isinstance(run[-1], ast.Return) else []
         inside = run[: len(run) - len(tail)]
-        after = after | frozenset(n for t in tail for n in loaded(t))
-        if size(inside) < SMALLEST or leaves(inside) or _grows_outer_list(inside):
+        if sum(one.size for one in known[: len(inside)]) < SMALLEST or leaves(inside) or _grows_outer_list(inside):
             return run
-        inputs, lengths, outputs = self.passed(inside, after, bound)
-        if not bound.issuperset(inputs) or max(len(inputs), len(outputs)) > MOST_ARGUMENTS:
+        whole = Run()
+        for one in known[: len(inside)]:
+            whole.add(one)
+        outputs = needed.of(whole.assigned, last) | whole.assigned & {n for t in tail for n in loaded(t)}
+        inputs, lengths = self.passed(whole, outputs, bound)
+        if not bound >= inputs or max(len(inputs), len(outputs)) > MOST_ARGUMENTS:
             return run
         first = inside[0].lineno
-        inside = [copy.copy(self.lengths[n][1]) for n in lengths] + inside
-        return [*self.called(inside, first, inputs, outputs), *tail]
+        inside = [copy.copy(self.lengths[n][1]) for n in sorted(lengths, key=natural)] + inside
+        return [*self.called(inside, first, sorted(inputs, key=natural), sorted(outputs, key=natural)), *tail]
 
     def called(self, inside: list[ast.stmt], first: int, inputs: list[str], outputs: list[str]) -> list[ast.stmt]:
         name = self.name(inside)
@@ -190,113 +206,6 @@ def _lengths(function: ast.FunctionDef) -> dict[str, tuple[str, ast.stmt]]:
             ) if stores[name] == 1 and array in fixed:
                 found[name] = (array, node)
     return found
-
-
-# -- what statements read and assign ----------------------------------------------------------------
-
-
-def loaded(node: ast.AST) -> set[str]:
-    return {n.id for n in names_in(node) if isinstance(n.ctx, ast.Load)}
-
-
-def assigned_names(block: Sequence[ast.AST]) -> Names:
-    return frozenset(n.id for n in names_in(*block) if isinstance(n.ctx, ast.Store))
-
-
-def target_of(node: ast.stmt) -> list[ast.AST]:
-    return [node.target] if isinstance(node, ast.For) else []
-
-
-def leaves(block: Sequence[ast.stmt], in_loop: bool = False) -> bool:
-    """Whether a block returns, or leaves a loop around it."""
-    for node in block:
-        match node:
-            case ast.Return():
-                return True
-            case ast.Break() | ast.Continue():
-                if not in_loop:
-                    return True
-            case ast.If():
-                if leaves(node.body, in_loop) or leaves(node.orelse, in_loop):
-                    return True
-            case ast.For() | ast.While():
-                if leaves(node.body, True):
-                    return True
-    return False
-
-
-def certainly_assigned(block: Sequence[ast.stmt]) -> Names:
-    """The names assigned on every way through a block."""
-    out: Names = NOTHING
-    for node in block:
-        match node:
-            case ast.Assign(targets=targets):
-                out |= assigned_names(targets)
-            case ast.AugAssign(target=target):
-                out |= assigned_names([target])
-            case ast.If():
-                out |= certainly_assigned(node.body) & certainly_assigned(node.orelse)
-                if _ends(node.body):
-                    out |= certainly_assigned(node.orelse)
-    return out
-
-
-def _ends(block: Sequence[ast.stmt]) -> bool:
-    return bool(block) and isinstance(block[-1], ast.Return | ast.Raise | ast.Break | ast.Continue)
-
-
-def live_after_each(block: Sequence[ast.stmt], after: Names) -> list[Names]:
-    """The names needed after each statement of a block."""
-    out: list[Names] = []
-    for node in reversed(block):
-        out.append(after)
-        after = live_before([node], after, after, after)
-    return out[::-1]
-
-
-def live_before(block: Sequence[ast.stmt], after: Names, on_break: Names, on_continue: Names) -> Names:
-    """The names a block needs, given those needed after it."""
-    live = after
-    for node in reversed(block):
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                live = (live - _whole_names(targets)) | loaded(value) | _read_by_targets(targets)
-            case ast.AugAssign(target=target, value=value):
-                live = live | loaded(value) | {n.id for n in names_in(target)}
-            case ast.If():
-                sides = (live_before(b, live, on_break, on_continue) for b in (node.body, node.orelse))
-                live = NOTHING.union(*sides, loaded(node.test))
-            case ast.For() | ast.While():
-                live = _live_before_loop(node, live)
-            case ast.Return() | ast.Raise():
-                live = frozenset(loaded(node))
-            case ast.Break():
-                live = on_break
-            case ast.Continue():
-                live = on_continue
-            case _:
-                live = live | loaded(node)
-    return live
-
-
-def _live_before_loop(node: ast.For | ast.While, after: Names) -> Names:
-    """One pass is enough: what a trip needs, whatever is needed after it, is in what is needed before it."""
-    header = after | loaded(node.test) if isinstance(node, ast.While) else after
-    body = live_before(node.body, header, after, header) - assigned_names(target_of(node))
-    return header | body | loaded(node.iter) if isinstance(node, ast.For) else header | body
-
-
-def _whole_names(targets: Sequence[ast.expr]) -> Names:
-    found: set[str] = set()
-    for target in targets:
-        parts = target.elts if isinstance(target, ast.Tuple) else [target]
-        found.update(p.id for p in parts if isinstance(p, ast.Name))
-    return frozenset(found)
-
-
-def _read_by_targets(targets: Sequence[ast.expr]) -> set[str]:
-    """``x`` and ``i`` of ``x[i] = v``."""
-    return {n.id for t in targets if not isinstance(t, ast.Name | ast.Tuple) for n in names_in(t)}
 
 
 # -- lists --------------------------------------------------------------------------------------------

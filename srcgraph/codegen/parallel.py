@@ -30,16 +30,16 @@ from dataclasses import dataclass, field
 
 from srcgraph.codegen.affine import Trips, number_of, plus, reads
 from srcgraph.codegen.aliases import Aliases, makes_array
-from srcgraph.codegen.independent import Independent, Known, independent
-from srcgraph.codegen.outline import (
+from srcgraph.codegen.flow import (
     NOTHING,
     Names,
+    NeededNames,
     assigned_names,
     certainly_assigned,
-    live_after_each,
     live_before,
     target_of,
 )
+from srcgraph.codegen.independent import Independent, Known, independent
 from srcgraph.codegen.pieces import call
 from srcgraph.codegen.regions import Region
 from srcgraph.codegen.statements import names_in, statements_in
@@ -122,22 +122,27 @@ class Sharing:
     def block(self, body: Sequence[ast.stmt], after: Names, bound: Names, depth: int) -> Statements:
         """The statements with loops shared out; ``after`` are the names needed after them, ``bound`` those before."""
         out: Statements = []
-        for node, needed in zip(body, live_after_each(body, after), strict=True):
-            match node:
-                case ast.For():
-                    out += self.loop(node, needed, bound, depth)
-                case ast.While():
-                    again = live_before([node], needed, NOTHING, NOTHING)
-                    node.body = self.block(node.body, needed | again, bound, depth + 1)
-                    out.append(node)
-                case ast.If():
-                    node.body = self.block(node.body, needed, bound, depth)
-                    node.orelse = self.block(node.orelse, needed, bound, depth)
-                    out.append(node)
-                case _:
-                    out.append(node)
-            bound |= certainly_assigned([node])
+        before = set(bound)
+        known = NeededNames.in_block(body, after)
+        for k, node in enumerate(body):
+            if isinstance(node, ast.For | ast.While | ast.If):
+                out += self.structured(node, known.all(k), frozenset(before), depth)
+            else:
+                out.append(node)
+            before |= certainly_assigned([node])
         return out
+
+    def structured(self, node: ast.For | ast.While | ast.If, after: Names, bound: Names, depth: int) -> Statements:
+        match node:
+            case ast.For():
+                return self.loop(node, after, bound, depth)
+            case ast.While():
+                again = live_before([node], after, NOTHING, NOTHING)
+                node.body = self.block(node.body, after | again, bound, depth + 1)
+            case ast.If():
+                node.body = self.block(node.body, after, bound, depth)
+                node.orelse = self.block(node.orelse, after, bound, depth)
+        return [node]
 
     def loop(self, node: ast.For, after: Names, bound: Names, depth: int) -> Statements:
         has_loops = any(isinstance(s, ast.For | ast.While) for s in statements_in(node.body))
@@ -162,7 +167,11 @@ class Sharing:
 
     def counted_up(self, body: Statements, after: Names) -> None:
         """Loops that count down, as in reverse sweeps, count up if that is the same: LLVM vectorises them then."""
-        for node, needed in zip(body, live_after_each(body, after), strict=True):
+        known = NeededNames.in_block(body, after)
+        for k, node in enumerate(body):
+            if not isinstance(node, ast.For | ast.While | ast.If):
+                continue
+            needed = known.all(k)
             match node:
                 case ast.For():
                     self.counted_up(node.body, needed | live_before([node], needed, NOTHING, NOTHING))

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from srcgraph.codegen.affine import Trips, plus, reads
+from srcgraph.codegen.flow import NOTHING, Names, assigned_names, live_before
 from srcgraph.codegen.independent import Independent
 from srcgraph.codegen.joins import begin, joined, places_of
-from srcgraph.codegen.outline import NOTHING, Names, assigned_names, live_before, natural
+from srcgraph.codegen.outline import natural
 from srcgraph.codegen.pieces import assign, call, free_name, loaded
 from srcgraph.codegen.statements import statements_in
 from srcgraph.codegen.work import Work, work_of

@@ -14,21 +14,18 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from srcgraph.codegen.outline import (
-    MOST_ARGUMENTS,
+from srcgraph.codegen.flow import (
     NOTHING,
     Names,
-    appended,
+    NeededNames,
     assigned_names,
     certainly_assigned,
     leaves,
-    live_after_each,
     live_before,
-    new_list,
-    several,
     size,
     target_of,
 )
+from srcgraph.codegen.outline import MOST_ARGUMENTS, appended, new_list, several
 from srcgraph.codegen.statements import statements_in
 
 LIMIT = 120
@@ -91,17 +88,18 @@ class _Repeats:
 
         ``after`` are the names needed after it, ``bound`` those certainly assigned before it.
         """
-        before = bound
-        for node, needed in zip(body, live_after_each(body, after), strict=True):
-            self.inner(node, needed, before)
+        before = set(bound)
+        needed: NeededNames | None = None
+        for k, node in enumerate(body):
+            if size([node]) > LIMIT:
+                needed = needed or NeededNames.in_block(body, after)
+                self.inner(node, needed.all(k), frozenset(before))
             before |= certainly_assigned([node])
         runs = joined([self.run(s) for s in body], self.keys)
         return _Calls(self, runs, after, bound).statements()
 
     def inner(self, node: ast.stmt, after: Names, bound: Names) -> None:
-        """The blocks of a statement, if they are large."""
-        if size([node]) <= LIMIT:
-            return
+        """The blocks of a large statement."""
         match node:
             case ast.If():
                 node.body = self.block(node.body, after, bound)

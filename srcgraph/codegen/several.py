@@ -11,7 +11,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from srcgraph.codegen.outline import NOTHING, live_before
+from srcgraph.codegen.flow import NOTHING, live_before
 from srcgraph.codegen.statements import names_in, statements_in
 from srcgraph.codegen.sums import FEW
 

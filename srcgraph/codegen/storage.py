@@ -9,6 +9,7 @@ program NumPy runs without copies needs none here.
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,11 +30,13 @@ from srcgraph.codegen.items import (
     Ref,
     Store,
     Unpack,
+    all_blocks,
+    inner_blocks,
     ref,
     refs,
     renamed,
 )
-from srcgraph.codegen.liveness import Live, Liveness
+from srcgraph.codegen.liveness import Liveness, Needed
 from srcgraph.codegen.uses import in_memory
 from srcgraph.ir.graph import Value
 from srcgraph.ir.types import ArrayType, ListType
@@ -91,9 +94,8 @@ def assign_storage(
     """
     work = _Storage(block, consumed, inplace)
     for position, param in enumerate(params):
-        work.buffers[param] = frozenset(
-            {Buffer(param.name, owned=position in interface.changed or position in interface.owned)}
-        )
+        owned = position in interface.changed or position in interface.owned
+        work.put(param, frozenset({Buffer(param.name, owned)}))
     work.block(block)
     stores = work.changed(block, params, interface)
     work.returned(block, params, interface)
@@ -107,7 +109,7 @@ def fills(part: LoopStore, kernel: Kernel) -> bool:
     return not part.combine and dims == part.base.type.shape and part.at == loop_index(dims)
 
 
-def _read_around(kernel: Kernel, store: LoopStore) -> Live:
+def _read_around(kernel: Kernel, store: LoopStore) -> frozenset[Value]:
     """The arrays a nest reads other than at the very element that ``store`` changes next."""
     last = kernel.parts.index(store)
     return frozenset(
@@ -124,24 +126,62 @@ class _Storage:
         self.inplace = inplace
         self.live = Liveness(block)
         self.buffers: dict[Value, Buffers] = {}
+        self.holding: dict[Buffer, list[Value]] = defaultdict(list)
+        """The arrays that may be in a buffer and are needed later."""
         self.copies: list[Copied] = []
+        self.point = 0
+        """Before the item that is looked at."""
+        self.until: dict[Value, int] = {}
+        for value, point in self._handed_on(block):
+            self.until[value] = max(point, self.until.get(value, 0))
+
+    def _handed_on(self, block: Block) -> Iterator[tuple[Value, int]]:
+        """What blocks hand on and loops start with, and the point after the item that does it."""
+        for item in (i for inner in all_blocks(block) for i in inner.items):
+            values = [v for inner in inner_blocks(item) for v in inner.values]
+            values += item.init_values if isinstance(item, Loop) else ()
+            for value in values:
+                yield value, self.live.after[id(item)]
 
     def of(self, value: Value) -> Buffers:
         return self.buffers.get(value, NONE)
 
+    def put(self, value: Value, buffers: Buffers) -> None:
+        """Note in whose memory a value is."""
+        for buffer in buffers - self.of(value):
+            self.holding[buffer].append(value)
+        self.buffers[value] = buffers
+
     # -- conflicts ------------------------------------------------------------------------------
 
-    def conflict(self, value: Value, live: Live, ignored: Sequence[Value] = ()) -> str:
-        """Why ``value``'s buffer may not be changed while ``live`` is still needed; '' if it may."""
-        mine = self.of(value)
+    def after(self, item: Item, but: Sequence[Value] = ()) -> Needed:
+        """What is needed after an item."""
+        return Needed(self.live, ((self.live.after[id(item)], frozenset(but)),))
+
+    def iterating(self, item: Loop) -> Needed:
+        """What is needed in every iteration of a loop, its own variables apart."""
+        return Needed(self.live, ((self.live.header[id(item)], frozenset(item.params)),))
+
+    def last(self, value: Value) -> int:
+        return max(self.live.last(value), self.until.get(value, 0))
+
+    def beside(self, value: Value, needed: Needed) -> Iterator[Value]:
+        """The other arrays which may be in a value's memory and are needed."""
+        for buffer in self.of(value):
+            held = [v for v in self.holding[buffer] if v in needed.also or self.last(v) >= self.point]
+            self.holding[buffer] = held
+            yield from (v for v in held if v is not value and in_memory(v) and buffer in self.of(v) and v in needed)
+
+    def conflict(self, value: Value, needed: Needed, ignored: Sequence[Value] = ()) -> str:
+        """Why ``value``'s buffer may not be changed while others are still needed; '' if it may."""
         if not self.inplace and value not in ignored:
             return "nothing is stored in place"
-        if value in live and value not in ignored:
+        if value in needed and value not in ignored:
             return f"{value.name or 'it'} is read again later"
-        if any(not b.owned for b in mine):
+        if any(not b.owned for b in self.of(value)):
             return f"{value.name or 'it'} belongs to the caller"
-        for other in live:
-            if other is not value and other not in ignored and in_memory(other) and mine & self.of(other):
+        for other in self.beside(value, needed):
+            if other not in ignored:
                 return f"{other.name or 'another array'} may be the same memory"
         return ""
 
@@ -150,12 +190,12 @@ class _Storage:
         fresh = Value(value.name, value.type)
         copy = ast.Call(ast.Attribute(ref(value), "copy", ast.Load()), [], [])
         out.append(Let(fresh, copy, origin))
-        self.buffers[fresh] = frozenset({Buffer(value.name)})
+        self.put(fresh, frozenset({Buffer(value.name)}))
         self.copies.append(Copied(value.name, why, origin))
         return fresh
 
     def movable(
-        self, value: Value, live: Live, origin: Origin, out: list[Item], ignored: Sequence[Value] = ()
+        self, value: Value, live: Needed, origin: Origin, out: list[Item], ignored: Sequence[Value] = ()
     ) -> Value:
         """``value`` if its buffer may be changed, else a copy of it."""
         if not isinstance(value.type, ArrayType):
@@ -181,21 +221,23 @@ class _Storage:
         for value in kept:
             mine = self.of(value)
             if not any(v is not value and mine & buffers for v, buffers in before.items()):
-                self.buffers[value] = frozenset({Buffer(value.name)})
+                self.put(value, frozenset({Buffer(value.name)}))
         yield
-        self.buffers |= {value: before.get(value, NONE) for value in kept}
+        for value in kept:
+            self.put(value, before.get(value, NONE))
 
     def item(self, item: Item, out: list[Item]) -> None:
-        live = self.live.after[id(item)]
+        live = self.after(item)
+        self.point = self.live.inside[id(item)]
         match item:
             case Let():
                 self.let(item)
             case Unpack():
                 for value in item.values:
-                    self.buffers[value] = frozenset({Buffer(value.name)})
+                    self.put(value, frozenset({Buffer(value.name)}))
             case Store():
                 item.base = self.movable(item.base, live, item.origin, out, [item.out])
-                self.buffers[item.out] = self.of(item.base)
+                self.put(item.out, self.of(item.base))
             case Invoke():
                 self.invoke(item, live, out)
             case Kernel():
@@ -211,7 +253,7 @@ class _Storage:
             case Loop():
                 self.loop(item, live, out)
 
-    def invoke(self, item: Invoke, live: Live, out: list[Item]) -> None:
+    def invoke(self, item: Invoke, live: Needed, out: list[Item]) -> None:
         """A callee may change an array only if nothing else it is given, or needed later, is in that memory."""
         after = [v for _, _, v in item.changed]
         for k, (position, base, value) in enumerate(item.changed):
@@ -219,25 +261,25 @@ class _Storage:
             base = self.movable(base, live | others, item.origin, out, after)
             item.args[position] = ref(base)
             item.changed[k] = (position, base, value)
-            self.buffers[value] = self.of(base)
+            self.put(value, self.of(base))
         for value in item.returned:
             if in_memory(value):
-                self.buffers[value] = frozenset({Buffer(value.name)})
+                self.put(value, frozenset({Buffer(value.name)}))
 
     def let(self, item: Let) -> None:
         if not in_memory(item.value):
             return
         if item.alias is not None:
             shared = NONE if item.same else frozenset(Buffer(b.name, owned=False) for b in self.of(item.alias))
-            self.buffers[item.value] = self.of(item.alias) | shared
+            self.put(item.value, self.of(item.alias) | shared)
         elif isinstance(item.expr, Ref):
-            self.buffers[item.value] = self.of(item.expr.value)
+            self.put(item.value, self.of(item.expr.value))
         else:
-            self.buffers[item.value] = frozenset({Buffer(item.value.name)})
+            self.put(item.value, frozenset({Buffer(item.value.name)}))
 
-    def kernel(self, item: Kernel, live: Live, out: list[Item]) -> None:
+    def kernel(self, item: Kernel, live: Needed, out: list[Item]) -> None:
         for value, _ in item.fresh:
-            self.buffers[value] = frozenset({Buffer(value.name)})
+            self.put(value, frozenset({Buffer(value.name)}))
         for part in item.parts:
             if isinstance(part, LoopStore) and part.base is not None:
                 here = [p.target for p in item.parts if isinstance(p, LoopStore)]
@@ -246,7 +288,7 @@ class _Storage:
                     self.anew(item, part)
                     continue
                 part.base = self.movable(part.base, needed, part.origin, out, here)
-                self.buffers[part.target] = self.of(part.base)
+                self.put(part.target, self.of(part.base))
 
     def anew(self, item: Kernel, part: LoopStore) -> None:
         """A store over a whole array that is still needed goes into a new one: there is nothing to copy."""
@@ -254,23 +296,23 @@ class _Storage:
         like = ast.Call(ast.Attribute(ast.Name("np", ast.Load()), "empty_like", ast.Load()), [ref(part.base)], [])
         item.fresh.append((part.target, like))
         part.base = None
-        self.buffers[part.target] = frozenset({Buffer(part.target.name)})
+        self.put(part.target, frozenset({Buffer(part.target.name)}))
 
-    def changing(self, item: Do, live: Live, out: list[Item]) -> None:
+    def changing(self, item: Do, live: Needed, out: list[Item]) -> None:
         """A call may change an array that nothing else which it is given, or needed later, shares memory with."""
         assert isinstance(item.call, ast.Call)
         part, *others = item.call.args
         given = frozenset(v for other in others for v in refs(other))
         before, item.base = item.base, self.movable(item.base, live | given, item.origin, out, [item.out])
         item.call = ast.Call(item.call.func, [renamed(part, {before: item.base}), *others], [])
-        self.buffers[item.out] = self.of(item.base)
+        self.put(item.out, self.of(item.base))
 
-    def push(self, item: Do, live: Live, out: list[Item]) -> None:
+    def push(self, item: Do, live: Needed, out: list[Item]) -> None:
         """A list takes an array as it is; one that is going to be changed is copied first."""
-        self.buffers[item.out] = self.of(item.base)
+        self.put(item.out, self.of(item.base))
         if item.pushed is None:
             return
-        changes = any(self.of(v) & self.of(item.pushed) for v in live if v in self.consumed)
+        changes = any(v in self.consumed for v in self.beside(item.pushed, live))
         borrowed = any(not b.owned for b in self.of(item.pushed))
         if changes or item.pushed in self.consumed or borrowed:
             fresh = Value(item.pushed.name, item.pushed.type)
@@ -280,7 +322,7 @@ class _Storage:
                 item.call = ast.Call(item.call.func, [copy], [])
                 item.pushed = fresh
                 return
-        self.buffers[item.out] = self.of(item.base) | self.of(item.pushed)
+        self.put(item.out, self.of(item.base) | self.of(item.pushed))
 
     def branch(self, item: Branch) -> None:
         for side in (item.then, item.orelse):
@@ -292,35 +334,35 @@ class _Storage:
                 self.results_moved(item, k)
             both = [self.of(side.values[k]) for side in (item.then, item.orelse)]
             if both[0] == both[1]:
-                self.buffers[value] = both[0]
+                self.put(value, both[0])
             elif value in self.consumed:
-                self.buffers[value] = frozenset({Buffer(value.name)})
+                self.put(value, frozenset({Buffer(value.name)}))
             else:
-                self.buffers[value] = both[0] | both[1]
+                self.put(value, both[0] | both[1])
 
     def results_moved(self, item: Branch, k: int) -> None:
         """A branch's result that is changed later must be in a buffer of its own."""
         for side in (item.then, item.orelse):
-            outside = self.live.after[id(item)] - frozenset(item.outputs)
+            outside = self.after(item, but=item.outputs)
             others = frozenset(v for j, v in enumerate(side.values) if j != k and in_memory(v))
             moved = self.movable(side.values[k], outside | others, item.origin, side.items)
             side.values[k] = moved
             side.results[k] = ref(moved)
 
-    def loop(self, item: Loop, live: Live, out: list[Item]) -> None:
-        inner = self.live.header[id(item)] - frozenset(item.params)
+    def loop(self, item: Loop, live: Needed, out: list[Item]) -> None:
+        inner = self.iterating(item)
         inits = list(item.init_values)
         for k, param in enumerate(item.params):
             if not in_memory(param):
                 continue
             if param in self.consumed:
                 others = frozenset(v for j, v in enumerate(inits) if j != k and in_memory(v))
-                after = live - frozenset(item.outputs)
+                after = self.after(item, but=item.outputs)
                 inits[k] = self.movable(inits[k], after | inner | others, item.origin, out)
                 item.inits[k] = ref(inits[k])
-                self.buffers[param] = frozenset({Buffer(param.name)})
+                self.put(param, frozenset({Buffer(param.name)}))
             else:
-                self.buffers[param] = self.of(inits[k]) | {Buffer(param.name, owned=False)}
+                self.put(param, self.of(inits[k]) | {Buffer(param.name, owned=False)})
         if item.test is not None:
             self.block(item.test)
         self.block(item.body)
@@ -328,7 +370,7 @@ class _Storage:
             if in_memory(param):
                 self.loop_result(item, k, inner, inits)
 
-    def loop_result(self, item: Loop, k: int, inner: Live, inits: Sequence[Value]) -> None:
+    def loop_result(self, item: Loop, k: int, inner: Needed, inits: Sequence[Value]) -> None:
         param, output = item.params[k], item.outputs[k]
         values = item.body.values
         if param in self.consumed:
@@ -337,9 +379,9 @@ class _Storage:
             values[k] = moved
             item.body.results[k] = ref(moved)
             stays = self.of(moved) == self.of(param)
-            self.buffers[output] = self.of(inits[k]) if stays else frozenset({Buffer(output.name)})
+            self.put(output, self.of(inits[k]) if stays else frozenset({Buffer(output.name)}))
         else:
-            self.buffers[output] = self.of(inits[k]) | self.of(values[k])
+            self.put(output, self.of(inits[k]) | self.of(values[k]))
 
     # -- the end of the function ------------------------------------------------------------------
 

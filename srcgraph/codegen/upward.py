@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from srcgraph.codegen.outline import NOTHING, live_before
+from srcgraph.codegen.flow import NOTHING, live_before
 from srcgraph.codegen.registers import Added
 from srcgraph.codegen.statements import is_pure, names_in, statements_in
 

@@ -52,7 +52,7 @@ def variables_of(names: Names, watched: bool, ordered: Set[str], taken: Set[str]
     """
     axes: dict[str, int] = {}
     dtypes: dict[str, set[str]] = {}
-    for value in names.parent:
+    for value in names.groups:
         name, type = names.of(value), value.type
         if isinstance(type, ArrayType):
             axes[name] = max(axes.get(name, 0), type.ndim)

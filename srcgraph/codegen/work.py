@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from srcgraph.codegen.affine import Scope, Trips, plus
+from srcgraph.codegen.flow import NOTHING, assigned_names, live_before
 from srcgraph.codegen.independent import is_blocks
-from srcgraph.codegen.outline import NOTHING, assigned_names, live_before
 from srcgraph.codegen.statements import statements_in
 
 _UNKNOWN = 8.0
