@@ -51,7 +51,7 @@ def leaves(block: Sequence[ast.stmt], in_loop: bool = False) -> bool:
 
 def certainly_assigned(block: Sequence[ast.stmt]) -> Names:
     """The names assigned on every way through a block."""
-    out: Names = NOTHING
+    out: set[str] = set()
     for node in block:
         match node:
             case ast.Assign(targets=targets):
@@ -62,7 +62,7 @@ def certainly_assigned(block: Sequence[ast.stmt]) -> Names:
                 out |= certainly_assigned(node.body) & certainly_assigned(node.orelse)
                 if _ends(node.body):
                     out |= certainly_assigned(node.orelse)
-    return out
+    return frozenset(out)
 
 
 def _ends(block: Sequence[ast.stmt]) -> bool:
@@ -71,27 +71,31 @@ def _ends(block: Sequence[ast.stmt]) -> bool:
 
 def live_before(block: Sequence[ast.stmt], after: Names, on_break: Names, on_continue: Names) -> Names:
     """The names a block needs, given those needed after it."""
-    live = after
+    live = set(after)
     for node in reversed(block):
         match node:
             case ast.Assign(targets=targets, value=value):
-                live = (live - _whole_names(targets)) | loaded(value) | _read_by_targets(targets)
+                live.difference_update(_whole_names(targets))
+                live |= loaded(value)
+                live |= _read_by_targets(targets)
             case ast.AugAssign(target=target, value=value):
-                live = live | loaded(value) | {n.id for n in names_in(target)}
+                live |= loaded(value)
+                live.update(n.id for n in names_in(target))
             case ast.If():
-                sides = (live_before(b, live, on_break, on_continue) for b in (node.body, node.orelse))
-                live = NOTHING.union(*sides, loaded(node.test))
+                now = frozenset(live)
+                live = loaded(node.test)
+                live.update(*(live_before(b, now, on_break, on_continue) for b in (node.body, node.orelse)))
             case ast.For() | ast.While():
-                live = _live_before_loop(node, live)
+                live = set(_live_before_loop(node, frozenset(live)))
             case ast.Return() | ast.Raise():
-                live = frozenset(loaded(node))
+                live = loaded(node)
             case ast.Break():
-                live = on_break
+                live = set(on_break)
             case ast.Continue():
-                live = on_continue
+                live = set(on_continue)
             case _:
-                live = live | loaded(node)
-    return live
+                live |= loaded(node)
+    return frozenset(live)
 
 
 def _live_before_loop(node: ast.For | ast.While, after: Names) -> Names:
@@ -101,12 +105,9 @@ def _live_before_loop(node: ast.For | ast.While, after: Names) -> Names:
     return header | body | loaded(node.iter) if isinstance(node, ast.For) else header | body
 
 
-def _whole_names(targets: Sequence[ast.expr]) -> Names:
-    found: set[str] = set()
-    for target in targets:
-        parts = target.elts if isinstance(target, ast.Tuple) else [target]
-        found.update(p.id for p in parts if isinstance(p, ast.Name))
-    return frozenset(found)
+def _whole_names(targets: Sequence[ast.expr]) -> list[str]:
+    parts = (p for t in targets for p in (t.elts if isinstance(t, ast.Tuple) else [t]))
+    return [p.id for p in parts if isinstance(p, ast.Name)]
 
 
 def _read_by_targets(targets: Sequence[ast.expr]) -> set[str]:
@@ -142,11 +143,21 @@ class Effects:
 
 def effects(node: ast.stmt) -> Effects:
     """What a statement does to names."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            reads = frozenset(loaded(value) | _read_by_targets(targets))
+            assigned = frozenset(_whole_names(targets))
+            return Effects(1, reads, assigned, assigned, assigned - reads, False)
+        case ast.AugAssign(target=target, value=value):
+            reads = frozenset((*loaded(value), *(n.id for n in names_in(target))))
+            assigned = frozenset(_whole_names([target]))
+            return Effects(1, reads, assigned, assigned, NOTHING, False)
+        case ast.Expr() | ast.Return() | ast.Raise():
+            return Effects(1, frozenset(loaded(node)), NOTHING, NOTHING, NOTHING, not isinstance(node, ast.Expr))
     assigned = assigned_names([node])
     before = live_before([node], assigned, NOTHING, NOTHING)
     reads = live_before([node], NOTHING, NOTHING, NOTHING)
-    leaves = isinstance(node, ast.Return | ast.Raise)
-    return Effects(size([node]), reads, assigned, certainly_assigned([node]), assigned - before, leaves)
+    return Effects(size([node]), reads, assigned, certainly_assigned([node]), assigned - before, False)
 
 
 class Run:
@@ -179,14 +190,23 @@ class NeededNames:
 
     def __init__(self, block: Sequence[Effects], after: Collection[str]):
         self._spans: dict[str, Spans] = defaultdict(Spans)
+        self._starts: list[list[str]] = [[] for _ in block]
+        self._ends: list[list[str]] = [[] for _ in block]
+        self._at, self._here = -1, set[str]()
         last = dict.fromkeys(after, len(block) - 1)
         for k in range(len(block) - 1, -1, -1):
             for name in list(last) if block[k].leaves else block[k].ended & last.keys():
-                self._spans[name].add(k, last.pop(name))
+                self._enter(name, k, last.pop(name))
             for name in block[k].reads:
                 last.setdefault(name, k - 1)
         for name, end in last.items():
-            self._spans[name].add(0, end)
+            self._enter(name, 0, end)
+
+    def _enter(self, name: str, start: int, end: int) -> None:
+        if start <= end:
+            self._spans[name].add(start, end)
+            self._starts[start].append(name)
+            self._ends[end].append(name)
 
     @staticmethod
     def in_block(block: Sequence[ast.stmt], after: Collection[str]) -> NeededNames:
@@ -197,5 +217,11 @@ class NeededNames:
         return {n for n in names if n in self._spans and k in self._spans[n]}
 
     def all(self, k: int) -> Names:
-        """The names needed after a statement."""
-        return frozenset(n for n, spans in self._spans.items() if k in spans)
+        """The names needed after a statement; asked for in the order of the statements, it is quick."""
+        if k < self._at:
+            self._at, self._here = -1, set()
+        while self._at < k:
+            self._here.difference_update(self._ends[self._at] if self._at >= 0 else ())
+            self._at += 1
+            self._here.update(self._starts[self._at])
+        return frozenset(self._here)

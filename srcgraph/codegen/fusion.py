@@ -22,42 +22,59 @@ FEW = 16
 def fused(items: list[Item], s: Scheduler) -> list[Item]:
     """Join neighbouring nests over the same lengths where no element is read before it is made."""
     out: list[Item | Nest] = []
+    last: _Last | None = None
     for item in items:
-        if not isinstance(item, Kernel):
-            out.append(item)
+        if isinstance(item, Let) and last is not None:
+            last.lets.append(item)
             continue
-        nest = Nest(item)
-        at = _partner(out, nest, s)
-        if at is None:
-            out.append(nest)
+        nest = Nest(item) if isinstance(item, Kernel) else None
+        if nest is not None and last is not None and last.lets_pass(nest) and _can_join(last.nest, nest, s):
+            out += last.taken_before()
+            _join(last.nest, nest, s)
             continue
-        first = out[at]
-        assert isinstance(first, Nest)
-        between = [b for b in out[at + 1 :] if not isinstance(b, Nest)]
-        free = [b for b in between if _independent(first, b)]
-        _join(first, nest, s)
-        out[at:] = [*free, first, *(b for b in between if b not in free)]
+        out += [last.nest, *last.lets] if last is not None else []
+        last = _Last(nest) if nest is not None else None
+        out += [item] if nest is None else []
+    out += [last.nest, *last.lets] if last is not None else []
     return [item.kernel() if isinstance(item, Nest) else item for item in out]
 
 
-def _partner(out: list[Item | Nest], nest: Nest, s: Scheduler) -> int | None:
-    """The last nest before another that it can join: only lets may lie between, which one of both does not need."""
-    between: list[Let] = []
-    for at in range(len(out) - 1, -1, -1):
-        before = out[at]
-        if isinstance(before, Nest):
-            return at if _can_part(before, between, nest) and _can_join(before, nest, s) else None
-        if not isinstance(before, Let):
-            return None
-        between.append(before)
-    return None
+class _Last:
+    """A nest to which another one could be joined, and the lets that stand after it.
 
+    Attributes
+    ----------
+    later : dict
+        Those of them that need the nest, by what they define.
+    """
 
-def _can_part(first: Nest, between: Sequence[Let], second: Nest) -> bool:
-    """Whether what stands between two nests may run before the first, or after the second."""
-    later = [b for b in between if not _independent(first, b)]
-    needed = reads_of(second.item).union(*(reads_of(b) for b in between if b not in later))
-    return all(b.value not in needed and _is_of_numbers(b) for b in later)
+    def __init__(self, nest: Nest):
+        self.nest = nest
+        self.lets: list[Let] = []
+        self.later: dict[Value, Let] = {}
+        self._seen = 0
+        self._needed: set[Value] = set()
+
+    def lets_pass(self, second: Nest) -> bool:
+        """Whether the lets may run before this nest, or after the second."""
+        for let in self.lets[self._seen :]:
+            if _independent(self.nest, let):
+                self._needed |= reads_of(let)
+            else:
+                self.later[let.value] = let
+        new, self._seen = self.lets[self._seen :], len(self.lets)
+        if not all(_is_of_numbers(let) for let in new if let.value in self.later):
+            self._needed |= self.later.keys()  # never
+        needs = (reads_of(second.item), self._needed)
+        return all(self.later.keys().isdisjoint(needed) for needed in needs)
+
+    def taken_before(self) -> list[Let]:
+        """Take the lets that may run before the nest out of those after it."""
+        before = [let for let in self.lets if let.value not in self.later]
+        self.lets = list(self.later.values())
+        self._seen = len(self.lets)
+        self._needed = set()
+        return before
 
 
 def _is_of_numbers(let: Let) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from srcgraph.codegen.items import Block, Branch, Item, Kernel, Loop, Raise, reads_of, refs, writes_of
 from srcgraph.codegen.spans import Spans
+from srcgraph.errors import InternalError
 from srcgraph.ir.graph import Value
 
 NOTHING: frozenset[Value] = frozenset()
@@ -22,7 +23,7 @@ NOTHING: frozenset[Value] = frozenset()
 
 @dataclass(eq=False, slots=True)
 class _Region:
-    """A block, or a loop around its test and its body, and what was seen to be read in it.
+    """A block, or a loop's test and what is around its body, and what was seen to be read in it.
 
     Attributes
     ----------
@@ -31,9 +32,11 @@ class _Region:
     start : int
         Its first point.
     last : dict
-        The last point at which each variable is needed in it.
+        The last point at which each variable is needed in it, after what certainly raises if something does.
     given_up : int
-        The point before what certainly raises, or -1: nothing from outside is needed up to there.
+        The point before what certainly raises, or -1. What is needed only after it is not needed before the region.
+    before_that : dict
+        As ``last``, up to there.
     """
 
     parent: _Region | None
@@ -41,6 +44,7 @@ class _Region:
     start: int
     last: dict[Value, int] = field(default_factory=dict)
     given_up: int = -1
+    before_that: dict[Value, int] = field(default_factory=dict)
 
 
 class Liveness:
@@ -67,7 +71,6 @@ class Liveness:
         self._point = 0
         self._homes: dict[Value, tuple[_Region, int]] = {}
         self._regions: list[_Region] = []
-        self._repeated: set[Value] = set()
         self._exits: list[tuple[Value, Value, int, int, int]] = []
         self._top = self._region(None, 0)
         self.entry = self._top.start
@@ -100,9 +103,8 @@ class Liveness:
 
     def _define(self, value: Value, region: _Region, point: int) -> None:
         if value in self._homes:
-            self._repeated.add(value)
-        else:
-            self._homes[value] = region, point
+            raise InternalError(f"{value} is defined twice")
+        self._homes[value] = region, point
 
     def _home(self, value: Value) -> tuple[_Region, int]:
         """Where a variable is defined."""
@@ -114,7 +116,7 @@ class Liveness:
         while region is not None:
             known = value in region.last
             region.last[value] = point
-            if known or region is home:
+            if known or region is home or region.given_up >= 0:
                 return
             region, point = region.parent, region.before
 
@@ -133,7 +135,7 @@ class Liveness:
             self._read(value, region, at)
         match item:
             case Raise(fails=ast.Constant(value=True)):
-                region.given_up = before
+                _give_up(region, before)
             case Branch():
                 for side in (item.then, item.orelse):
                     self._items(side, self._region(region, before))
@@ -149,7 +151,7 @@ class Liveness:
         for value in (*item.params, *([item.index] if item.index is not None else [])):
             self._define(value, around, header)
         if item.test is not None:
-            self._items(item.test, self._region(around, header))
+            self._items(item.test, around)  # what it defines, the body may read
         tested = self._point
         body = self._region(around, tested)
         self._items(item.body, body)
@@ -166,11 +168,9 @@ class Liveness:
         zones = sorted((r.start, r.given_up) for r in self._regions if r.given_up >= 0)
         ranges: dict[Value, list[tuple[int, int]]] = {}
         for region in self._regions:
-            for value, end in region.last.items():
+            for value, end in (*region.before_that.items(), *region.last.items()):
                 home, point = self._home(value)
                 start = point if home is region else region.start
-                if value in self._repeated:
-                    start, end = min(start, point), self._point
                 if start <= region.given_up < end:
                     start = region.given_up + 1
                 ranges.setdefault(value, []).extend(_without(start, end, zones) if zones else [(start, end)])
@@ -181,6 +181,12 @@ class Liveness:
         for param, output, header, tested, after in self._exits:
             if self.needed(output, after):
                 self.spans.setdefault(param, Spans()).add(header, tested)
+
+
+def _give_up(region: _Region, point: int) -> None:
+    """Note that something certainly raises in a region; only the first counts."""
+    if region.given_up < 0:
+        region.given_up, region.before_that, region.last = point, region.last, {}
 
 
 def _without(start: int, end: int, zones: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

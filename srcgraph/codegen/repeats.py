@@ -55,6 +55,9 @@ def written_once(function: ast.FunctionDef, marked: Names = NOTHING) -> list[ast
     return [*work.made, function]
 
 
+Pair = tuple[int, int, tuple[int, ...]]
+
+
 @dataclass(slots=True, eq=False)
 class _Run:
     """Neighbouring statements.
@@ -73,6 +76,8 @@ class _Run:
     key: int
     names: tuple[str, ...]
     joins: bool
+    beside: tuple[_Run, Pair] | None = None
+    """The run that stands after it, and what both are together."""
 
 
 @dataclass(slots=True)
@@ -184,13 +189,12 @@ def joined(runs: list[_Run], keys: dict[Hashable, int]) -> list[_Run]:
             refused.add(found)
 
 
-Pair = tuple[int, int, tuple[int, ...]]
-
-
 def _pair(a: _Run, b: _Run) -> Pair:
     """Two runs, and which variables of the second the first has, by position."""
-    at = {name: k for k, name in enumerate(a.names)}
-    return a.key, b.key, tuple(at.get(name, -1) for name in b.names)
+    if a.beside is None or a.beside[0] is not b:
+        at = {name: k for k, name in enumerate(a.names)}
+        a.beside = b, (a.key, b.key, tuple(at.get(name, -1) for name in b.names))
+    return a.beside[1]
 
 
 def _pairs(runs: Sequence[_Run], refused: set[Hashable]) -> Counter[Pair]:
@@ -251,8 +255,13 @@ class _Calls:
     def __init__(self, work: _Repeats, runs: Sequence[_Run], after: Names, bound: Names):
         self.work = work
         self.runs = runs
-        self.needed = _needed(runs, after)
-        self.bound = [bound | before for before in _assigned(runs)]
+        self.needed = NeededNames.in_block([s for r in runs for s in r.statements], after)
+        self.last = [end - 1 for end in itertools.accumulate(len(r.statements) for r in runs)]
+        self.bound = dict.fromkeys(bound, -1)
+        """By name: the run that has certainly assigned it, -1 before all of them."""
+        for k, run in enumerate(runs):
+            for name in certainly_assigned(run.statements):
+                self.bound.setdefault(name, k)
 
     def statements(self) -> Statements:
         counts = Counter(r.key for r in self.runs if r.joins)
@@ -261,17 +270,21 @@ class _Calls:
             calls |= self.calls([k for k, r in enumerate(self.runs) if r.key == key])
         return [s for k, r in enumerate(self.runs) for s in ([calls[k]] if k in calls else r.statements)]
 
+    def is_bound(self, name: str, run: int) -> bool:
+        """Whether a variable has certainly been assigned before a run."""
+        return self.bound.get(name, run) < run
+
     def calls(self, places: Sequence[int]) -> dict[int, ast.stmt]:
         """Calls of one kernel for equal runs, by place; none where it cannot be a kernel."""
         first = self.runs[places[0]]
         read = live_before(first.statements, NOTHING, NOTHING, NOTHING) & self.work.variables
         inputs = [k for k, name in enumerate(first.names) if name in read]
-        places = [p for p in places if all(self.runs[p].names[k] in self.bound[p] for k in inputs)]
+        places = [p for p in places if all(self.is_bound(self.runs[p].names[k], p) for k in inputs)]
         own, sure = assigned_names(first.statements), certainly_assigned(first.statements)
         outputs = [
             k
             for k, name in enumerate(first.names)
-            if name in own and any(self.runs[p].names[k] in self.needed[p] for p in places)
+            if name in own and any(self.needed.of([self.runs[p].names[k]], self.last[p]) for p in places)
         ]
         if any(first.names[k] not in sure for k in outputs) or max(len(inputs), len(outputs)) > MOST_ARGUMENTS:
             return {}
@@ -284,23 +297,6 @@ class _Calls:
             p: _called(name, [r.names[k] for k in inputs], [r.names[k] for k in outputs], line)
             for p, r, line in zip(places, equal, lines, strict=True)
         }
-
-
-def _needed(runs: Sequence[_Run], after: Names) -> list[Names]:
-    """The names needed after each run."""
-    out = []
-    for run in reversed(runs):
-        out.append(after)
-        after = live_before(run.statements, after, after, after)
-    return out[::-1]
-
-
-def _assigned(runs: Sequence[_Run]) -> Iterator[Names]:
-    """The names that the block has certainly assigned before each run."""
-    found: Names = NOTHING
-    for run in runs:
-        yield found
-        found |= certainly_assigned(run.statements)
 
 
 def _is_worth(run: _Run, count: int) -> bool:

@@ -8,8 +8,8 @@ would write it.
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 from srcgraph.codegen.flow import NOTHING, live_before
 from srcgraph.codegen.statements import names_in, statements_in
@@ -66,27 +66,40 @@ class _Carried:
 
     def __init__(self, loop: ast.For):
         self.stores: dict[str, set[str]] = {}
-        for node in statements_in(loop.body):
+        inside = list(statements_in(loop.body))
+        for node in inside:
             for target in _targets(node):
                 if isinstance(target, ast.Subscript):
                     self.stores.setdefault(ast.unparse(target.value), set()).add(ast.unparse(target.slice))
-        own = frozenset(n.id for s in statements_in(loop.body) for t in _targets(s) for n in _names(t))
-        self.names = set(own & live_before(loop.body, NOTHING, NOTHING, NOTHING))
-        while True:
-            before = len(self.names)
-            for node in statements_in(loop.body):
-                if isinstance(node, ast.Assign | ast.AugAssign) and self.reaches(node.value):
-                    self.names.update(n.id for t in _targets(node) for n in _names(t))
-            if len(self.names) == before:
-                break
+        own = frozenset(n.id for s in inside for t in _targets(s) for n in _names(t))
+        self.names: set[str] = set()
+        first = own & live_before(loop.body, NOTHING, NOTHING, NOTHING)
+        self._spread([n for n in inside if isinstance(n, ast.Assign | ast.AugAssign)], first)
+
+    def _spread(self, assigned: Sequence[ast.Assign | ast.AugAssign], first: Iterable[str]) -> None:
+        """Note some names, and those computed of them."""
+        made = {id(node): [n.id for t in _targets(node) for n in _names(t)] for node in assigned}
+        readers: dict[str, list[str]] = defaultdict(list)
+        todo = [*first, *(name for node in assigned if self._reads_stored(node.value) for name in made[id(node)])]
+        for node in assigned:
+            for name in {n.id for n in names_in(node.value)}:
+                readers[name] += made[id(node)]
+        while todo:
+            name = todo.pop()
+            if name not in self.names:
+                self.names.add(name)
+                todo += readers[name]
 
     def reaches(self, expr: ast.AST) -> bool:
         """Whether an expression depends on earlier steps."""
-        return any(
-            (isinstance(n, ast.Name) and n.id in self.names)
-            or (isinstance(n, ast.Subscript) and not self.stores.get(ast.unparse(n.value), set()) <= {_place(n)})
-            for n in ast.walk(expr)
-        )
+        return any(n.id in self.names for n in names_in(expr)) or self._reads_stored(expr)
+
+    def _reads_stored(self, expr: ast.AST) -> bool:
+        """Whether an expression reads an array that is stored into, at another place."""
+        if not self.stores:
+            return False
+        read = (n for n in ast.walk(expr) if isinstance(n, ast.Subscript))
+        return any(not self.stores.get(ast.unparse(n.value), set()) <= {_place(n)} for n in read)
 
 
 def _place(node: ast.Subscript) -> str:

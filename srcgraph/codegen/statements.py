@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Any
 
 
@@ -36,13 +35,19 @@ def _is_function(called: ast.expr) -> bool:
     return False
 
 
-@cache
-def _inner(kind: type[ast.AST]) -> tuple[str, ...]:
-    """The fields of a kind of node that may have nodes with names in them."""
-    return tuple(name for name in kind._fields if name not in _LEAVES)
-
-
 _LEAVES = frozenset(("arg", "attr", "ctx", "id", "kind", "n", "name", "op", "ops", "type_comment"))
+
+
+class _Fields(dict[type, tuple[str, ...]]):
+    """By kind of node: the fields that may have nodes with names in them."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        inner = issubclass(kind, ast.AST) and not issubclass(kind, ast.Constant | ast.Name)
+        self[kind] = found = tuple(name for name in kind._fields if name not in _LEAVES) if inner else ()
+        return found
+
+
+_FIELDS = _Fields()
 
 
 def names_in(*trees: ast.AST) -> Iterator[ast.Name]:
@@ -50,9 +55,11 @@ def names_in(*trees: ast.AST) -> Iterator[ast.Name]:
     todo: list[Any] = list(trees)
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.Name):
-            yield node
-        elif isinstance(node, list):
+        kind = node.__class__
+        fields = _FIELDS[kind]
+        if fields:
+            todo += [getattr(node, name) for name in fields]
+        elif kind is list:
             todo += node
-        elif isinstance(node, ast.AST) and not isinstance(node, ast.Constant):
-            todo += [getattr(node, name) for name in _inner(type(node))]
+        elif isinstance(node, ast.Name):
+            yield node

@@ -17,6 +17,9 @@ from srcgraph.codegen.truths import Replaced, direct_tests, lazy_tests
 
 Statements = list[ast.stmt]
 
+LONGEST = 40
+"""An expression of more operations than this is not returned without a name."""
+
 
 def tidy(body: Statements) -> Statements:
     """Apply the rewrites until nothing changes."""
@@ -216,9 +219,20 @@ def returned_directly(body: Statements) -> Statements:
             break
         if not (_count(leave, target.id) == 0 or _is_plain(leave.value)):
             break
+        if _length(leave.value) + _length(assign.value) > LONGEST:
+            break
         value = Replaced(target.id, assign.value).visit(leave.value)
         body = [*body[:-2], ast.copy_location(ast.Return(value), assign)]
     return body
+
+
+def _length(value: ast.expr) -> int:
+    """How many operations the longest of the returned expressions has."""
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    return max((sum(isinstance(n, _OPERATIONS) for n in ast.walk(p)) for p in parts), default=0)
+
+
+_OPERATIONS = (ast.BinOp, ast.Call, ast.Subscript)
 
 
 def _count(node: ast.AST, name: str) -> int:

@@ -98,28 +98,32 @@ def _direct(block: Statements, read: dict[int, Names]) -> Statements:
 
 def _live(block: Statements, end: Names, leave: Names, again: Names, read: dict[int, Names]) -> Names:
     """The names whose values before ``block`` may be read, given those where it leads to; of each `if` in ``read``."""
-    live = end
+    if not block:
+        return end
+    live = set() if isinstance(block[-1], ast.Return | ast.Raise) else set(end)
     for node in reversed(block):
         match node:
             case ast.Assign(targets=[ast.Name(id=target)]):
-                live = live - {target} | _named(node.value)
+                live.discard(target)
+                live |= _named(node.value)
             case ast.If():
-                read[id(node)] = _live(node.body, live, leave, again, read) | _live(
-                    node.orelse, live, leave, again, read
-                )
-                live = read[id(node)] | _named(node.test)
+                now = frozenset(live)
+                sides = [_live(side, now, leave, again, read) for side in (node.body, node.orelse)]
+                read[id(node)] = sides[0] | sides[1]
+                live = {*read[id(node)], *_named(node.test)}
             case ast.For() | ast.While():
-                head = live | _named(node.iter if isinstance(node, ast.For) else node.test)
+                now = frozenset(live)
+                head = now | _named(node.iter if isinstance(node, ast.For) else node.test)
                 head |= _live(node.body, _NONE, _NONE, _NONE, read)
-                _live(node.body, head, live, head, read)
-                live = head
+                _live(node.body, head, now, head, read)
+                live = set(head)
             case ast.Break() | ast.Continue():
-                live = leave if isinstance(node, ast.Break) else again
+                live = set(leave if isinstance(node, ast.Break) else again)
             case ast.Return() | ast.Raise():
-                live = _named(node)
+                live = set(_named(node))
             case _:
                 live |= _named(node)
-    return live
+    return frozenset(live)
 
 
 def _named(*trees: ast.AST) -> Names:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from srcgraph.codegen.flow import NOTHING, live_before
+from srcgraph.codegen.flow import NOTHING, NeededNames, live_before
 from srcgraph.codegen.registers import Added
 from srcgraph.codegen.statements import is_pure, names_in, statements_in
 
@@ -22,18 +22,20 @@ def upward(body: list[ast.stmt]) -> list[ast.stmt]:
 
 def _block(body: Sequence[ast.stmt], after: frozenset[str] | set[str]) -> None:
     """Change the loops of a block, given the names that are needed after it."""
-    live = frozenset(after)
-    for node in reversed(body):
-        before = live_before([node], live, NOTHING, NOTHING)
-        if isinstance(node, ast.For | ast.While):
-            _block(node.body, live | before)
-        elif isinstance(node, ast.If):
+    places = [k for k, node in enumerate(body) if any(isinstance(s, ast.For) for s in statements_in([node]))]
+    needed = NeededNames.in_block(body if places else [], after)
+    for k in places:
+        node = body[k]
+        live = needed.all(k)
+        if isinstance(node, ast.If):
             _block(node.body, live)
             _block(node.orelse, live)
+            continue
+        assert isinstance(node, ast.For | ast.While)
+        _block(node.body, live | live_before([node], live, NOTHING, NOTHING))
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and _runs_back(node.iter):
             if _is_simple(node.body) and _in_any_order(node, live):
                 node.iter = _turned(node.iter)
-        live = before
 
 
 def _is_simple(body: Sequence[ast.stmt]) -> bool:

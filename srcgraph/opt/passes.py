@@ -54,6 +54,14 @@ class Report:
     failed: dict[str, str] = field(default_factory=dict)
     stages: dict[str, float] = field(default_factory=dict)
     """Seconds of what is not a rewriter's."""
+    sized: tuple[Graph, int] | None = None
+    """The last graph that was counted: most rewriters leave it as it is."""
+
+    def size_of(self, graph: Graph) -> int:
+        """How many nodes a graph has."""
+        if self.sized is None or self.sized[0] is not graph:
+            self.sized = graph, size(graph)
+        return self.sized[1]
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -104,7 +112,8 @@ def _run(item: Rewriter, fgraph: FunctionGraph, check: bool, report: Report | No
         seconds = time.perf_counter() - started
         after = fgraph.graph()
         rules = {name: count for name, count in profiler.applied.items() if name != item.name}
-        report.records.append(Record(item.name, seconds, size(graph), size(after), rules))
+        before = report.size_of(graph)
+        report.records.append(Record(item.name, seconds, before, report.size_of(after), rules))
         report.graphs.append((item.name, after))
         report.failed.update({name: repr(error) for name, error in profiler.errors.items()})
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-SELDOM = 10_000
+SELDOM = 100_000
 """So many objects more than were freed have to be made before the collector looks."""
 _LOCK = threading.Lock()
 _BEFORE: list[tuple[int, int, int]] = []

@@ -98,7 +98,7 @@ def _computed_of_all(fgraph: FunctionGraph, node: Apply) -> tuple[Value, Value] 
 
 def _some_marked(fgraph: FunctionGraph, value: Value) -> Apply | None:
     """What is marked that a value is computed of, element by element."""
-    left, seen = [value], set[Value]()
+    left, seen = [value] if fgraph.sites_of("compress") else [], set[Value]()
     while left:
         node = fgraph.definition(left.pop())
         if node is not None and node.op.name == "compress":
