@@ -26,6 +26,7 @@ from harness import (
 from programs import arrays, calls, dtypes, numerics
 
 import srcgraph as sg
+from srcgraph.errors import OverlapError
 
 PROGRAMS = [
     arrays.store_in_argument,
@@ -133,6 +134,31 @@ def test_read_only_arrays() -> None:
     with pytest.raises(ValueError, match="read-only"):
         sg.compile(arrays.store_in_argument)(x, 2.0)
     np.testing.assert_array_equal(x, np.arange(4.0))
+
+
+def given_up(x, y, flag):
+    if flag:
+        x[:] = y * 2.0
+        y[:] = x + y
+        raise ValueError("given up")
+    return np.sum(x) + np.sum(y)
+
+
+def test_stored_into_where_it_raises() -> None:
+    """Arrays that are stored into only where something certainly raises are writable, and lie apart."""
+    compiled = sg.compile(given_up)
+    x, y = np.arange(3.0), np.ones(3)
+    assert compiled(x, y, False) == 6.0
+    with pytest.raises(ValueError, match="given up"):
+        compiled(x, y, True)
+    np.testing.assert_array_equal((x, y), (np.full(3, 2.0), np.full(3, 3.0)))
+    whole = np.arange(4.0)
+    with pytest.raises(OverlapError):
+        compiled(whole[:3], whole[1:], True)
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        compiled(x, y, True)
+    np.testing.assert_array_equal(whole, np.arange(4.0))
 
 
 def test_repeated_by_broadcasting() -> None:

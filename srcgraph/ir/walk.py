@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from srcgraph.ir.closure import with_graphs
+from srcgraph.ir.closure import open_, with_graphs
 from srcgraph.ir.graph import Apply, Call, Graph, Node, Value, node_graphs
 from srcgraph.ir.printer import format_graph
 
@@ -41,6 +41,15 @@ def has_order(node: Node) -> bool:
     if isinstance(node, Call):
         return True
     return any(has_order(n) for g in node_graphs(node) for n in g.nodes)
+
+
+def kept_params(graph: Graph) -> tuple[int, ...]:
+    """The positions of parameters that get a content where something certainly raises."""
+    if not any(isinstance(n, Apply) and n.op.name == "keep" for n in all_nodes(graph)):
+        return ()
+    nodes = all_nodes(open_(graph))
+    kept = {n.inputs[0] for n in nodes if isinstance(n, Apply) and n.op.name == "keep"}
+    return tuple(k for k, param in enumerate(graph.params) if param in kept)
 
 
 def calls(graph: Graph) -> Iterator[Call]:

@@ -30,7 +30,7 @@ from srcgraph.infer.signature import (
 )
 from srcgraph.ir.graph import Apply, For, Graph, Node, While, node_graphs
 from srcgraph.ir.shared import Container, held
-from srcgraph.ir.walk import all_nodes
+from srcgraph.ir.walk import all_nodes, kept_params
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.inline import inline
 from srcgraph.opt.marks import unmarked
@@ -461,8 +461,11 @@ def _specialized(
     with compiling(options.mode, _numbers(names, args, way, found) if options.mode.check else None):
         version = derived(found, skeletons, transforms, report)
     made = finished(version, code.name, options, report)
+    places = places_of(found.summary.hidden, _count(names, args, way, bool(transforms)))
+    kept = set(kept_params(made.graph)).difference(made.changed, (at for _, at in places))
     return replace(
         made,
+        changed=(*made.changed, *sorted(kept)),
         contiguous=tuple(sorted(found.summary.contiguous)),
         hidden=found.summary.hidden,
         hidden_types=types_of(found.summary.hidden),
@@ -470,7 +473,7 @@ def _specialized(
         way=way,
         between=describe_arguments(names, args, way, bool(transforms))[1].between,
         shared=passed_twice(skeletons.values()),
-        places=places_of(found.summary.hidden, _count(names, args, way, bool(transforms))),
+        places=places,
     )
 
 
