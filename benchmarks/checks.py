@@ -16,14 +16,6 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-os.environ["SRCGRAPH_CACHE"] = "0"
-for _library in ("OMP", "OPENBLAS", "NUMBA"):
-    os.environ[f"{_library}_NUM_THREADS"] = "1"
-
-from measure import Absent, started
-
-from srcgraph.runtime import specialization
-
 AIM = 1.05
 ROUNDS = 15
 SUITES = ("own", "npbench")
@@ -56,8 +48,17 @@ class Loading:
         return self.load(text if self.checked else ast.unparse(tree), name)
 
 
+def limit_threads() -> None:
+    """One thread, before any library is imported; and nothing comes from the cache."""
+    os.environ["SRCGRAPH_CACHE"] = "0"
+    for library in ("OMP", "OPENBLAS", "NUMBA"):
+        os.environ[f"{library}_NUM_THREADS"] = "1"
+
+
 def programs(wanted: list[str]) -> Iterator[tuple[str, Callable[[], Any]]]:
     """What there is, and how to make it anew."""
+    from measure import Absent
+
     for suite in SUITES:
         module = importlib.import_module(f"suites.{suite}")
         try:
@@ -72,6 +73,8 @@ def programs(wanted: list[str]) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def cost(make: Callable[[], Any], loading: Loading) -> tuple[int, float]:
     """How many checks there are, and seconds with them over seconds without."""
+    from measure import started
+
     loading.checked = True
     checked = started(make())
     found = loading.found
@@ -84,6 +87,11 @@ def cost(make: Callable[[], Any], loading: Loading) -> tuple[int, float]:
 
 
 def main() -> None:
+    limit_threads()
+    from measure import Absent
+
+    from srcgraph.runtime import specialization
+
     loading = specialization.load = Loading(specialization.load)  # type: ignore[assignment]
     ratios: dict[str, float] = {}
     for name, make in programs(sys.argv[1:]):

@@ -35,6 +35,7 @@ from srcgraph.codegen.items import (
 from srcgraph.codegen.late import made_late
 from srcgraph.codegen.schedule import Scheduler
 from srcgraph.codegen.storage import Copied, Interface, assign_storage
+from srcgraph.codegen.totals import added_up
 from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import NOWHERE, Graph, Value
 from srcgraph.ir.types import ListType, ScalarType
@@ -87,6 +88,7 @@ def scheduled(
     block.results = [block.results[k] for k in interface.returned]
     block.values = [block.values[k] for k in interface.returned]
     _drop_unread(block)
+    added_up(block)
     made_late(block)
     return Scheduled(plain, block, scheduler, copies)
 

@@ -307,6 +307,15 @@ def _sum_of_scaled_example(x: Value) -> Any:
         return OPS["sum"](OPS["mul"](OPS["mul"](3.0, OPS["exp"](x)), OPS["div"](0.5, x + 3.0)), axes=(0,))
 
 
+def _sum_of_number(fgraph: FunctionGraph, node: Apply) -> Any:
+    x = node.inputs[0]
+    whole = x.type.ndim and len(node.attrs["axes"]) == x.type.ndim and not node.attrs.get("of")
+    number = number_of(fgraph, x) if whole and x.type.dtype.kind == "f" else None
+    if number is None or not np.isfinite(number):
+        return None
+    return OPS["mul"](x.type.dtype.type(number), current_builder().dim_value(product(x.type.shape)))
+
+
 def _negated(name: str, inner: str) -> Rule:
     def transform(fgraph: FunctionGraph, node: Apply) -> Any:
         x = fgraph.definition(node.inputs[0], "neg")
@@ -338,6 +347,17 @@ CHEAPER: tuple[Rule, ...] = (
         _sum_of_scaled_example,
         ROWS,
         condition="in derivatives; c are literals from 1e-6 to 1e6, of factors that are read only here",
+    ),
+    procedure(
+        "sum_of_number",
+        "sum(full(c, n))",
+        "c * n",
+        "rounding",
+        ["sum"],
+        _sum_of_number,
+        lambda x: OPS["sum"](OPS["full"](0.5, current_builder().dim_value(x.type.shape[0])), axes=(0,)),
+        [("f64[4]",)],
+        condition="c is a literal, and all axes are summed",
     ),
     _negated("sum", "sum"),
     _negated("max", "min"),
