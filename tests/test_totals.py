@@ -59,7 +59,7 @@ def test_gradient(function, n):
 
 def test_one_sum_each():
     text = sg.inspect(sg.grad(residuals, argnums=(1, 2, 3)), np.ones(3), 0.7, -0.4, 1.3).cpu
-    assert text.count("= lost") == 3
+    assert text.count("two_sum(") == 3
     assert text.count("plus(part") == 3
 
 
