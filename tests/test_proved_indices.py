@@ -125,3 +125,58 @@ def test_what_may_be_out_of_range_is_checked(function, args):
 def test_what_is_in_range_after_all():
     np.testing.assert_allclose(sg.compile(mirrored)(np.arange(5.0)), mirrored(np.arange(5.0)))
     np.testing.assert_allclose(sg.compile(masked)(np.arange(10.0), -9), masked(np.arange(10.0), -9))
+
+
+def borders(u, b):
+    """Columns at the border: slices made before, and after, the square is known to be large enough."""
+    b[1:-1, 1:-1] = u[1:-1, 2:] - u[1:-1, :-2]
+    b[1:-1, -1] = u[1:-1, 0] - u[1:-1, -2]
+    b[1:-1, 0] = u[1:-1, 1] - u[1:-1, -1] + u[2:, 0]
+    return np.sum(b)
+
+
+@pytest.mark.parametrize("n", [5, 3, 2, 1, 0])
+def test_borders_of_a_square(n):
+    u, b = np.random.default_rng(n).normal(size=(n, n)), np.zeros((n, n))
+    mine = b.copy()
+    try:
+        expected = borders(u, b)
+    except IndexError:
+        with pytest.raises(IndexError):
+            sg.compile(borders)(u, mine)
+    else:
+        np.testing.assert_allclose(sg.compile(borders)(u, mine), expected, rtol=1e-14)
+        slope, h = sg.grad(borders)(u, mine), 1e-6
+        for k in np.ndindex(n, n):
+            up, down = u.copy(), u.copy()
+            up[k] += h
+            down[k] -= h
+            step = borders(up, b.copy()) - borders(down, b.copy())
+            np.testing.assert_allclose(slope[k], step / (2 * h), rtol=1e-6, atol=1e-8)
+        slope, h = sg.grad(borders)(u, mine), 1e-6
+        for k in np.ndindex(n, n):
+            up, down = u.copy(), u.copy()
+            up[k] += h
+            down[k] -= h
+            step = borders(up, b.copy()) - borders(down, b.copy())
+            np.testing.assert_allclose(slope[k], step / (2 * h), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(mine, b, rtol=1e-14)
+
+
+def test_no_array_is_stretched_that_has_the_length():
+    text = sg.inspect(borders, np.ones((4, 4)), np.ones((4, 4))).cpu
+    assert "ValueError" not in text and "empty" not in text
+
+
+def test_one_check_says_the_others():
+    def ends(u):
+        return u[-3] + u[0] + u[2]
+
+    text = sg.inspect(ends, np.ones(4)).cpu
+    assert text.count("raise") == 1
+    for n in range(4):
+        if n < 3:
+            with pytest.raises(IndexError, match="-3"):
+                sg.compile(ends)(np.ones(n))
+        else:
+            assert sg.compile(ends)(np.ones(n)) == 3.0

@@ -70,3 +70,11 @@ def test_sums_of_the_user_stay():
         return np.sum(x) + np.sum(x * x)
 
     assert sg.inspect(two, np.ones(3)).cpu.count("plus(part") == 2
+
+
+def test_matrix_of_elements_is_not_made():
+    def scaled(q, x, a):
+        return a * q @ x
+
+    text = sg.inspect(scaled, np.ones((3, 3)), np.ones(3), 0.5).cpu
+    assert "matmul(" not in text and text.count("empty(") == 1

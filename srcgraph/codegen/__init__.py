@@ -8,12 +8,14 @@ uses       who reads and who overwrites each value
 decisions  what gets a variable, what is nested, what needs memory
 schedule   graph to items, by these decisions: statements and loops
 kernels    loop nests over arrays: made, stored into, reduced
-fusion     neighbouring nests joined
+fusion     neighbouring nests joined;  nest: one to which others are joined, and what is known of it
+totals     sums of one nest that are only added to each other
 expr       an element of an array at an index, as one nested expression
 items      the vocabulary between schedule and text: statements whose variables have no names yet
 storage    values become buffers: which store is in place, which needs a copy
-liveness   what is still needed after each item;  late: what a loop hands on, after what it replaces is read
-names      the user's names; one name for the versions of one variable
+liveness   where each variable is still needed, as ranges (`spans`)
+late       what a loop hands on, after what it replaces is read
+names      the user's names; one name for the versions of one variable (`groups`)
 body       items to statements
 tidy       flags back to `break` and `return`; `truths`: tests where they are asked
 buffers    arrays that a loop makes anew in each trip, made once before it
@@ -25,6 +27,7 @@ parallel   loops that threads share;  regions, joins: their text;  work: how lon
 outline    a large function as a short driver over named kernels
 source     statements to text, line map, comments with the user's lines
 statements the statements and names in a piece of a syntax tree;  pieces: such pieces, made
+flow       what statements read and assign, and which names are needed after each
 cpu        all of these in order: one numba function
 cuda       a driver and CUDA kernels: `threads` shows that points can run at once, `launches` writes kernels, with
            `spelling` for expressions and `blocks` for reductions

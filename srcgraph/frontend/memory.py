@@ -260,7 +260,7 @@ def fit_store(low: Lowering, value: Value, shape: tuple[Dim, ...]) -> Value:
     wanted = shape[len(shape) - len(own) :]
     target = []
     for size, room in zip(own, wanted, strict=True):
-        if size in (room, 1):
+        if size == 1 or low.builder.same(size, room):
             target.append(size if size == 1 else room)
             continue
         if size.const is not None and room.const is not None:

@@ -59,6 +59,10 @@ class Facts:
         """Whether ``dim >= 0`` is known to hold in the current region."""
         return prove_nonnegative(dim, [k for r in self.regions for k in r.known])
 
+    def same(self, x: Dim, y: Dim) -> bool:
+        """Whether two sizes are known to be equal in the current region."""
+        return x == y or (self.proves(x - y) and self.proves(y - x))
+
     def proves_below(self, dim: Dim, bound: int) -> bool:
         """Whether ``-bound < dim < bound`` is known; every size is below ``bound``, which memory does not hold."""
         sizes = [bound - symbol(name) for r in self.regions for name in r.sizes]
@@ -68,6 +72,13 @@ class Facts:
     def learn(self, *dims: Dim) -> None:
         """Record that each of ``dims`` is nonnegative from here on in this region."""
         self.region.known.extend(dims)
+
+    def learn_from(self, node: Apply) -> None:
+        """Record what is known once a node has run."""
+        if node.op.learn:
+            self.learn(*node.op.learn(node.outputs[0], *node.inputs))
+        if node.op.name == "check_that":
+            self.learn_condition(node.inputs[0], True)
 
     def learn_condition(self, cond: Value, holds: bool) -> None:
         """Record that a condition is known to hold, or not to, and what comparisons of integers say then."""

@@ -16,7 +16,7 @@ import numpy as np
 from srcgraph.errors import InferenceError, InternalError, Loc
 from srcgraph.ir import text
 from srcgraph.ir.closure import close
-from srcgraph.ir.dims import UNKNOWN, Dim, DimCall, as_dim, symbol
+from srcgraph.ir.dims import UNKNOWN, Dim, DimCall, as_dim, symbol, unclamped
 from srcgraph.ir.facts import Facts, Region
 from srcgraph.ir.graph import NOWHERE, Apply, Graph, Node, Origin, Value
 from srcgraph.ir.op import OPS, Op, building, no_meaning
@@ -291,8 +291,7 @@ class StraightBuilder(Facts):
             self._enter(output)
         if key is not None:
             self.region.merged[key] = outputs
-        if op.learn:
-            self.learn(*op.learn(outputs[0], *inputs))
+        self.learn_from(node)
         return outputs
 
     def suggest(self, value: Value, name: str) -> None:
@@ -435,7 +434,9 @@ class StraightBuilder(Facts):
         return size
 
     def joint_size(self, x: Dim, y: Dim) -> Dim:
-        """The size two axes broadcast to, checked at run time."""
+        """The size two axes broadcast to, checked at run time where they are not known to be equal."""
+        if self.same(x, y):
+            return x if unclamped(x) is x else y
         certain = "first" if self.not_one(x) else "second" if self.not_one(y) else ""
         name = "same_size" if self.not_one(x) and self.not_one(y) else "broadcast_size"
         attrs = {"of": certain} if name == "broadcast_size" else {}
@@ -446,7 +447,7 @@ class StraightBuilder(Facts):
         shape: tuple[Dim, ...] = value.type.shape
         if all(d in (t, 1) for d, t in zip(shape, target, strict=True)):
             return value
-        same = [t if d != 1 and self.not_one(d) else d for d, t in zip(shape, target, strict=True)]
+        same = [t if d != 1 and (self.not_one(d) or self.same(d, t)) else d for d, t in zip(shape, target, strict=True)]
         value = self.retype(value, same)
         full = [t if d != 1 else d for d, t in zip(shape, target, strict=True)]
         if full != same:

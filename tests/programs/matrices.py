@@ -197,3 +197,14 @@ def products_in_place(q, x, a):
     out[0] = q @ x
     out[:, -1] -= x @ q
     return out
+
+
+def computed_by_elements(q, qf, x, y, a, b):
+    t = a * q @ x + b * qf @ y
+    t += (q - a) @ x - (-q) @ (x * y) + (q * qf) @ y
+    q *= 0.5
+    return t, a * q @ (x + y), (q + x) @ y
+
+
+def one_row_and_one_column(x, y, m, a):
+    return (a * x.reshape(1, -1)) @ y, (m - a)[:, :1] @ x[:1]

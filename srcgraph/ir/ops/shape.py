@@ -97,11 +97,7 @@ def _as_shape(ct: Value, x: Value) -> Value:
 def same_sizes(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> bool:
     """Whether an array is surely of the given lengths."""
     x, *dims = inputs
-    return all(_surely_equal(builder, d, v.type.value) for d, v in zip(x.type.shape, dims, strict=True))
-
-
-def _surely_equal(builder: Any, x: Dim, y: Dim) -> bool:
-    return x == y or (builder.proves(x - y) and builder.proves(y - x))
+    return all(builder.same(d, v.type.value) for d, v in zip(x.type.shape, dims, strict=True))
 
 
 with_shape = define(
@@ -128,7 +124,7 @@ def _stretches(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> bool:
     """Whether every axis surely has the given length or 1."""
     x, *dims = inputs
     own = dims[len(dims) - x.type.ndim :]
-    return all(d == 1 or _surely_equal(builder, d, v.type.value) for d, v in zip(x.type.shape, own, strict=True))
+    return all(d == 1 or builder.same(d, v.type.value) for d, v in zip(x.type.shape, own, strict=True))
 
 
 broadcast_to = define(
@@ -154,7 +150,7 @@ def _reshape_type(x: ArrayType, *dims: ScalarType) -> ArrayType:
 def _same_size(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> bool:
     """Whether an array surely has as many elements as one of the given lengths."""
     x, *dims = inputs
-    return _surely_equal(builder, total_size(x), product(sizes([v.type for v in dims])))
+    return builder.same(total_size(x), product(sizes([v.type for v in dims])))
 
 
 reshape = define(

@@ -129,8 +129,8 @@ class Place(Builder):
     def _pass(self, node: Node) -> None:
         for value in node.outputs:
             self._enter(value)
-        if isinstance(node, Apply) and node.op.learn:
-            self.learn(*node.op.learn(node.outputs[0], *node.inputs))
+        if isinstance(node, Apply):
+            self.learn_from(node)
 
     # -- what takes the place of a value ----------------------------------------------------------
 
