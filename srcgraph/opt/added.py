@@ -25,6 +25,9 @@ from srcgraph.ir.view import whole
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.dce import dce
 
+_SHAPED = ("with_shape", "assumed")
+"""What says more of an array, and is that array."""
+
 
 def added(graph: Graph) -> Graph:
     """Add products where they belong, at every depth."""
@@ -80,6 +83,8 @@ class _Found:
         if product is not None:
             return _Sum(product, None if store.op.name == "setitem" else ())
         node = self.once(value)
+        while node is not None and node.op.name in _SHAPED:
+            node = self.once(node.inputs[0])
         if node is None or node.op.name not in ("add", "sub") or store.op.name == "add_at":
             return None
         less = node.op.name == "sub"
@@ -135,7 +140,7 @@ class _Found:
         """An array of which a value is a multiple, by which numbers, and whether of its negative."""
         scales, negative = list[Value](), False
         while (node := self.once(value)) is not None:
-            if node.op.name in ("with_shape", "assumed"):
+            if node.op.name in _SHAPED:
                 value = node.inputs[0]
                 continue
             numbers = [v for v in node.inputs if isinstance(v.type, ScalarType)]
