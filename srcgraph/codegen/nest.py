@@ -60,7 +60,7 @@ class Nest:
         self._count = 0
         self._touching: dict[Value, list[int]] = defaultdict(list)
         self._said = _Said()
-        self._add(kernel.parts, ())
+        self._add(kernel.parts)
 
     def kernel(self) -> Kernel:
         """The nest as an item, the very one that it was made of."""
@@ -74,9 +74,10 @@ class Nest:
         """Run the parts of another nest too, inside loops over ``more``, but for numbers that are known here."""
         self.fresh |= second.fresh
         parts = second.parts.values()
-        self._add([replace(p, inner=more) for p in parts] if more else parts, more, unsaid=True)
+        self._add([replace(p, inner=more) for p in parts] if more else parts, unsaid=True)
 
-    def _add(self, parts: Iterable[Part], more: tuple[Dim, ...], unsaid: bool = False) -> None:
+    def _add(self, parts: Iterable[Part], unsaid: bool = False) -> None:
+        """Enter parts; ``unsaid``: but for numbers that are known."""
         for part in parts:
             if not (self._said.again(part) and unsaid):
                 self._enter(part)

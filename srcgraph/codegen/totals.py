@@ -82,7 +82,7 @@ def _key(expr: ast.expr) -> tuple[object, ...]:
 
 def _merged(expr: ast.expr, sums: dict[Value, Kernel], lets: dict[Value, Let], gone: set[Value]) -> ast.expr:
     """An expression in which the sums of each nest are one; ``gone`` gets the lets that it takes in."""
-    if isinstance(expr, ast.Tuple) or not isinstance(expr, ast.BinOp):
+    if not isinstance(expr, ast.BinOp):
         return expr
     taken: list[Value] = []
     terms = list(_terms(expr, 1, lets, taken))

@@ -77,8 +77,8 @@ class Facts:
         """Record what is known once a node has run."""
         if node.op.learn:
             self.learn(*node.op.learn(node.outputs[0], *node.inputs))
-        if node.op.name == "check_that":
-            self.learn_condition(node.inputs[0], True)
+        for k in node.op.ensures:
+            self.learn_condition(node.inputs[k], True)
 
     def learn_condition(self, cond: Value, holds: bool) -> None:
         """Record that a condition is known to hold, or not to, and what comparisons of integers say then."""

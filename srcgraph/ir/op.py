@@ -124,6 +124,8 @@ class Op:
         ``simplify(builder, inputs, attrs)`` may return an existing or simpler value instead of a node.
     learn : callable or None
         ``learn(out, *inputs)``: expressions of sizes known to be nonnegative once the node has run.
+    ensures : tuple of int
+        The operands that are conditions known to hold once the node has run.
     proved : callable or None
         ``proved(builder, inputs, attrs)``: whether what checks ensure of the inputs is known where the builder is,
         for a pass that would move the node there; None where nothing has to be ensured.
@@ -171,6 +173,7 @@ class Op:
     check: Check | None = None
     simplify: Callable[..., Any] | None = None
     learn: Callable[..., Any] | None = None
+    ensures: tuple[int, ...] = ()
     proved: Callable[..., bool] | None = None
     unchecked: Callable[..., Any] | None = None
     holds: Callable[..., Any] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from srcgraph.errors import ArgumentError, Loc, Problem, TextError
@@ -237,12 +238,10 @@ class _Line:
     def hint(self) -> Any:
         """A literal, or anything else up to the next hint."""
         start = self.at
-        try:
+        with suppress(TextError, ValueError):
             found = self.literal()
             if self.kind() == "end" or self.peek() == "@":
                 return found
-        except (TextError, ValueError):
-            pass
         self.at = start
         while self.kind() != "end" and self.peek() != "@":
             self.at += 1

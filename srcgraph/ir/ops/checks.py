@@ -296,6 +296,7 @@ check_that = define(
     kind="check",
     check=Check("not x", "{error}", "{message}"),
     simplify=_proved_that,
+    ensures=(0,),
     unchecked=lambda ok, *values, **attrs: ok,
     holds=lambda ok, *values, **attrs: ok,
 )
