@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from srcgraph.codegen.statements import names_in
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import NOWHERE, For, If, Origin, Value, While
 
@@ -30,13 +31,7 @@ def ref(value: Value) -> Ref:
 
 def refs(node: ast.AST) -> Iterator[Value]:
     """The variables an expression reads."""
-    stack: list[ast.AST] = [node]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, Ref):
-            yield current.value
-        else:
-            stack.extend(ast.iter_child_nodes(current))
+    return (name.value for name in names_in(node) if isinstance(name, Ref))
 
 
 def renamed(node: Any, names: Mapping[Value, Value]) -> Any:

@@ -11,7 +11,7 @@ import ast
 import math
 from collections.abc import Iterator, Sequence
 
-from srcgraph.codegen.statements import names_in, statements_in
+from srcgraph.codegen.statements import names_in, nodes_in
 
 _OF_SHAPE = ("empty", "zeros", "ones", "full")
 _SMALL = 1 << 12
@@ -36,22 +36,13 @@ def kept(functions: Sequence[ast.FunctionDef]) -> list[str]:
 
 def _calls(functions: Sequence[ast.FunctionDef]) -> Iterator[ast.Call]:
     """Those that make arrays that may be large."""
-    for node in (n for f in functions for s in statements_in(f.body) for n in _inside(s)):
+    for node in nodes_in(*(s for f in functions for s in f.body)):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="np"), attr=name), args=[shape, *_]):
                 if name == "empty_like" or (name in _OF_SHAPE and not _is_small(shape)):
                     yield node
             case ast.Call(func=ast.Attribute(attr="copy"), args=[]):
                 yield node
-
-
-def _inside(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The expressions of a statement, without those of statements in it."""
-    todo: list[ast.AST] = [statement]
-    while todo:
-        node = todo.pop()
-        yield node
-        todo += [n for n in ast.iter_child_nodes(node) if not isinstance(n, ast.stmt)]
 
 
 def _is_small(shape: ast.expr) -> bool:

@@ -28,7 +28,7 @@ from srcgraph.codegen.flow import (
     size,
     target_of,
 )
-from srcgraph.codegen.statements import names_in, statements_in
+from srcgraph.codegen.statements import names_in, nodes_in, statements_in
 
 LIMIT = 300
 """A function of more statements than this is divided."""
@@ -239,6 +239,6 @@ def _grows_outer_list(block: Sequence[ast.stmt]) -> bool:
 
 
 def appended(block: Sequence[ast.stmt]) -> Iterator[str]:
-    for node in (n for s in block for n in ast.walk(s)):
+    for node in nodes_in(*block):
         if isinstance(node, ast.Attribute) and node.attr == "append" and isinstance(node.value, ast.Name):
             yield node.value.id

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from srcgraph.codegen.flow import NOTHING, live_before
-from srcgraph.codegen.statements import names_in, statements_in
+from srcgraph.codegen.statements import names_in, nodes_in, statements_in
 from srcgraph.codegen.sums import FEW
 
 FUNCTIONS = {
@@ -43,9 +43,9 @@ def several_at_once(functions: Sequence[ast.FunctionDef]) -> list[str]:
 
 def _innermost(function: ast.FunctionDef) -> Iterator[ast.For]:
     """The loops over elements in which there is no other one, and that nothing leaves."""
-    for node in ast.walk(function):
+    for node in statements_in(function.body):
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
-            inside = [n for s in node.body for n in ast.walk(s)]
+            inside = list(nodes_in(*node.body))
             places = (n.slice for n in inside if isinstance(n, ast.Subscript))
             if any(node.target.id in {n.id for n in names_in(p)} for p in places):
                 if not any(isinstance(n, _NESTED) and not _is_short(n) for n in inside):

@@ -1,4 +1,4 @@
-"""The statements and the names in a piece of a syntax tree; `ast.walk` visits all else too, which takes its time."""
+"""The statements, the names and the nodes in a piece of a syntax tree, in less time than `ast.walk` takes."""
 
 from __future__ import annotations
 
@@ -48,6 +48,18 @@ class _Fields(dict[type, tuple[str, ...]]):
 
 
 _FIELDS = _Fields()
+
+
+def nodes_in(*trees: ast.AST) -> Iterator[ast.AST]:
+    """Every statement and expression in these trees, in no particular order."""
+    todo: list[Any] = list(trees)
+    while todo:
+        node = todo.pop()
+        if node.__class__ is list:
+            todo += node
+        elif isinstance(node, ast.AST):
+            yield node
+            todo += [getattr(node, name) for name in _FIELDS[node.__class__]]
 
 
 def names_in(*trees: ast.AST) -> Iterator[ast.Name]:

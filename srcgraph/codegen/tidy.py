@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from srcgraph.codegen.expr import negated
-from srcgraph.codegen.statements import names_in
+from srcgraph.codegen.statements import names_in, statements_in
 from srcgraph.codegen.truths import Replaced, direct_tests, lazy_tests
 
 Statements = list[ast.stmt]
@@ -316,7 +316,7 @@ def _return_where_set(body: Statements, flag: str, leave: ast.Return) -> None:
 def without_dead_flags(body: Statements) -> Statements:
     """Drop assignments of literals to names that nothing reads any more."""
     read = {n.id for n in names_in(*body) if isinstance(n.ctx, ast.Load)}
-    changed = [n.target for node in body for n in ast.walk(node) if isinstance(n, ast.AugAssign)]
+    changed = [n.target for n in statements_in(body) if isinstance(n, ast.AugAssign)]
     read |= {target.id for target in changed if isinstance(target, ast.Name)}
 
     def kept(block: Statements) -> Statements:

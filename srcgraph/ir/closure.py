@@ -45,6 +45,8 @@ def free_values(graph: Graph) -> tuple[Value, ...]:
 
 
 def _close_node(node: Node, literals: dict[Value, Apply]) -> Node:
+    if isinstance(node, Apply | Call):
+        return node
     graphs = [_close(g, literals) for g in node_graphs(node)]
     free = dict.fromkeys(v for g in graphs for v in free_values(g))
     captures = tuple(v for v in free if v not in literals)
@@ -90,8 +92,10 @@ def _map(values: tuple[Value, ...], env: Env) -> tuple[Value, ...]:
 def rename_node(node: Node, env: Env) -> Node:
     """Return ``node`` reading ``env[v]`` wherever it, or a graph of its own, read ``v``."""
     match node:
+        case Apply() | Call() if env.keys().isdisjoint(node.inputs):
+            return node
         case Apply() | Call():
-            return replace(node, inputs=_map(node.inputs, env))
+            return with_inputs(node, _map(node.inputs, env))
         case Define():
             return replace(node, graph=_rename_free(node.graph, env))
         case If():
@@ -173,6 +177,8 @@ def open_(graph: Graph) -> Graph:
 
 def _open_node(node: Node) -> Node:
     match node:
+        case Apply() | Call():
+            return node
         case If():
             then = _unbind(node.then, node.captures)
             return replace(node, captures=(), then=then, orelse=_unbind(node.orelse, node.captures))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -83,21 +85,30 @@ def resolve(function: np.ufunc, types: Sequence[TensorType]) -> Loop:
     InferenceError
         NumPy has no loop for these types, or would use half precision.
     """
-    weak = [isinstance(t, ScalarType) and t.weak for t in types]
-    if all(weak):
-        asked = [t.dtype for t in types]
-    else:
-        asked = [_WEAK.get(t.dtype, t.dtype) if w else t.dtype for t, w in zip(types, weak, strict=True)]
-    try:
-        found = function.resolve_dtypes((*asked, *[None] * function.nout))
-    except TypeError:
+    weak = tuple([isinstance(t, ScalarType) and t.weak for t in types])
+    found = _resolved(function, tuple([t.dtype for t in types]), weak)
+    if found is None:
         shown = " and ".join(map(in_words, types))
-        raise InferenceError(f"{_SYMBOL.get(function, function.__name__)} is not defined for {shown}") from None
+        raise InferenceError(f"{_SYMBOL.get(function, function.__name__)} is not defined for {shown}")
     if any(t not in NAME_OF for t in found):
         raise InferenceError(
             f"{function.__name__} of {', '.join(map(str, types))} would use {found[-1]}, which is not supported"
         )
     return found[: function.nin], found[function.nin]
+
+
+@functools.cache
+def _resolved(
+    function: np.ufunc, dtypes: tuple[np.dtype, ...], weak: tuple[bool, ...]
+) -> tuple[np.dtype, ...] | None:
+    """The dtypes of a ufunc's operands and results, if it has a loop for these."""
+    asked: Sequence[Any] = dtypes
+    if not all(weak):
+        asked = [_WEAK.get(t, t) if w else t for t, w in zip(dtypes, weak, strict=True)]
+    try:
+        return function.resolve_dtypes((*asked, *[None] * function.nout))
+    except TypeError:
+        return None
 
 
 def common_dtype(types: Sequence[TensorType]) -> np.dtype:
@@ -121,6 +132,8 @@ def broadcast_shapes(shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
     ----------
     NumPy user guide, "Broadcasting".
     """
+    if shapes and all(s == shapes[0] for s in shapes):
+        return shapes[0]
     ndim = max(map(len, shapes), default=0)
     out = []
     for axis in range(-ndim, 0):

@@ -107,8 +107,9 @@ class Rebuild:
     # -- nodes ----------------------------------------------------------------------------------
 
     def nodes(self, nodes: Sequence[Node]) -> None:
-        for node in nodes:
-            with self.builder.at(origin=node.origin):
+        with self.builder.at():
+            for node in nodes:
+                self.builder.origin = node.origin
                 for old, new in zip(node.outputs, self.node(node), strict=True):
                     self.bind(old, new)
 

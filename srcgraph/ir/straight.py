@@ -279,8 +279,8 @@ class StraightBuilder(Facts):
         known = self._known_integer(op, types)
         if known is not None:
             return (known,)
-        names = (name,) if len(types) == 1 else ("",) * (len(types) - 1) + (name,)
-        outputs = tuple(Value(n, self._with_symbol(t, n or op.name)) for n, t in zip(names, types, strict=True))
+        names = ("",) * (len(types) - 1) + (name,)
+        outputs = tuple([Value(n, self._with_symbol(t, n or op.name)) for n, t in zip(names, types, strict=True)])
         folded = self._folded(op, inputs, attrs, outputs[0])
         if folded is not None:
             return (folded,)
@@ -314,10 +314,12 @@ class StraightBuilder(Facts):
         """The literal an elementwise op of literals computes."""
         if op.kind != "elementwise" or not inputs or op.numpy is no_meaning:
             return None
-        nodes = [self.definition(v) for v in inputs]
-        numbers = [n.attrs["value"] for n in nodes if n is not None and n.op.name == "const"]
-        if len(numbers) != len(inputs):
-            return None
+        numbers = []
+        for value in inputs:
+            node = self.definition(value)
+            if node is None or node.op.name != "const":
+                return None
+            numbers.append(node.attrs["value"])
         with np.errstate(all="ignore"):
             number = out.type.dtype.type(op.numpy(*numbers, **attrs))
         return self.const(PYTHON_TYPE[out.type.dtype](number) if out.type.weak else number)

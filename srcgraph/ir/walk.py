@@ -19,7 +19,8 @@ def all_nodes(graph: Graph) -> Iterator[Node]:
             stack.pop()
             continue
         yield node
-        stack.extend(iter(g.nodes) for g in reversed(node_graphs(node)))
+        if not isinstance(node, Apply):
+            stack.extend(iter(g.nodes) for g in reversed(node_graphs(node)))
 
 
 def all_graphs(graph: Graph) -> Iterator[Graph]:

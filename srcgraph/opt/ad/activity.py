@@ -29,9 +29,9 @@ def active_values(graph: Graph, inputs: Iterable[Value], results: Iterable[Value
     """
     functions = functions_of(graph)
     varied = set(inputs)
-    _until_stable(varied, lambda: DERIVATIVE.spread(graph, varied, functions))
+    _walk(varied, functions, lambda: DERIVATIVE.spread(graph, varied, functions))
     useful = {v for v in results if carries_derivative(v.type)}
-    _until_stable(useful, lambda: _backward(graph, useful, functions))
+    _walk(useful, functions, lambda: _backward(graph, useful, functions))
     return frozenset(varied & useful)
 
 
@@ -40,11 +40,12 @@ def functions_of(graph: Graph) -> Functions:
     return {n.graph.name: n.graph for n in graph.nodes if isinstance(n, Define)}
 
 
-def _until_stable(found: set[Value], step) -> None:
-    while True:
-        before = len(found)
+def _walk(found: set[Value], functions: Functions, step: Callable[[], None]) -> None:
+    """One walk, or with functions that call each other as many as find something."""
+    before = -1
+    while before != (before := len(found)):
         step()
-        if len(found) == before:
+        if not functions:
             return
 
 
@@ -112,14 +113,21 @@ class Dependence:
 
     def _loop(self, node: For | While, varied: set[Value], functions: Functions) -> None:
         params = loop_params(node)
-        before = -1
-        while before != (before := len(varied)):
-            for init, param, result, out in zip(node.carry, params, node.body.results, node.outputs, strict=False):
-                if self.carries(param.type) and not varied.isdisjoint((init, result)):
-                    varied.update((param, out))
+        self._carried(node, params, varied)
+        while True:
             self.spread(node.body, varied, functions)
             if self.control:
                 self._decided(node, params, varied, functions)
+            if not self._carried(node, params, varied):
+                return
+
+    def _carried(self, node: For | While, params: Sequence[Value], varied: set[Value]) -> bool:
+        """From one trip to the next; whether that finds something."""
+        before = len(varied)
+        for init, param, result, out in zip(node.carry, params, node.body.results, node.outputs, strict=False):
+            if self.carries(param.type) and not varied.isdisjoint((init, result)):
+                varied.update((param, out))
+        return len(varied) > before
 
     def _decided(self, node: For | While, params: Sequence[Value], varied: set[Value], functions: Functions) -> None:
         """What a loop gives depends on what decides how often it runs."""
@@ -141,7 +149,7 @@ VALUE = Dependence(lambda node: node.op.name not in ("dim", "list_len"), lambda 
 def dependent(graph: Graph, values: Iterable[Value]) -> set[Value]:
     """All values of an open graph that depend on these; lengths do not."""
     varied, functions = set(values), functions_of(graph)
-    _until_stable(varied, lambda: VALUE.spread(graph, varied, functions))
+    _walk(varied, functions, lambda: VALUE.spread(graph, varied, functions))
     return varied
 
 
@@ -172,15 +180,20 @@ def _backward(graph: Graph, useful: set[Value], functions: Functions) -> None:
 
 
 def _backward_loop(node: For | While, useful: set[Value], functions: Functions) -> None:
-    params = loop_params(node)
+    _carry_back(node, useful)
     while True:
-        before = len(useful)
-        for init, param, result, out in zip(node.carry, params, node.body.results, node.outputs, strict=False):
-            if out in useful or param in useful:
-                useful.update((result, init, param))
         _backward(node.body, useful, functions)
-        if len(useful) == before:
+        if not _carry_back(node, useful):
             return
+
+
+def _carry_back(node: For | While, useful: set[Value]) -> bool:
+    """From one trip to the one before it; whether that finds something."""
+    before = len(useful)
+    for init, param, result, out in zip(node.carry, loop_params(node), node.body.results, node.outputs, strict=False):
+        if out in useful or param in useful:
+            useful.update((result, init, param))
+    return len(useful) > before
 
 
 def converted(b: Builder, found: Value, like: Value) -> Value:

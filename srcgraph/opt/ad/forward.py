@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.facts import Region
-from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Origin, Value, While
 from srcgraph.ir.op import OPS, UNSAID, NoDerivative
 from srcgraph.ir.ops.shape import zeros_of
 from srcgraph.ir.rebuild import Extra, Rebuild
@@ -116,15 +116,16 @@ class Forward(Rebuild):
     # -- nodes ----------------------------------------------------------------------------------
 
     def nodes(self, nodes: Sequence[Node]) -> None:
-        for node in nodes:
-            with self.builder.at(origin=node.origin):
+        with self.builder.at():
+            for node in nodes:
+                self.builder.origin = node.origin
                 moved = self.before(node)
                 for old, new in zip(node.outputs, self.node(node), strict=True):
                     self.bind(old, new)
                 if isinstance(node, Apply) and not self.active.isdisjoint(node.outputs):
-                    with self.builder.at(by="jvp"):
-                        for old, tangent in zip(node.outputs, self.rule(node, moved), strict=True):
-                            self.move(old, tangent)
+                    self.builder.origin = Origin(node.origin.loc, "jvp")
+                    for old, tangent in zip(node.outputs, self.rule(node, moved), strict=True):
+                        self.move(old, tangent)
                 elif not isinstance(node, Apply):  # with the sizes of its values
                     for old in node.outputs:
                         self.move(old, self.tangents.get(old))

@@ -59,9 +59,7 @@ def _saves(loop: For | While, active: frozenset[Value]) -> bool:
         return False
     loops = [loop, *(n for n in all_nodes(loop.body) if isinstance(n, For | While))]
     varying = {p for n in loops for p in _changed(n) if carries_derivative(p.type)}
-    before = -1
-    while before != (before := len(varying)):
-        VALUE.spread(Graph("", (), (loop,), ()), varying, {})
+    VALUE.spread(Graph("", (), (loop,), ()), varying, {})
     return any(not varying.isdisjoint(_residuals(n, active)) for n in all_nodes(loop.body))
 
 

@@ -24,7 +24,7 @@ from srcgraph.ir.builder import Builder
 from srcgraph.ir.closure import free_values, renamed
 from srcgraph.ir.dims import UNKNOWN
 from srcgraph.ir.facts import Region
-from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_inputs
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Origin, Value, While, node_inputs
 from srcgraph.ir.op import OPS, NoDerivative
 from srcgraph.ir.ops.shape import sum_to, zeros_of
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type
@@ -154,8 +154,9 @@ class Reverse:
     # -- nodes ----------------------------------------------------------------------------------
 
     def nodes(self, nodes: Sequence[Node]) -> None:
-        for node in reversed(nodes):
-            with self.builder.at(origin=node.origin), self.builder.at(by="vjp"):
+        with self.builder.at():
+            for node in reversed(nodes):
+                self.builder.origin = Origin(node.origin.loc, "vjp")
                 self.watched(node, node.outputs)
                 self.node(node)
                 self.watched(node, node_inputs(node))

@@ -54,8 +54,9 @@ class Assemble(Rebuild):
     # -- making tapes -----------------------------------------------------------------------------
 
     def nodes(self, nodes: Sequence[Node]) -> None:
-        for node in nodes:
-            with self.builder.at(origin=node.origin):
+        with self.builder.at():
+            for node in nodes:
+                self.builder.origin = node.origin
                 before = self.before(node)
                 for old, new in zip(node.outputs, self.again(node), strict=True):
                     self.bind(old, new)

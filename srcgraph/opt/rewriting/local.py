@@ -123,8 +123,10 @@ def kind_of(node: Node) -> str:
     return node.op.name if isinstance(node, Apply) else type(node).__name__.lower()
 
 
-def apply_at(fgraph: FunctionGraph, site: Site, rule: LocalRewrite) -> bool:
+def apply_at(fgraph: FunctionGraph, site: Site, rule: LocalRewrite, place: Place | None = None) -> bool:
     """Try a local rewrite at a site; whether it changed the graph.
+
+    ``place`` is one at the site where nothing has been built yet, if there is one.
 
     Raises
     ------
@@ -134,7 +136,7 @@ def apply_at(fgraph: FunctionGraph, site: Site, rule: LocalRewrite) -> bool:
         A feature refuses what comes out. The graph is as it was.
     """
     node = site.whole()
-    place = Place(fgraph, site)
+    place = place or Place(fgraph, site)
     with building(place):
         try:
             found = rule.transform(fgraph, node)

@@ -63,6 +63,16 @@ def matches(fgraph: FunctionGraph, pattern: Pattern, value: Value, env: Env, inn
                     yield from _operands(fgraph, pattern, node, own, (*inner, node.outputs[0]))
 
 
+def _may_match(fgraph: FunctionGraph, pattern: Use, node: Apply) -> bool:
+    """Whether the operands a pattern has are among a node's, in whatever order: what mostly fails is seen at once."""
+    for arg in pattern.args:
+        if isinstance(arg, Use) and not any(fgraph.definition(v, arg.op) for v in node.inputs):
+            return False
+        if isinstance(arg, Number) and all(number_of(fgraph, v) is None for v in node.inputs):
+            return False
+    return True
+
+
 def _operands(fgraph: FunctionGraph, pattern: Use, node: Apply, env: Env, inner: tuple[Value, ...]) -> Any:
     orders = [pattern.args]
     if node.op.commutative and len(pattern.args) == 2 and pattern.args[0] != pattern.args[1]:
@@ -188,6 +198,8 @@ def PatternSub(
         raise RewriteError(f"{text(second)} has variables that {text(first)} lacks: {', '.join(sorted(missing))}")
 
     def transform(fgraph: FunctionGraph, node: Apply) -> Any:
+        if not _may_match(fgraph, first, node):
+            return None
         for env, inner in matches(fgraph, first, node.outputs[0], {}):
             if not shared and any(fgraph.uses(v) > 1 for v in inner if v is not node.outputs[0]):
                 continue

@@ -160,6 +160,11 @@ class Place(Builder):
         return self.call_named("broadcast_to", value, *map(self.dim_value, type.shape))
 
 
+def untouched(place: Place | None, fgraph: FunctionGraph, site: Site) -> Place:
+    """A place at a site: the one at hand if nothing has been built there."""
+    return Place(fgraph, site) if place is None or place.region.nodes else place
+
+
 class MisfitError(SrcgraphError):
     """What a rewrite gives cannot stand for what it replaces."""
 

@@ -16,6 +16,7 @@ from srcgraph.opt.rewriting.blocks import Block, Site
 from srcgraph.opt.rewriting.features import Feature, Profiler
 from srcgraph.opt.rewriting.fgraph import Client, FunctionGraph, InconsistencyError
 from srcgraph.opt.rewriting.local import LocalRewrite, RewriteError, RewriteWarning, apply_at, kind_of
+from srcgraph.opt.rewriting.place import Place, untouched
 
 
 class Rewriter:
@@ -99,12 +100,12 @@ class _Local(Rewriter):
     def rules_for(self, site: Site) -> list[LocalRewrite]:
         return self.table.get(kind_of(site.node), [])
 
-    def try_at(self, fgraph: FunctionGraph, site: Site, rule: LocalRewrite) -> bool:
+    def try_at(self, fgraph: FunctionGraph, site: Site, rule: LocalRewrite, place: Place | None) -> bool:
         if rule in self.failed:
             return False
         started = time.perf_counter()
         try:
-            changed = apply_at(fgraph, site, rule)
+            changed = apply_at(fgraph, site, rule, place)
         except InconsistencyError as error:
             told(fgraph, "on_refusal", rule.name, error)
             return False
@@ -151,8 +152,10 @@ class Walk(_Local):
             random.Random(self.seed).shuffle(sites)
         changed = False
         for site in sites:
-            for rule in self.rules_for(site):
-                if site.here and self.try_at(fgraph, site, rule):
+            place = None
+            for rule in self.rules_for(site) if site.here else ():
+                place = untouched(place, fgraph, site)
+                if self.try_at(fgraph, site, rule, place):
                     changed = True
                     break
         return changed
@@ -264,13 +267,15 @@ class Equilibrium(_Local):
         readers = [fgraph.clients(v)[:1] for v in old]
         touched = site in queue.changed
         queue.changed.discard(site)
+        place = None
         for rule in self.rules_for(site):
             if rule.changed and not touched:
                 continue
             queue.begin()
             applied = False
+            place = untouched(place, fgraph, site)
             try:
-                applied = self.try_at(fgraph, site, rule)
+                applied = self.try_at(fgraph, site, rule, place)
             finally:
                 queue.end(applied)
             if not applied:
