@@ -186,8 +186,9 @@ def maximum(x: Dim, y: Dim | int) -> Dim:
     difference = (x - y).const
     if difference is not None:
         return x if difference >= 0 else y
-    if _is_clamp(x) and y == 0:
-        return x
+    more = dict(x.terms).get((), 0)
+    if y == 0 and _is_clamp(x - more):  # max(max(n, 0) - 1, 0) is max(n - 1, 0)
+        return x if more >= 0 else maximum(unclamped(x - more) + more, 0)
     return _call("max", x, y)
 
 

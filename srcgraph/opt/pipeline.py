@@ -20,6 +20,7 @@ from srcgraph.opt.once import once
 from srcgraph.opt.private import private
 from srcgraph.opt.products import products
 from srcgraph.opt.reshapes import carry_reshaped
+from srcgraph.opt.recomputed import recomputed
 from srcgraph.opt.rewriting.database import EquilibriumDB, InSequence, SequenceDB
 from srcgraph.opt.rewriting.walkers import Equilibrium, Rewriter
 from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE
@@ -84,6 +85,7 @@ db.register("together", together, "fast_run", at="last")
 db.register("contract", contract, "fast_run", at="last")
 db.register("once", once, "fast_run", at="last")
 db.register("added", added, "fast_run", at="last")
+db.register("recomputed", recomputed, "fast_run", at="last")
 
 
 _OWN = {e.name: e.item for e in db.everything()}
