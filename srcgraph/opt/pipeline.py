@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from srcgraph.opt.accumulate import accumulate
 from srcgraph.opt.added import added
 from srcgraph.opt.contract import contract
+from srcgraph.opt.coordinates import coordinates
 from srcgraph.opt.dce import dce
 from srcgraph.opt.distribute import distribute
 from srcgraph.opt.early import early
@@ -85,6 +86,7 @@ db.register("together", together, "fast_run", at="last")
 db.register("contract", contract, "fast_run", at="last")
 db.register("once", once, "fast_run", at="last")
 db.register("added", added, "fast_run", at="last")
+db.register("coordinates", coordinates, "fast_run", at="last")
 db.register("recomputed", recomputed, "fast_run", at="last")
 
 

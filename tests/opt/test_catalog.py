@@ -44,6 +44,8 @@ PASSES = {
     "back over",
     "once": "products of one matrix with several vectors are made for some rows at a time, so that it is read once",
     "added": "a product of matrices is put into a part of an array, or added to it, by the library that multiplies",
+    "coordinates": "of points with up to four coordinates, those of the inner one of two loops over all pairs are read "
+    "from a transposed copy",
     "recomputed": "an array that is read at a few shifts, and whose elements cost little, is not made: they are computed "
     "where they are read",
     "carry_reshaped": "a loop that changes an array through a reshape of it carries the reshaped array",

@@ -175,7 +175,10 @@ def test_the_order_of_the_product() -> None:
         "sink", "carry_reshaped", "slopes", "dce_again", "early",
     ]  # fmt: skip
     assert [r.name for r in DERIVED] == [n for n in primal if n != "thread"]
-    assert [r.name for r in LAST] == ["last_rules", "accumulate", "together", "contract", "once", "added", "recomputed"]
+    assert [r.name for r in LAST] == [
+        "last_rules", "accumulate", "together", "contract", "once", "added", "coordinates",
+        "recomputed",
+    ]  # fmt: skip
     shown = db.summary().splitlines()
     assert [line[3:] for line in shown if line.startswith("-- ")] == list(STAGES)
     assert any("log(1 + x) -> log1p(x)" in line for line in shown)
