@@ -98,9 +98,7 @@ def resolve(function: np.ufunc, types: Sequence[TensorType]) -> Loop:
 
 
 @functools.cache
-def _resolved(
-    function: np.ufunc, dtypes: tuple[np.dtype, ...], weak: tuple[bool, ...]
-) -> tuple[np.dtype, ...] | None:
+def _resolved(function: np.ufunc, dtypes: tuple[np.dtype, ...], weak: tuple[bool, ...]) -> tuple[np.dtype, ...] | None:
     """The dtypes of a ufunc's operands and results, if it has a loop for these."""
     asked: Sequence[Any] = dtypes
     if not all(weak):

@@ -20,8 +20,8 @@ from srcgraph.opt.modes import Mode, current_mode
 from srcgraph.opt.once import once
 from srcgraph.opt.private import private
 from srcgraph.opt.products import products
-from srcgraph.opt.reshapes import carry_reshaped
 from srcgraph.opt.recomputed import recomputed
+from srcgraph.opt.reshapes import carry_reshaped
 from srcgraph.opt.rewriting.database import EquilibriumDB, InSequence, SequenceDB
 from srcgraph.opt.rewriting.walkers import Equilibrium, Rewriter
 from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE

@@ -27,12 +27,10 @@ from srcgraph.ir.view import View, split_operands
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.dce import dce
 
-QUICK = dict.fromkeys(
-    ("add", "sub", "mul", "neg", "abs", "square", "where", "maximum", "minimum", "cast")
-    + ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
-    + ("logical_and", "logical_or", "logical_not"),
+QUICK: dict[str, int] = dict.fromkeys(
+    ["add", "sub", "mul", "neg", "abs", "square", "where", "maximum", "minimum", "cast", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_not"],
     1,
-) | dict.fromkeys(("div", "sqrt"), 8)
+) | {"div": 8, "sqrt": 8}
 """How long a CPU takes for ops, where it does several elements at once."""
 MADE = 16
 """How many such ops, or reads from a cache, an array takes that is stored and read again."""
@@ -239,4 +237,6 @@ class _Shifting(Rebuild):
             whole = start == 0 and length == size
             axes.append(":" if whole else 1)
             operands += () if whole else map(self.builder.dim_value, (start, length))
-        return self.builder.apply(OPS["getitem"], (array, *operands), {"view": View(tuple(axes), tuple(range(len(axes))))})
+        return self.builder.apply(
+            OPS["getitem"], (array, *operands), {"view": View(tuple(axes), tuple(range(len(axes))))}
+        )

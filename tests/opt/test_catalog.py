@@ -46,8 +46,8 @@ PASSES = {
     "added": "a product of matrices is put into a part of an array, or added to it, by the library that multiplies",
     "coordinates": "of points with up to four coordinates, those of the inner one of two loops over all pairs are read "
     "from a transposed copy",
-    "recomputed": "an array that is read at a few shifts, and whose elements cost little, is not made: they are computed "
-    "where they are read",
+    "recomputed": "an array that is read at a few shifts, and whose elements cost little, is not made: they are "
+    "computed where they are read",
     "carry_reshaped": "a loop that changes an array through a reshape of it carries the reshaped array",
     "early": "checks of sizes come before the work, and what they say of lengths is known after them",
     "dce_again": "as `dce`",
