@@ -233,7 +233,8 @@ class Lowering:
                 return value
             case Const(value=number) if entity.is_number:
                 if isinstance(number, enum.Enum):
-                    number = next(kind(number) for kind in (int, float, complex) if isinstance(number, kind))
+                    kinds: tuple[Any, ...] = (int, float, complex)
+                    number = next(kind(number) for kind in kinds if isinstance(number, kind))
                 if isinstance(number, int) and not -(2**63) <= number < 2**63:
                     raise self.too_large(number)
                 return self.builder.const(number)

@@ -7,7 +7,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import calls, library
@@ -255,7 +255,7 @@ def in_place_operator(low: Lowering, op: str, x: Entity, y: Entity) -> Entity | 
 # -- making new ones ------------------------------------------------------------------------------
 
 
-def is_constructor(function: Any) -> bool:
+def is_constructor(function: Any) -> TypeGuard[type]:
     """Whether a callable is a class whose instances are taken apart."""
     return isinstance(function, type) and (is_named_tuple(function) or not why_opaque(function))
 

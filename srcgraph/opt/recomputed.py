@@ -27,10 +27,10 @@ from srcgraph.ir.view import View, split_operands
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.dce import dce
 
-QUICK: dict[str, int] = dict.fromkeys(
-    ["add", "sub", "mul", "neg", "abs", "square", "where", "maximum", "minimum", "cast", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_not"],
-    1,
-) | {"div": 8, "sqrt": 8}
+ARITHMETIC = ("add", "sub", "mul", "neg", "abs", "square", "where", "maximum", "minimum", "cast")
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+LOGIC = ("logical_and", "logical_or", "logical_not")
+QUICK = {**dict.fromkeys((*ARITHMETIC, *COMPARISONS, *LOGIC), 1), "div": 8, "sqrt": 8}
 """How long a CPU takes for ops, where it does several elements at once."""
 MADE = 16
 """How many such ops, or reads from a cache, an array takes that is stored and read again."""
