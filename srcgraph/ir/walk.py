@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from srcgraph.ir.closure import open_, with_graphs
-from srcgraph.ir.graph import Apply, Call, Graph, Node, Value, node_graphs
+from srcgraph.ir.graph import Apply, Call, For, Graph, Node, Value, While, node_graphs
 from srcgraph.ir.printer import format_graph
 
 
@@ -42,6 +42,17 @@ def has_order(node: Node) -> bool:
     if isinstance(node, Call):
         return True
     return any(has_order(n) for g in node_graphs(node) for n in g.nodes)
+
+
+def taken_over(node: Node) -> Iterator[Value]:
+    """The arrays whose memory a node may change: those it stores into, and what a loop begins or goes on with."""
+    match node:
+        case Apply():
+            yield from node.inputs[:1] if node.op.kind == "update" or node.op.changes else ()
+        case Call():
+            yield from (node.inputs[i] for i, _ in node.changes)
+        case For() | While():
+            yield from (*node.carry, *node.body.results)
 
 
 def kept_params(graph: Graph) -> tuple[int, ...]:

@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from srcgraph.ir.closure import open_
-from srcgraph.ir.graph import Apply, For, Graph, Value, While
+from srcgraph.ir.graph import Apply, Graph, Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import ArrayType
 from srcgraph.ir.view import View, transposed
-from srcgraph.ir.walk import all_nodes
+from srcgraph.ir.walk import all_nodes, taken_over
 from srcgraph.opt.dce import dce
 
 FEW = 4
@@ -39,8 +39,7 @@ def _chosen(graph: Graph) -> set[Apply]:
     """The views of points that stand for those of the inner loop."""
     nodes = [n for n in all_nodes(graph) if isinstance(n, Apply)]
     views = {n.outputs[0]: n for n in nodes if n.op.name == "getitem" and _is_of_points(n)}
-    changed = {n.inputs[0] for n in nodes if n.op.kind == "update" or n.op.changes}
-    changed.update(v for n in all_nodes(graph) if isinstance(n, For | While) for v in (*n.carry, *n.body.results))
+    changed = {v for n in all_nodes(graph) for v in taken_over(n)}
     found = set()
     for node in nodes:
         if node.op.kind == "elementwise" and _is_of_pairs(node.outputs[0]):

@@ -19,12 +19,12 @@ from typing import TypeAlias
 
 from srcgraph.ir.closure import open_
 from srcgraph.ir.dims import Dim, as_dim
-from srcgraph.ir.graph import Apply, For, Graph, Value, While, node_graphs, node_inputs
+from srcgraph.ir.graph import Apply, Graph, Value, node_graphs, node_inputs
 from srcgraph.ir.op import OPS
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import ArrayType
 from srcgraph.ir.view import View, split_operands
-from srcgraph.ir.walk import all_nodes
+from srcgraph.ir.walk import all_nodes, taken_over
 from srcgraph.opt.dce import dce
 
 ARITHMETIC = ("add", "sub", "mul", "neg", "abs", "square", "where", "maximum", "minimum", "cast")
@@ -114,10 +114,7 @@ class _Found:
                 here = isinstance(node, Apply) and self.home.get(value) is graph
                 self.readers[value].append(node if here else None)  # type: ignore[arg-type]
             self.home |= dict.fromkeys(node.outputs, graph)
-            if isinstance(node, Apply) and (node.op.kind == "update" or node.op.changes):
-                self.changed.add(node.inputs[0])
-            if isinstance(node, For | While):
-                self.changed.update((*node.carry, *node.body.results))
+            self.changed.update(taken_over(node))
             for inner in node_graphs(node):
                 self._index(inner)
         for value in graph.results:
