@@ -48,7 +48,7 @@ ROOT = Path(sg.__file__).parent.parent
 SHARE = 6
 """One in so many programs of the corpus is written and read."""
 MANY = settings(
-    max_examples=250,
+    max_examples=150,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

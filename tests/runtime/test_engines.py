@@ -308,8 +308,8 @@ def test_shared_conditionals_run_once() -> None:
 
 
 def test_no_chain_is_too_long() -> None:
-    """Forty times as long as Python's stack is deep, in a graph and through the captures of a branch."""
-    length = 40 * sys.getrecursionlimit()
+    """Eight times as long as Python's stack is deep, in a graph and through the captures of a branch."""
+    length = 8 * sys.getrecursionlimit()
     lines = ["new c(ndim=0, dtype=bool, weak)", "new x0(ndim=0, dtype=float64, weak)", "const one value=1.0"]
     lines += [f"add x{k + 1} x{k} one" for k in range(length)]
     lines += [f"if y c captures=(x{length}, one)", "then", "new a", "new b", "sub z a b", "return z"]
