@@ -123,8 +123,8 @@ class _Found:
     def _chosen(self, value: Value) -> _Element | None:
         """What an element is computed by, if that takes no longer at each place where it is read than to make it."""
         readers = self.readers[value]
-        shifts = {_shift(r) for r in readers if r is not None and r.inputs[0] is value} if len(readers) > 1 else set()
-        if not shifts or None in shifts or None in readers:
+        shifts = {None if r is None or r.inputs[0] is not value else _shift(r) for r in readers}
+        if len(readers) < 2 or None in shifts:
             return None
         if not all(self._is_read_by_loops(r.outputs[0]) for r in readers if r is not None):
             return None
