@@ -175,3 +175,42 @@ def rooted(x):
     while y < 10.0:
         y = np.sqrt(y * y + x) + y
     return y
+
+
+def filled(x, steps):
+    """What each trip fills anew follows from the state: only that is saved."""
+    y = np.zeros(len(x))
+    for _ in range(steps):
+        k1 = np.empty_like(y)
+        k1[0] = x[0]
+        k1[1:] = x[1:] * y[:-1]
+        k2 = np.empty(len(y))
+        k2[0] = x[0]
+        k2[1:] = np.sin(x[1:] * (y[:-1] + 0.5 * k1[:-1]))
+        y = y + 0.1 * (k1 + k2) * y
+        y[0] += 0.1
+    return np.sum(y * y)
+
+
+def filled_in_a_branch(x, steps):
+    y = x * 0.5
+    for k in range(steps):
+        z = np.zeros(len(y))
+        if k % 2:
+            z[1:] = y[:-1] * y[1:]
+        else:
+            z[:-1] = y[1:] ** 2
+        z[2] = y[0] * y[1]
+        y = y + z * y * 0.1
+    return np.sum(y)
+
+
+def read_in_between(x, steps):
+    y = x * 1.0
+    for _ in range(steps):
+        z = np.empty(len(y))
+        z[:] = y * y
+        before = z[1]
+        z[1] = y[0] * before
+        y = np.sin(y) + 0.1 * z * before
+    return np.sum(y)

@@ -37,6 +37,9 @@ CASES: list[tuple[Callable, tuple[Any, ...], tuple[int, ...], dict[str, str], se
     (programs.floats_stay, (1.0, 3), (0,), {"x": "8"}, set()),
     (programs.solved, (1.0, 0.3), (0, 1), {"np.sin(x)": "8", "np.cos(x)": "8", "change": "8"}, set()),
     (programs.rooted, (0.7,), (0,), {"y": "8"}, set()),
+    (programs.filled, (X, 4), (0,), {"y": "8 * n"}, set()),
+    (programs.filled_in_a_branch, (X, 4), (0,), {"y": "8 * n", "z": "8 * n"}, set()),
+    (programs.read_in_between, (X, 4), (0,), {"y": "8 * n", "z": "8 * n"}, set()),
 ]
 
 

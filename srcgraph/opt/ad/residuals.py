@@ -15,6 +15,7 @@ being fusion aware", MLSys 2023; here over nested loops, weighted by trips.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -165,6 +166,7 @@ class _Work:
         self.asked: set[Value] = set()
         """What the program says to save, rather than to compute again."""
         self.order: dict[Value, int] = {}
+        self.uses = Counter(v for n in all_nodes(graph) for v in node_inputs(n))
         self.top = top_symbols(graph)
         self.index(graph, None, None)
         self.asked -= self.free
@@ -273,6 +275,8 @@ class _Work:
             return self.nested_among(self.given[value])
         node = self.definition.get(value)
         match node:
+            case Apply() if self.fills(node):
+                return self.nested_among(node.inputs)
             case Apply():
                 if not is_cheap_again(node) or decides(node) or is_slow_again(node, self.home_of[value].loop):
                     return None
@@ -287,6 +291,12 @@ class _Work:
                 sizes = (v for made in arrays_of(node, self.definition) for v in made.inputs)
                 return self.nested_among([*sizes, *node_inputs(node)[:3], *node.captures, *free_values(node.body)])
         return None
+
+    def fills(self, node: Node | None) -> bool:
+        """Whether a node makes an array, or stores into one that nothing else has read since it was made."""
+        while isinstance(node, Apply) and node.op.name == "setitem" and self.uses[node.inputs[0]] == 1:
+            node = self.definition.get(node.inputs[0])
+        return isinstance(node, Apply) and node.op.name == "empty"
 
     def nested_among(self, values: Iterable[Value]) -> list[Value]:
         return [v for v in dict.fromkeys(values) if self.nested(v) and not self.is_literal(v)]
