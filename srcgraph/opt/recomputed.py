@@ -27,11 +27,13 @@ from srcgraph.ir.view import View, split_operands
 from srcgraph.ir.walk import all_nodes, taken_over
 from srcgraph.opt.dce import dce
 
-ARITHMETIC = ("add", "sub", "mul", "neg", "abs", "square", "where", "maximum", "minimum", "cast")
+ARITHMETIC = ("add", "sub", "mul", "neg", "absolute", "sign", "square", "where", "maximum", "minimum", "cast")
 COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 LOGIC = ("logical_and", "logical_or", "logical_not")
 QUICK = {**dict.fromkeys((*ARITHMETIC, *COMPARISONS, *LOGIC), 1), "div": 8, "sqrt": 8}
 """How long a CPU takes for ops, where it does several elements at once."""
+POWER = 4
+"""The highest power that counts as products."""
 MADE = 16
 """How many such ops, or reads from a cache, an array takes that is stored and read again."""
 MOST = 64
@@ -64,7 +66,14 @@ class _Element:
 
     @property
     def cost(self) -> int:
-        return len(self.reads) + sum(QUICK[n.op.name] for n, _ in self.ops)
+        return len(self.reads) + sum(takes(n) or 0 for n, _ in self.ops)
+
+
+def takes(node: Apply) -> int | None:
+    """How long an op takes; None if that is too long."""
+    if node.op.name == "ipow":
+        return node.attrs["n"] - 1 if 1 < node.attrs["n"] <= POWER else None
+    return QUICK.get(node.op.name)
 
 
 def _sum(x: Shift, y: Shift) -> Shift:
@@ -98,7 +107,7 @@ class _Found:
         self.home: dict[Value, Graph] = {}
         self._index(graph)
         nodes = [n for n in all_nodes(graph) if isinstance(n, Apply) and isinstance(n.outputs[0].type, ArrayType)]
-        self.made = {n.outputs[0]: n for n in nodes if n.op.name in QUICK}
+        self.made = {n.outputs[0]: n for n in nodes if takes(n) is not None}
         self.views = {n.outputs[0]: n for n in nodes if _shift(n) is not None}
         self.delayed = {n.outputs[0] for n in nodes if n.op.kind in ("elementwise", "structural")}
         for value in self.made:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import srcgraph as sg
+from srcgraph.ir.op import OPS
+from srcgraph.opt import recomputed
 
 RNG = np.random.default_rng(8)
 WITHOUT = sg.opt.FAST_RUN.excluding("recomputed")
@@ -74,6 +76,15 @@ def given_back(u):
     return p, p[1:] - p[:-1]
 
 
+def upwind(u, c):
+    f = 0.5 * u**2
+    a = np.maximum(np.abs(u[1:]), np.abs(u[:-1]))
+    h = 0.5 * (f[1:] + f[:-1]) - 0.5 * a * (u[1:] - u[:-1])
+    out = u.copy()
+    out[1:-1] = u[1:-1] - c * (h[1:] - h[:-1])
+    return out
+
+
 def read_beside(u):
     p = u * u
     return np.sum(u - p) + np.sum((p[1:] - p[:-1]) ** 2)
@@ -111,9 +122,13 @@ PROGRAMS: list[tuple[Callable, tuple[Any, ...], int]] = [
     # program, arguments, how many arrays there are fewer
     (flux, (U, 0.3), 1), (limited, (UU,), 3), (parts_of_parts, (U, 1), 0), (fourth, (U,), 0), (summed, (U,), 0),
     (in_a_loop, (U, 3), 0), (smoothed, (UU,), 0), (dear, (U,), 0), (dear_inside, (U,), 0), (given_back, (U,), 0),
-    (read_beside, (U,), 0), (multiplied, (UU,), 0), (read_in_a_loop, (U, 3), 0), (changed, (U,), 0),
+    (upwind, (U, 0.1), 2), (read_beside, (U,), 0), (multiplied, (UU,), 0), (read_in_a_loop, (U, 3), 0), (changed, (U,), 0),
     (changed_operand, (U,), 0),
 ]  # fmt: skip
+
+
+def test_the_ops_are_there() -> None:
+    assert recomputed.QUICK.keys() <= OPS.keys()
 
 
 def arrays(text: str) -> int:
