@@ -19,11 +19,13 @@ from srcgraph.codegen.items import (
     ref,
     refs,
 )
+from srcgraph.codegen.statements import form_of
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.types import ScalarType
 
 Index = tuple[Dim, ...]
+Form = tuple[object, ...]
 
 
 class Nest:
@@ -164,7 +166,7 @@ class _Said:
     """Which numbers of a point are known, and how they were computed."""
 
     def __init__(self) -> None:
-        self.known: dict[Value, tuple[Index, str]] = {}
+        self.known: dict[Value, tuple[Index, Form]] = {}
         self.read: dict[Value, frozenset[Value]] = {}
         self.readers: dict[Value, set[Value]] = defaultdict(set)
         self.inner: Index = ()
@@ -178,7 +180,7 @@ class _Said:
             self.inner, self.inside = part.inner, []
         if not isinstance(part, LoopLet):
             return False
-        said = part.inner, ast.dump(part.expr)
+        said = part.inner, form_of(part.expr)
         if self.known.get(part.value) == said and self.read[part.value] == frozenset(refs(part.expr)):
             return True
         self._forget(self._derived(part.value))
@@ -188,9 +190,9 @@ class _Said:
     def refresh(self, part: Part) -> None:
         """A number is computed by another expression that gives the same."""
         if isinstance(part, LoopLet) and part.value in self.known:
-            self._note(part.value, (part.inner, ast.dump(part.expr)), part.expr)
+            self._note(part.value, (part.inner, form_of(part.expr)), part.expr)
 
-    def _note(self, value: Value, said: tuple[Index, str], expr: ast.expr) -> None:
+    def _note(self, value: Value, said: tuple[Index, Form], expr: ast.expr) -> None:
         self.known[value] = said
         if said[0]:
             self.inside.append(value)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 
@@ -36,18 +37,31 @@ def _is_function(called: ast.expr) -> bool:
 
 
 _LEAVES = frozenset(("arg", "attr", "ctx", "id", "kind", "n", "name", "op", "ops", "type_comment"))
+_SAID = frozenset(("arg", "attr", "id", "name", "op", "ops"))
+"""Of these, what makes a difference."""
 
 
-class _Fields(dict[type, tuple[str, ...]]):
-    """By kind of node: the fields that may have nodes with names in them."""
+class _Getters(dict[type, Callable[[Any], tuple[Any, ...]] | None]):
+    """By kind of node: what gets some of its fields; None for nodes without any."""
 
-    def __missing__(self, kind: type) -> tuple[str, ...]:
-        inner = issubclass(kind, ast.AST) and not issubclass(kind, ast.Constant | ast.Name)
-        self[kind] = found = tuple(name for name in kind._fields if name not in _LEAVES) if inner else ()
+    def __init__(self, fields: Callable[[type], Sequence[str]]):
+        self.fields = fields
+
+    def __missing__(self, kind: type) -> Callable[[Any], tuple[Any, ...]] | None:
+        names = self.fields(kind) if issubclass(kind, ast.AST) else ()
+        getter = attrgetter(*names) if names else None
+        self[kind] = found = (lambda node: (getter(node),)) if getter and len(names) == 1 else getter
         return found
 
 
-_FIELDS = _Fields()
+def _inner(kind: type[ast.AST]) -> Sequence[str]:
+    """The fields that may have nodes with names in them."""
+    leaf = issubclass(kind, ast.Constant | ast.Name)
+    return [] if leaf else [name for name in kind._fields if name not in _LEAVES]
+
+
+_INNER = _Getters(_inner)
+_OTHERS = _Getters(lambda kind: [name for name in kind._fields if name in _SAID])
 
 
 def nodes_in(*trees: ast.AST) -> Iterator[ast.AST]:
@@ -59,7 +73,9 @@ def nodes_in(*trees: ast.AST) -> Iterator[ast.AST]:
             todo += node
         elif isinstance(node, ast.AST):
             yield node
-            todo += [getattr(node, name) for name in _FIELDS[node.__class__]]
+            get = _INNER[node.__class__]
+            if get is not None:
+                todo += get(node)
 
 
 def names_in(*trees: ast.AST) -> Iterator[ast.Name]:
@@ -68,10 +84,40 @@ def names_in(*trees: ast.AST) -> Iterator[ast.Name]:
     while todo:
         node = todo.pop()
         kind = node.__class__
-        fields = _FIELDS[kind]
-        if fields:
-            todo += [getattr(node, name) for name in fields]
+        get = _INNER[kind]
+        if get is not None:
+            todo += get(node)
         elif kind is list:
             todo += node
         elif isinstance(node, ast.Name):
             yield node
+
+
+def form_of(*trees: ast.AST) -> tuple[Any, ...]:
+    """The same for trees that are written in the same way, as `ast.dump` is, in less time."""
+    todo: list[Any] = list(trees)
+    out: list[Any] = []
+    while todo:
+        node = todo.pop()
+        kind = node.__class__
+        out.append(kind)
+        if kind is list:
+            out.append(len(node))
+            todo += node
+        elif issubclass(kind, ast.Constant):
+            out += (node.value.__class__, repr(node.value))
+        elif issubclass(kind, ast.AST):
+            said = _OTHERS[kind]
+            for value in said(node) if said is not None else ():
+                out.append(value if isinstance(value, str) else _kinds(value))
+            get = _INNER[kind]
+            if get is not None:
+                todo += get(node)
+        elif node is not None:
+            out.append(node)
+    return tuple(out)
+
+
+def _kinds(value: Any) -> Any:
+    """An operator by its kind, or several."""
+    return tuple(type(v) for v in value) if isinstance(value, list) else type(value)

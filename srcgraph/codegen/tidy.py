@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from srcgraph.codegen.expr import negated
-from srcgraph.codegen.statements import names_in, statements_in
+from srcgraph.codegen.statements import form_of, names_in, statements_in
 from srcgraph.codegen.truths import Replaced, direct_tests, lazy_tests
 
 Statements = list[ast.stmt]
@@ -24,14 +24,14 @@ LONGEST = 40
 def tidy(body: Statements) -> Statements:
     """Apply the rewrites until nothing changes."""
     while True:
-        before = [ast.dump(s) for s in body]
+        before = form_of(*body)
         body = _block(body)
         body = returned_by_branch(body)
         body = returned_inside(body)
         body = without_dead_flags(body)
         body = returned_directly(body)
         body = direct_tests(lazy_tests(body))
-        if [ast.dump(s) for s in body] == before:
+        if form_of(*body) == before:
             return body
 
 
@@ -95,8 +95,8 @@ def merged_tests(body: Statements) -> Statements:
     for node in body:
         last = out[-1] if out else None
         if isinstance(node, ast.If) and isinstance(last, ast.If) and not node.orelse and ends(node.body):
-            same = ast.dump(node.test) == ast.dump(last.test)
-            opposite = ast.dump(negated(last.test)) == ast.dump(node.test)
+            same = form_of(node.test) == form_of(last.test)
+            opposite = form_of(negated(last.test)) == form_of(node.test)
             if (same or opposite) and _steady(node.test, last):
                 side = last.body if same else last.orelse
                 if not ends(side):

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from srcgraph.codegen.items import Block, Kernel, Let, LoopLet, LoopReduce, Part, Ref, all_blocks, all_exprs, ref, refs
+from srcgraph.codegen.statements import form_of
 from srcgraph.ir.graph import Value
 from srcgraph.ir.types import ScalarType
 
@@ -77,7 +78,7 @@ def _of_numbers(expr: ast.expr) -> bool:
 
 def _key(expr: ast.expr) -> tuple[object, ...]:
     """The same for equal expressions."""
-    return ast.dump(expr), *refs(expr)
+    return form_of(expr), *refs(expr)
 
 
 def _merged(expr: ast.expr, sums: dict[Value, Kernel], lets: dict[Value, Let], gone: set[Value]) -> ast.expr:
