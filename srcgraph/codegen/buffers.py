@@ -25,9 +25,39 @@ def made_once(function: ast.FunctionDef) -> ast.FunctionDef:
         axes = {x: len(_sizes(s)) for x, s in found.items()}  # type: ignore[arg-type]
         own = set(found) - _known_otherwise(function.body, axes)
         lengths = _lengths(function.body, stores)
-        function.body = _block(function.body, {x for x in own if stores[x] == 1}, lengths)[0]
-        _keep(function.body, {x for x in own if stores[x] == 2}, stores, {})
+        alike = _made_alike(function.body, {x for x in own if stores[x] > 1}, stores)
+        function.body = _block(function.body, {x for x in own if stores[x] == 1} | alike, lengths)[0]
+        _keep(function.body, {x for x in own if stores[x] == 2} | alike, stores, {})
     return function
+
+
+def _made_alike(body: Statements, names: set[str], stores: Counter[str]) -> set[str]:
+    """Those of these names that are only ever arrays of one shape, made in each trip of the loops that have them."""
+    made: dict[str, list[str]] = {name: [] for name in names}
+    for node in statements_in(body) if names else ():
+        name, shape = _empty(node, stores) if _makes_array(node) else ("", "")
+        if name in made:
+            made[name].append(shape)
+    one = {x for x, shapes in made.items() if len(shapes) == stores[x] and len(set(shapes)) == 1}
+    return {x for x in one if _is_in_own_loops(body, x)}
+
+
+def _is_in_own_loops(body: Sequence[ast.stmt], name: str) -> bool:
+    """Whether a name is nowhere but in loops in each trip of which it is made."""
+    for node in body:
+        if isinstance(node, ast.For | ast.While) and any(_makes(s, name) for s in node.body):
+            continue
+        if isinstance(node, ast.For | ast.While | ast.If):
+            head = node.iter if isinstance(node, ast.For) else node.test
+            if name in _read(head) or not _is_in_own_loops([*node.body, *node.orelse], name):
+                return False
+        elif any(n.id == name for n in names_in(node)):
+            return False
+    return True
+
+
+def _makes(node: ast.stmt, name: str) -> bool:
+    return _makes_array(node) and node.targets[0].id == name  # type: ignore[attr-defined]
 
 
 def _keep(body: Statements, own: set[str], stores: Counter[str], made: dict[str, str]) -> None:
@@ -91,7 +121,7 @@ def _makes_array(node: ast.stmt) -> bool:
     return False
 
 
-def _read(node: ast.stmt) -> set[str]:
+def _read(node: ast.AST) -> set[str]:
     return {n.id for n in names_in(node) if isinstance(n.ctx, ast.Load)}
 
 
