@@ -22,7 +22,7 @@ from types import MappingProxyType
 
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
-from srcgraph.ir.dims import Dim, as_dim, evaluate
+from srcgraph.ir.dims import Dim, as_dim, evaluate, unclamped
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs, node_inputs
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import ArrayType, ScalarType
@@ -39,6 +39,8 @@ from srcgraph.opt.modes import current_mode
 GUESS = 16
 """What an unknown size or number of trips is taken to be when costs are compared."""
 NO_BYTES = as_dim(0)
+FEW = 4
+"""So many elements are few."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -318,7 +320,9 @@ class _Work:
         for level in home.chain():
             if isinstance(level.node, For | While | Define):
                 trips *= self.trips(level.node)
-        return 4 * min(_bytes(value) * trips, 2**24) + self.dislike(value)
+        node = self.definition.get(value)
+        size = max(_bytes(value), _bytes(node.inputs[0]) if _is_nearly_all(node) else 0)  # type: ignore[union-attr]
+        return 4 * min(size * trips, 2**24) + self.dislike(value)
 
     def dislike(self, value: Value) -> int:
         """Between equal costs, save what the user named."""
@@ -481,6 +485,15 @@ def _bytes(value: Value) -> int:
         return type.dtype.itemsize * count
     assert isinstance(type, ScalarType)
     return type.dtype.itemsize
+
+
+def _is_nearly_all(node: Node | None) -> bool:
+    """Whether a part of an array lacks a few elements only: it is not saved in place of the array."""
+    if not isinstance(node, Apply) or node.op.name != "getitem" or not set(node.attrs["view"].axes) <= {":", 1}:
+        return False
+    whole, kept = node.inputs[0].type.shape, node.outputs[0].type.shape
+    missing = [(size - unclamped(length)).const for size, length in zip(whole, kept, strict=False)]
+    return len(kept) == len(whole) and all(k is not None and 0 <= k <= FEW for k in missing)
 
 
 def _guess(size: Dim) -> int:
