@@ -2,12 +2,13 @@
 
 A derivative of a recurrence depends on the one of the step after it by sums and products, ``d * a - d * b * c``, in
 which each operation waits for the one before. The operations are made with the factors of ``d`` in their place, which
-wait for nothing, and ``d`` is multiplied once.
+wait for nothing, and ``d`` is multiplied once. Likewise what is added to sums: tangents by several numbers are
+multiplied by one factor, which is computed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -66,14 +67,27 @@ def factored(graph: Graph, carried: AbstractSet[Value], is_derived: IsDerived) -
     if not carried:
         return graph
     forms = _forms(graph, carried, is_derived)
-    found = {v: f for v in graph.results if (f := forms.get(v)) and f.factor is not None and f.depth >= LONG}
-    written = {v: _Writing(node, f) for v, f in found.items() for node in graph.nodes if v in node.outputs}
-    chosen = {v: w for v, w in written.items() if len(w.nodes) <= _unneeded(graph, v) + MORE}
+    tops = dict.fromkeys((*graph.results, *_read_by_others(graph, forms)))
+    found = {v: f for v in tops if (f := forms.get(v)) and f.factor is not None and f.depth >= LONG}
+    chosen: dict[Value, _Writing] = {}
+    there: dict[_Key, Value] = {}
+    for node, value in ((n, v) for n in graph.nodes for v in n.outputs if v in found):
+        written = _Writing(node, found[value], there)
+        if len(written.nodes) <= _unneeded(graph, value) + MORE:
+            chosen[value] = written
+            there |= written.made
     nodes: list[Node] = []
     for node in graph.nodes:
         own = next((chosen[v].nodes for v in node.outputs if v in chosen), None)
         nodes += [node] if own is None else own
     return replace(graph, nodes=tuple(nodes)) if chosen else graph
+
+
+def _read_by_others(graph: Graph, forms: Mapping[Value, _Form]) -> Iterator[Value]:
+    """The values with a form that something reads which is no multiple of the same."""
+    for node in graph.nodes:
+        own = {f.carried for v in node.outputs if (f := forms.get(v))}
+        yield from (v for v in node_inputs(node) if v in forms and forms[v].carried not in own)
 
 
 def _unneeded(graph: Graph, value: Value) -> int:
@@ -85,7 +99,7 @@ def _unneeded(graph: Graph, value: Value) -> int:
         if isinstance(node, Apply) and read.isdisjoint(node.outputs) and not node.op.ordered:
             count += 1
         else:
-            read.update(node_inputs(node))
+            read.update(v for v in node_inputs(node) if v is not value)
     return count
 
 
@@ -158,17 +172,33 @@ def _both(op: str, node: Apply, x: _Form, y: _Form) -> _Form | None:
     return _Form(x.carried, _made(op, node, x.factor, y.factor), rest, max(x.depth, y.depth) + 1)
 
 
-class _Writing:
-    """The nodes that make a value of its form."""
+_Key: TypeAlias = tuple[str, tuple[Value, ...]]
 
-    def __init__(self, node: Node, form: _Form):
+
+class _Writing:
+    """The nodes that make a value of its form.
+
+    Parameters
+    ----------
+    node : Node
+        What made it.
+    form : _Form
+    there : mapping
+        What is made before, by the op and what that is of: several values may have one factor.
+    """
+
+    def __init__(self, node: Node, form: _Form, there: Mapping[_Key, Value]):
         self.nodes: list[Node] = []
         self.known: dict[int, Value] = {}
+        self.there = there
+        self.made: dict[_Key, Value] = {}
         assert isinstance(node, Apply)
         self.node = node
-        out = self.apply("mul", [form.carried, self.value(form.factor, form.carried)], node)
-        if form.rest is not None:
-            out = self.apply("add", [out, self.value(form.rest, form.carried)], node)
+        factor = self.value(form.factor, form.carried)
+        rest = None if form.rest is None else self.value(form.rest, form.carried)
+        out = self.append("mul", (form.carried, factor), node)
+        if rest is not None:
+            out = self.append("add", (out, rest), node)
         last = self.nodes[-1]
         assert isinstance(last, Apply)
         want, (got,) = node.outputs[0], last.outputs
@@ -184,7 +214,7 @@ class _Writing:
         if term is None:
             return self.one()
         if id(term) not in self.known:
-            self.known[id(term)] = self.apply(term.op, [self.value(a, like) for a in term.args], term.node)
+            self.known[id(term)] = self.apply(term.op, tuple(self.value(a, like) for a in term.args), term.node)
         return self.known[id(term)]
 
     def one(self) -> Value:
@@ -192,7 +222,13 @@ class _Writing:
         self.nodes.append(Apply(OPS["const"], (), (out,), {"value": 1.0}, self.node.origin))
         return out
 
-    def apply(self, op: str, args: list[Value], node: Apply) -> Value:
+    def apply(self, op: str, args: tuple[Value, ...], node: Apply) -> Value:
+        found = self.there.get((op, args)) or self.made.get((op, args))
+        if found is None:
+            found = self.made[op, args] = self.append(op, args, node)
+        return found
+
+    def append(self, op: str, args: tuple[Value, ...], node: Apply) -> Value:
         out = Value("", OPS[op].infer(*(a.type for a in args)))
-        self.nodes.append(Apply(OPS[op], tuple(args), (out,), {}, node.origin))
+        self.nodes.append(Apply(OPS[op], args, (out,), {}, node.origin))
         return out

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from srcgraph.ir.closure import with_graphs
 from srcgraph.ir.graph import Apply, For, Graph, Node, Value, While, node_graphs, node_inputs
@@ -27,7 +28,7 @@ def slopes(graph: Graph) -> Graph:
     """A closed graph with such arithmetic rewritten."""
     if not any(_is_derived(n) or _is_derived_array(n) for n in _everything(graph)):
         return graph
-    return _region(graph, frozenset())
+    return _region(graph, NO_NUMBERS, NO_NUMBERS)
 
 
 def _everything(graph: Graph) -> Iterable[Node]:
@@ -52,7 +53,12 @@ def _is_derived_array(node: Node) -> bool:
 _FACTORS = ("mul", "neg", "with_shape")
 
 
-def _region(graph: Graph, carried: frozenset[Value]) -> Graph:
+Numbers: TypeAlias = frozenset[Value]
+NO_NUMBERS: Numbers = frozenset()
+
+
+def _region(graph: Graph, carried: Numbers, moving: Numbers) -> Graph:
+    """A region; ``carried`` are the numbers that a step gets from the one before, ``moving`` those of a derivative."""
     nodes = list[Node]()
     for node in map(_inside, graph.nodes):
         if isinstance(node, For) and "contract" in current_mode().fastmath:
@@ -61,7 +67,7 @@ def _region(graph: Graph, carried: frozenset[Value]) -> Graph:
             nodes.append(node)
     work = _Region(replace(graph, nodes=tuple(nodes)), carried)
     work = work.reciprocals()
-    return _Region(factored(work.graph, carried, _is_derived), carried).carried_last().graph
+    return _Region(factored(work.graph, moving, _is_derived), carried).carried_last().graph
 
 
 def _inside(node: Node) -> Node:
@@ -70,19 +76,21 @@ def _inside(node: Node) -> Node:
         return node
     made = []
     for g in graphs:
-        numbers: frozenset[Value] = frozenset()
+        numbers: dict[Value, Value] = {}
         if isinstance(node, For | While) and g is node.body:
-            first = isinstance(node, For)
-            params = g.params[first : first + len(node.carry)]
-            numbers = frozenset(p for p in params if isinstance(p.type, ScalarType) and is_float(p.type))
-        made.append(_region(g, numbers))
+            params = g.params[isinstance(node, For) :]
+            both = zip(params[: len(node.carry)], g.results, strict=False)
+            numbers = {p: r for p, r in both if isinstance(p.type, ScalarType) and is_float(p.type)}
+        derived = {v for n in g.nodes if _is_derived(n) for v in n.outputs}
+        moving = frozenset(p for p, r in numbers.items() if r in derived)
+        made.append(_region(g, frozenset(numbers), moving))
     return node if all(x is y for x, y in zip(made, graphs, strict=True)) else with_graphs(node, made)
 
 
 class _Region:
     """The nodes of one region, and who reads what."""
 
-    def __init__(self, graph: Graph, carried: frozenset[Value]):
+    def __init__(self, graph: Graph, carried: Numbers):
         self.graph = graph
         self.carried = carried
         self.made = {v: n for n in graph.nodes if isinstance(n, Apply) for v in n.outputs}

@@ -63,6 +63,18 @@ def test_one_division() -> None:
     assert back.index("d_h = ") < back.index("+ d_h * beta")
 
 
+def test_one_factor_of_several_tangents() -> None:
+    """What tangents by several numbers are multiplied by is computed once, and each is multiplied once."""
+    text = sg.inspect(sg.grad(variance, argnums=(0, 1)), 0.4, 0.5, X).cpu
+    sums = [line.split("#")[0].split() for line in text.splitlines() if line.strip().startswith("d_total")]
+    added = [words for words in sums if words[1] == "+="]
+    assert [(words[0], words[2], words[3]) for words in added] == [
+        ("d_total_beta", "d_h_beta", "*"),
+        ("d_total_omega", "d_h_omega", "*"),
+    ]
+    assert len({words[4] for words in added}) == 1 and all(len(words) == 5 for words in added)
+
+
 def test_values_stay_as_they_are() -> None:
     """Quotients of the program's own are quotients."""
     text = sg.inspect(quotients, X, 1.3).cpu
