@@ -122,8 +122,8 @@ PROGRAMS: list[tuple[Callable, tuple[Any, ...], int]] = [
     # program, arguments, how many arrays there are fewer
     (flux, (U, 0.3), 1), (limited, (UU,), 3), (parts_of_parts, (U, 1), 0), (fourth, (U,), 0), (summed, (U,), 0),
     (in_a_loop, (U, 3), 0), (smoothed, (UU,), 0), (dear, (U,), 0), (dear_inside, (U,), 0), (given_back, (U,), 0),
-    (upwind, (U, 0.1), 2), (read_beside, (U,), 0), (multiplied, (UU,), 0), (read_in_a_loop, (U, 3), 0), (changed, (U,), 0),
-    (changed_operand, (U,), 0),
+    (upwind, (U, 0.1), 2), (read_beside, (U,), 0), (multiplied, (UU,), 0), (read_in_a_loop, (U, 3), 0),
+    (changed, (U,), 0), (changed_operand, (U,), 0),
 ]  # fmt: skip
 
 
