@@ -54,26 +54,29 @@ class _Made:
 _Term: TypeAlias = Value | _Made
 
 
-def factored(graph: Graph, carried: AbstractSet[Value], is_derived: IsDerived) -> Graph:
+def factored(graph: Graph, carried: AbstractSet[Value], moving: AbstractSet[Value], is_derived: IsDerived) -> Graph:
     """A region in which such steps are by one factor.
 
     Parameters
     ----------
     carried : set of Value
         Numbers that a step gets from the one before.
+    moving : set of Value
+        Those of them that are of a derivative.
     is_derived : callable
         Whether a node is arithmetic whose rounding is nobody's.
     """
     if not carried:
         return graph
-    forms = _forms(graph, carried, is_derived)
-    tops = dict.fromkeys((*graph.results, *_read_by_others(graph, forms)))
-    found = {v: f for v in tops if (f := forms.get(v)) and f.factor is not None and f.depth >= LONG}
+    forms, own = _forms(graph, carried, is_derived), _forms(graph, moving, is_derived)
+    asked = {v: own.get(v) for v in _read_by_others(graph, own)} | {v: forms.get(v) for v in graph.results}
+    found = {v: f for v, f in asked.items() if f is not None and f.factor is not None and f.depth >= LONG}
     chosen: dict[Value, _Writing] = {}
     there: dict[_Key, Value] = {}
     for node, value in ((n, v) for n in graph.nodes for v in n.outputs if v in found):
         written = _Writing(node, found[value], there)
-        if len(written.nodes) <= _unneeded(graph, value) + MORE:
+        more = MORE if value in graph.results else 0  # what no step waits for is only written with fewer
+        if len(written.nodes) <= _unneeded(graph, value) + more:
             chosen[value] = written
             there |= written.made
     nodes: list[Node] = []

@@ -67,7 +67,7 @@ def _region(graph: Graph, carried: Numbers, moving: Numbers) -> Graph:
             nodes.append(node)
     work = _Region(replace(graph, nodes=tuple(nodes)), carried)
     work = work.reciprocals()
-    return _Region(factored(work.graph, moving, _is_derived), carried).carried_last().graph
+    return _Region(factored(work.graph, carried, moving, _is_derived), carried).carried_last().graph
 
 
 def _inside(node: Node) -> Node:
