@@ -69,7 +69,7 @@ def factored(graph: Graph, carried: AbstractSet[Value], moving: AbstractSet[Valu
     if not carried:
         return graph
     forms, own = _forms(graph, carried, is_derived), _forms(graph, moving, is_derived)
-    asked = {v: own.get(v) for v in _read_by_others(graph, own)} | {v: forms.get(v) for v in graph.results}
+    asked = {v: own.get(v) for v in _added(graph, moving, own)} | {v: forms.get(v) for v in graph.results}
     found = {v: f for v, f in asked.items() if f is not None and f.factor is not None and f.depth >= LONG}
     chosen: dict[Value, _Writing] = {}
     there: dict[_Key, Value] = {}
@@ -86,11 +86,12 @@ def factored(graph: Graph, carried: AbstractSet[Value], moving: AbstractSet[Valu
     return replace(graph, nodes=tuple(nodes)) if chosen else graph
 
 
-def _read_by_others(graph: Graph, forms: Mapping[Value, _Form]) -> Iterator[Value]:
-    """The values with a form that something reads which is no multiple of the same."""
+def _added(graph: Graph, moving: AbstractSet[Value], forms: Mapping[Value, _Form]) -> Iterator[Value]:
+    """The values with a form that are added to a number that is carried, which is not what they are multiples of."""
     for node in graph.nodes:
-        own = {f.carried for v in node.outputs if (f := forms.get(v))}
-        yield from (v for v in node_inputs(node) if v in forms and forms[v].carried not in own)
+        if isinstance(node, Apply) and node.op.name in ("add", "sub"):
+            own = moving.intersection(node.inputs)
+            yield from (v for v in node.inputs if own and v in forms and v not in own and forms[v].carried not in own)
 
 
 def _unneeded(graph: Graph, value: Value) -> int:
