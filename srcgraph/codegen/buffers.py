@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from srcgraph.codegen.statements import names_in, statements_in
 
@@ -39,25 +39,21 @@ def _made_alike(body: Statements, names: set[str], stores: Counter[str]) -> set[
         if name in made:
             made[name].append(shape)
     one = {x for x, shapes in made.items() if len(shapes) == stores[x] and len(set(shapes)) == 1}
-    return {x for x in one if _is_in_own_loops(body, x)}
+    return one - set(_outside(body, one, frozenset())) if one else one
 
 
-def _is_in_own_loops(body: Sequence[ast.stmt], name: str) -> bool:
-    """Whether a name is nowhere but in loops in each trip of which it is made."""
+def _outside(body: Sequence[ast.stmt], names: set[str], around: frozenset[str]) -> Iterator[str]:
+    """Those of these names that stand outside of loops that make them in each trip; ``around`` are made by loops."""
     for node in body:
-        if isinstance(node, ast.For | ast.While) and any(_makes(s, name) for s in node.body):
-            continue
-        if isinstance(node, ast.For | ast.While | ast.If):
-            head = node.iter if isinstance(node, ast.For) else node.test
-            if name in _read(head) or not _is_in_own_loops([*node.body, *node.orelse], name):
-                return False
-        elif any(n.id == name for n in names_in(node)):
-            return False
-    return True
-
-
-def _makes(node: ast.stmt, name: str) -> bool:
-    return _makes_array(node) and node.targets[0].id == name  # type: ignore[attr-defined]
+        parts: list[ast.AST] = [node]
+        if isinstance(node, ast.For | ast.While):
+            parts = [node.iter, node.target] if isinstance(node, ast.For) else [node.test]
+            own = frozenset(s.targets[0].id for s in node.body if _makes_array(s))  # type: ignore[attr-defined]
+            yield from _outside([*node.body, *node.orelse], names, around | (own & names))
+        elif isinstance(node, ast.If):
+            parts = [node.test]
+            yield from _outside([*node.body, *node.orelse], names, around)
+        yield from (n.id for n in names_in(*parts) if n.id in names and n.id not in around)
 
 
 def _keep(body: Statements, own: set[str], stores: Counter[str], made: dict[str, str]) -> None:
@@ -121,7 +117,7 @@ def _makes_array(node: ast.stmt) -> bool:
     return False
 
 
-def _read(node: ast.AST) -> set[str]:
+def _read(node: ast.stmt) -> set[str]:
     return {n.id for n in names_in(node) if isinstance(n.ctx, ast.Load)}
 
 

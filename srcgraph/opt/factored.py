@@ -68,8 +68,8 @@ def factored(graph: Graph, carried: AbstractSet[Value], moving: AbstractSet[Valu
     """
     if not carried:
         return graph
-    forms, own = _forms(graph, carried, is_derived), _forms(graph, moving, is_derived)
-    asked = {v: own.get(v) for v in _added(graph, moving, own)} | {v: forms.get(v) for v in graph.results}
+    early, tangents = _forms(graph, carried, is_derived), _forms(graph, moving, is_derived)
+    asked = {v: tangents.get(v) for v in _added(graph, moving, tangents)} | {v: early.get(v) for v in graph.results}
     found = {v: f for v, f in asked.items() if f is not None and f.factor is not None and f.depth >= LONG}
     chosen: dict[Value, _Writing] = {}
     there: dict[_Key, Value] = {}
@@ -90,7 +90,7 @@ def _added(graph: Graph, moving: AbstractSet[Value], forms: Mapping[Value, _Form
     """The values with a form that are added to a number that is carried, which is not what they are multiples of."""
     for node in graph.nodes:
         if isinstance(node, Apply) and node.op.name in ("add", "sub"):
-            own = moving.intersection(node.inputs)
+            own = moving & set(node.inputs)
             yield from (v for v in node.inputs if own and v in forms and v not in own and forms[v].carried not in own)
 
 

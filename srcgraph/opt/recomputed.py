@@ -160,7 +160,7 @@ class _Found:
             value = todo.pop()
             if value in ops or not isinstance(value.type, ArrayType):
                 continue
-            if value.type.shape != whole.type.shape:
+            if value.type.shape != whole.type.shape or len(ops) > MOST:
                 return None
             if value in self.made:
                 ops[value] = self.made[value]

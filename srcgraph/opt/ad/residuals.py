@@ -169,6 +169,8 @@ class _Work:
         """What the program says to save, rather than to compute again."""
         self.order: dict[Value, int] = {}
         self.uses = Counter(v for n in all_nodes(graph) for v in node_inputs(n))
+        self.filled: set[Value] = set()
+        """New arrays, and what they are after stores, where nothing else has read them in between."""
         self.top = top_symbols(graph)
         self.index(graph, None, None)
         self.asked -= self.free
@@ -196,6 +198,8 @@ class _Work:
             for value in inner.outputs:
                 self.place(value, home)
                 self.definition[value] = inner
+            if self.fills(inner):
+                self.filled.update(inner.outputs)
             if is_mark(inner):
                 self.asked.update(inner.inputs)
             for g in node_graphs(inner):
@@ -207,6 +211,12 @@ class _Work:
     def place(self, value: Value, home: Home) -> None:
         self.home_of[value] = home
         self.order[value] = len(self.order)
+
+    def fills(self, node: Node) -> bool:
+        """Whether a node makes an array, or stores into one that is only being filled."""
+        if not isinstance(node, Apply) or node.op.name != "setitem":
+            return isinstance(node, Apply) and node.op.name == "empty"
+        return node.inputs[0] in self.filled and self.uses[node.inputs[0]] == 1
 
     def nested(self, value: Value) -> bool:
         """Whether a value is inside a loop or branch of the forward sweep."""
@@ -277,7 +287,7 @@ class _Work:
             return self.nested_among(self.given[value])
         node = self.definition.get(value)
         match node:
-            case Apply() if self.fills(node):
+            case Apply() if value in self.filled:
                 return self.nested_among(node.inputs)
             case Apply():
                 if not is_cheap_again(node) or decides(node) or is_slow_again(node, self.home_of[value].loop):
@@ -293,12 +303,6 @@ class _Work:
                 sizes = (v for made in arrays_of(node, self.definition) for v in made.inputs)
                 return self.nested_among([*sizes, *node_inputs(node)[:3], *node.captures, *free_values(node.body)])
         return None
-
-    def fills(self, node: Node | None) -> bool:
-        """Whether a node makes an array, or stores into one that nothing else has read since it was made."""
-        while isinstance(node, Apply) and node.op.name == "setitem" and self.uses[node.inputs[0]] == 1:
-            node = self.definition.get(node.inputs[0])
-        return isinstance(node, Apply) and node.op.name == "empty"
 
     def nested_among(self, values: Iterable[Value]) -> list[Value]:
         return [v for v in dict.fromkeys(values) if self.nested(v) and not self.is_literal(v)]
