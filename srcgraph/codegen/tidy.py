@@ -313,17 +313,31 @@ def _return_where_set(body: Statements, flag: str, leave: ast.Return) -> None:
             _return_where_set(node.orelse, flag, leave)
 
 
-def without_dead_flags(body: Statements) -> Statements:
-    """Drop assignments of literals to names that nothing reads any more."""
-    read = {n.id for n in names_in(*body) if isinstance(n.ctx, ast.Load)}
+def _read_or_changed(body: Sequence[ast.stmt]) -> set[str]:
     changed = [n.target for n in statements_in(body) if isinstance(n, ast.AugAssign)]
-    read |= {target.id for target in changed if isinstance(target, ast.Name)}
+    read = {n.id for n in names_in(*body) if isinstance(n.ctx, ast.Load)}
+    return read | {target.id for target in changed if isinstance(target, ast.Name)}
+
+
+def _is_left(block: Sequence[ast.stmt]) -> bool:
+    """Whether a block returns or raises at its end, on all ways there."""
+    last = block[-1] if block else None
+    if isinstance(last, ast.If):
+        return _is_left(last.body) and _is_left(last.orelse)
+    return isinstance(last, ast.Return | ast.Raise)
+
+
+def without_dead_flags(body: Statements) -> Statements:
+    """Drop assignments of literals to names that nothing reads any more, or not before the function is left."""
+    read = _read_or_changed(body)
 
     def kept(block: Statements) -> Statements:
-        out = []
-        for node in block:
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                if node.targets[0].id not in read and isinstance(node.value, ast.Constant):
+        out: Statements = []
+        left, later = _is_left(block), set[str]()
+        for node in reversed(block):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+                name = node.targets[0].id if isinstance(node.targets[0], ast.Name) else ""
+                if name and (name not in read or (left and name not in later)):
                     continue
             if isinstance(node, ast.If):
                 node.body, node.orelse = kept(node.body), kept(node.orelse)
@@ -333,8 +347,10 @@ def without_dead_flags(body: Statements) -> Statements:
                     node = ast.copy_location(ast.If(negated(node.test), node.orelse, []), node)
             elif isinstance(node, ast.For | ast.While):
                 node.body = kept(node.body) or [ast.Pass()]
+            if left:
+                later |= _read_or_changed([node])
             out.append(node)
-        return out
+        return out[::-1]
 
     return kept(body)
 

@@ -1,8 +1,8 @@
 """Small arrays whose elements are read and stored at known places become numbers.
 
 ``p = np.array([x, y])``, ``p[0] * p[1]`` needs no memory: nor do a loop that carries ``p``, arithmetic of such arrays,
-their sums, and what is cut from them. An array of which anything else is asked, an element known only when running, or
-the array itself, stays one, and what is computed from numbers is then put into it.
+their sums and products, and what is cut from them. An array of which anything else is asked, an element known only when
+running, or the array itself, stays one, and what is computed from numbers is then put into it.
 
 References
 ----------
@@ -35,6 +35,10 @@ LIMIT = 16
 """How many elements an array has at most."""
 BUDGET = 400
 """How many elements are computed in one graph at most: beyond that the code would be long."""
+FED = 9
+"""How many elements an array has at most that is not stored into by element, and read so only."""
+PRODUCTS = 64
+"""Of how many products of numbers a product of matrices is made at most."""
 MOVERS = ("getitem", "reshape", "reshape_view", "broadcast_to", "copy")
 """Ops whose elements are elements of their first operand."""
 
@@ -98,6 +102,17 @@ def _part(node: Apply) -> Type:
     """The type of the part of an array that a node stores into."""
     target, _, *operands = (v.type for v in node.inputs)
     return selected_type(target, node.attrs["view"], tuple(operands))
+
+
+def multiplied(node: Apply) -> list[list[tuple[int, int]]] | None:
+    """For each element of a product of small arrays, the elements that are multiplied and added up."""
+    if node.op.name != "matmul" or not all(map(is_small, node.inputs)) or node.outputs[0].type.dtype.kind == "b":
+        return None
+    x, y = node.inputs
+    rows, columns = np.atleast_2d(numbered(x)), numbered(y).reshape(lengths(y)[0], -1).T
+    if rows.shape[1] != columns.shape[1] or len(rows) * columns.size > PRODUCTS:
+        return None
+    return [list(zip(row.tolist(), column.tolist(), strict=True)) for row in rows for column in columns]
 
 
 class Groups:
@@ -183,9 +198,22 @@ class Groups:
             taken |= more
             reached = (n.outputs[0] for n in self.flows if any(self.find(v) in taken for v in n.inputs))
             more = {self.find(v) for v in reached if is_small(v)} - bad - taken
+            more = more or self.feeding(taken) - bad
         made = [n.outputs[0] for n in (*self.stores, *self.flows) if self.find(n.outputs[0]) in taken]
         fits = sum(math.prod(lengths(v)) for v in made) <= BUDGET
         return (lambda value: self.find(value) in taken) if taken and fits else None
+
+    def feeding(self, taken: set[Value]) -> set[Value]:
+        """Computed arrays of which only numbers and arrays taken are made, at known places or element by element."""
+        made = {self.find(v) for n in self.flows if is_small(v := n.outputs[0]) and math.prod(lengths(v)) <= FED}
+        ends, others = set[Value](), set[Value]()
+        for node in self.flows:
+            out, read = node.outputs[0], {self.find(v) for v in node.inputs}
+            if isinstance(out.type, ArrayType):
+                (ends if self.find(out) in taken else others).update(read)
+            elif node.op.name in MOVERS:
+                ends.update(read)
+        return made & ends - others - taken
 
 
 Chosen: TypeAlias = Callable[[Value], bool]
@@ -203,7 +231,9 @@ def _filled(node: Apply) -> tuple[int, ...] | None:
 
 
 def _is_flow(node: Apply) -> bool:
-    return node.op.kind == "elementwise" or node.op.reduction is not None or moved(node) is not None
+    if node.op.kind == "elementwise" or node.op.reduction is not None:
+        return True
+    return moved(node) is not None or multiplied(node) is not None
 
 
 class _Scalars(Rebuild):
@@ -258,6 +288,8 @@ class _Scalars(Rebuild):
             return [self.element(x, k) for k in places.ravel()]
         if node.op.reduction is not None:
             return [self.folded(node, ks) for ks in _together(node)]
+        if (pairs := multiplied(node)) is not None:
+            return [self.summed(node, ks) for ks in pairs]
         shape = lengths(out)
         rows = ([self.element(v, k, shape) for v in node.inputs] for k in range(math.prod(shape)))
         return [b.apply(node.op, tuple(row), dict(node.attrs)) for row in rows]
@@ -277,6 +309,11 @@ class _Scalars(Rebuild):
         assert node.op.reduction is not None
         combine, x = OPS[node.op.reduction.combine], node.inputs[0]
         return functools.reduce(lambda a, b: self.builder.call(combine, (a, b)), [self.element(x, k) for k in places])
+
+    def summed(self, node: Apply, pairs: Sequence[tuple[int, int]]) -> Value:
+        x, y = node.inputs
+        products = [OPS["mul"](self.element(x, j), self.element(y, k)) for j, k in pairs]
+        return functools.reduce(OPS["add"], products)
 
     def store(self, node: Apply) -> Sequence[Value]:
         """The elements after a store into a chosen array."""

@@ -29,6 +29,7 @@ from srcgraph.runtime.specialization import Specialization
 
 MEANING = {
     "array": "array: one array, an axis per loop",
+    "variable": "variable: what a branch computes, if it is taken",
     "list": "list: pushed in each trip, popped in the reverse sweep",
     "blocks": "blocks: one array per run of the inner loops, kept on a list",
     "undone": "undone: the reverse sweep changes the variable back, trip by trip",
@@ -353,7 +354,7 @@ def _tape(choices: Sequence[Choice], links: _Links) -> Table:
 
 
 def _tape_row(choice: Choice, links: _Links) -> TapeRow:
-    saved = choice.how in ("array", "list", "blocks", "states")
+    saved = choice.how in ("variable", "array", "list", "blocks", "states")
     total = " * ".join(map(_factor, (choice.bytes, *choice.trips))) if saved else ""
     each = str(choice.bytes) if saved else ""
     return TapeRow(choice.name, links.to(choice.loc), each, total, choice.how, choice.reason)

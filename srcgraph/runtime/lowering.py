@@ -19,6 +19,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.lowering import Lower
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
+from srcgraph.runtime import pushing
 from srcgraph.runtime.disjoint import Groups, Scopes
 from srcgraph.runtime.internal import GENERATED
 from srcgraph.runtime.known_types import implementation
@@ -137,9 +138,10 @@ class Lean(Lower):
             super()._alloca_var(name, fetype)
 
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
-        if self._is_counted(type := self.typeof(name)) or self._disable_sroa_like_opt:
+        counted = self._is_counted(type := self.typeof(name)) or self._disable_sroa_like_opt
+        if counted and name not in self._borrowed:
             super().storevar(value, name, argidx)
-        elif name in self._singly_assigned_vars:
+        elif name in self._singly_assigned_vars and not self._disable_sroa_like_opt:
             self._blk_local_varmap[name] = value
         else:
             self._alloca_var(name, type)
@@ -170,7 +172,7 @@ class Lean(Lower):
             name = inst.target.name
             value: Any = inst.value
             if name in self._borrowed:
-                self._takes = True  # the caller keeps what it passes
+                self._takes = True  # others keep it
                 super().lower_inst(inst)
                 self._takes = False
                 return
@@ -266,6 +268,22 @@ class Lean(Lower):
         for v, kind in zip((expr.lhs, expr.rhs), signature.args, strict=True):
             given.append(self.context.cast(b, self.loadvar(v.name), self.typeof(v.name), kind))
         return self.context.cast(b, written(b, given), signature.return_type, resty)
+
+    # -- lists ------------------------------------------------------------------------------------
+
+    def _lower_call_normal(self, fnty: Any, expr: Any, signature: Any) -> Any:
+        name = getattr(fnty, "typing_key", None)
+        if name not in ("list.append", "list.pop") or expr.kws or len(expr.args) != (name == "list.append"):
+            return super()._lower_call_normal(fnty, expr, signature)
+        if not pushing.is_of_numbers(fnty):
+            return super()._lower_call_normal(fnty, expr, signature)
+        at = self.loadvar(expr.func.name)
+        if name == "list.pop":
+            return pushing.pop(self.context, self.builder, fnty.this, at)
+        (given,) = expr.args
+        item = self.context.cast(self.builder, self.loadvar(given.name), self.typeof(given.name), fnty.this.dtype)
+        pushing.push(self.context, self.builder, fnty.this, at, item)
+        return self.context.get_dummy_value()
 
     # -- elements ---------------------------------------------------------------------------------
 

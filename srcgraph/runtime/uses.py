@@ -55,6 +55,7 @@ class Uses:
         self.entered: Counter[int] = Counter()
         self.branch: dict[str, ir.Branch] = {}
         self.label: dict[str, int] = {}
+        self.blocks = func_ir.blocks
         for label, block in func_ir.blocks.items():
             for statement in block.body:
                 self._note(statement, label)
@@ -95,8 +96,35 @@ class Uses:
         return made[0] if len(made) == 1 else None
 
     def borrowed(self) -> set[str]:
-        """The variables that are what a caller passes, and nothing else."""
-        return {name for name, made in self.made.items() if len(made) == 1 and isinstance(made[0], ir.Arg)}
+        """The variables that are what a caller passes, and nothing else, or a method of a list that outlives them."""
+        found = {name for name, made in self.made.items() if len(made) == 1 and isinstance(made[0], ir.Arg)}
+        for name in self.made:
+            of = self.once(name)
+            if isinstance(of, ir.Var) and of.name in found and self.types.get(name) == self.types[of.name]:
+                found.add(name)
+        return found | self._methods(found)
+
+    def _methods(self, lasting: set[str]) -> set[str]:
+        """The methods of lists that are there for as long as the method, or ``lasting``."""
+        found, lists = set[str](), dict[str, str]()
+        for block in self.blocks.values():
+            lists.clear()
+            for s in block.body:
+                gone = s.target.name if isinstance(s, ir.Assign) else s.value if isinstance(s, ir.Del) else ""
+                if gone in lists:
+                    found.add(gone)
+                if gone not in lasting:
+                    lists = {method: of for method, of in lists.items() if gone not in (method, of)}
+                if isinstance(s, ir.Assign) and (of := self._list_of_method(s.target.name)):
+                    lists[s.target.name] = of
+        return found
+
+    def _list_of_method(self, name: str) -> str:
+        """The list of which a variable is a method; '' if it is something else, or several things."""
+        made, kind = self.once(name), self.types.get(name)
+        is_read = isinstance(made, ir.Expr) and made.op == "getattr"
+        is_method = isinstance(kind, types.BoundFunction) and isinstance(kind.this, types.List)
+        return made.value.name if is_read and is_method else ""
 
     def number(self, name: str) -> int | None:
         """The integer that a variable is."""

@@ -177,6 +177,28 @@ def rooted(x):
     return y
 
 
+def in_a_branch(x, y):
+    """What a branch computes outside every loop is in variables; where it is not taken, in none."""
+    if x < 1.0:
+        s = np.sin(x)
+        while s < 1.5:
+            s = s * y + 0.1
+        out = s * np.exp(x * y)
+    else:
+        out = x / y
+    return out * y
+
+
+def a_row_in_a_branch(x, t):
+    """So is an array of which the size is given."""
+    if t > 0.0:
+        y = np.sort(x * t)
+        out = y * y[::-1]
+    else:
+        out = 3.0 * x
+    return np.sum(out * x) * t
+
+
 def filled(x, steps):
     """What each trip fills anew follows from the state: only that is saved."""
     y = np.zeros(len(x))

@@ -56,9 +56,22 @@ def test_what_is_saved(case: tuple) -> None:
 
 
 OTHERS = [
+    (programs.in_a_branch, (0.7, 1.2), (0, 1)),
+    (programs.in_a_branch, (1.7, 1.2), (0, 1)),
+    (programs.a_row_in_a_branch, (X, 0.8), (0, 1)),
+    (programs.a_row_in_a_branch, (X, -0.8), (0, 1)),
     (programs.sorted_by_insertion, (UNSORTED, Y), (0, 1)),
     (programs.invariant_backwards, (0.5, 2.0, 3), (0, 1)),
 ]
+
+
+def test_what_a_branch_saves() -> None:
+    made = sg.inspect(sg.grad(programs.in_a_branch, argnums=(0, 1), mode=BACKWARD), 0.7, 1.2)
+    kept = {row.variable: row.choice for row in made.tape if row.bytes}
+    assert kept == {"s": "list", "trips of the loop": "variable", "np.exp(x * y)": "variable"}
+    made = sg.inspect(sg.grad(programs.a_row_in_a_branch, argnums=(0, 1), mode=BACKWARD), X, 0.8)
+    assert "variable" in {row.choice for row in made.tape if row.bytes}
+    assert "[]" not in made.cpu
 
 
 @pytest.mark.parametrize("case", [*CASES, *OTHERS], ids=lambda c: c[0].__name__)

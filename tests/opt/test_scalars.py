@@ -21,6 +21,7 @@ WITHOUT: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (programs.point, (0.7, 1.3)),
     (programs.runge_kutta, (0.7, 1.3, 3)),
     (programs.means_until, (0.7, 1.3)),
+    (programs.turned_about, (0.7, 1.3)),
     (programs.stored_in_a_branch, (0.7, 1.3, 3)),
     (programs.two_names, (0.7, 1.3)),
     (programs.overlapping, (0.7, 1.3)),

@@ -39,6 +39,17 @@ def means_until(a, b):
     return u[0]
 
 
+def turned_about(a, b):
+    """Products of small arrays; a unit vector, which is computed from another and read at known places only."""
+    x = np.array([a, b, 2.0])
+    axis = x / np.sqrt(np.dot(x, x))
+    c, s = np.cos(a), np.sin(a)
+    turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    y = turn @ np.cross(axis, np.array([1.0, axis[2], b]))
+    z = turn.T @ turn @ y - y @ turn
+    return z[0] * axis[1] + z @ axis + z[2]
+
+
 def stored_in_a_branch(a, b, n):
     p = np.zeros(3)
     for k in range(n):

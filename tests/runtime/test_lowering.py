@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -163,8 +164,19 @@ def raises(x, n):
     return y[n]
 
 
+def named_again(x, n):
+    """Another name for what is passed, given in each step."""
+    total = 0.0
+    for k in range(n):
+        y = x
+        y[0] += k
+        total += y[0]
+    return total, y if n else x
+
+
 CALLS = [
-    (passed_on, (3,)), (exchanged, (np.ones(3), 3)), (copied_then, (1,)), (copied_then, (3,)), (put_on_a_list, (2,)),
+    (named_again, (3,)), (passed_on, (3,)),
+    (exchanged, (np.ones(3), 3)), (copied_then, (1,)), (copied_then, (3,)), (put_on_a_list, (2,)),
     (raises, (1,)), (raises, (99,)),
 ]  # fmt: skip
 
@@ -185,3 +197,81 @@ def test_references_are_given_back(function, more):
             del result
         counts.append(sys.getrefcount(x))
     assert len({*counts[1:]}) == 1 or function is raises
+
+
+# -- lists ---------------------------------------------------------------------------------------------------
+
+
+def pushed_and_popped(n):
+    """More and less by turns: what is popped is what was pushed last."""
+    numbers, whether, total = [0.0][:0], [False][:0], 0.0
+    for k in range(n):
+        numbers.append(k)
+        numbers.append(0.5 * k)
+        whether.append(k % 3 == 0)
+        if k % 5 == 4:
+            for _ in range(6):
+                total = 0.9 * total + numbers.pop()
+            total += len(whether) if whether.pop() else 0.0
+    return total, len(numbers), len(whether), numbers[0]
+
+
+def deeper(left, numbers):
+    if left == 0:
+        numbers.append(1.0)
+    else:
+        for k in range(left):
+            numbers.append(float(k))
+            deeper(left - 1, numbers)
+            numbers[-1] += numbers.pop() * k
+
+
+def handed_down(left):
+    numbers = [0.0][:0]
+    deeper(left, numbers)
+    return sum(numbers), len(numbers)
+
+
+def one_by_one(n):
+    """As many as a long list has, and all of them back."""
+    numbers = [0][:0]
+    for k in range(n):
+        numbers.append(k)
+    last = -1
+    for _ in range(n):
+        last = numbers.pop() + 2 * last % 1000
+    return last, len(numbers)
+
+
+@pytest.mark.parametrize("compiler", [Compiler, Integers])
+@pytest.mark.parametrize(("function", "n"), [(pushed_and_popped, 400), (handed_down, 5), (one_by_one, 400_000)])
+def test_lists_of_numbers(function, n, compiler):
+    for given in (3, n):
+        one, other = (taken(function, given, c) for c in (compiler, None))
+        assert one == other
+
+
+def taken(function, given, compiler):
+    """What a function gives that numba compiles in one way, or Python."""
+    if compiler is None:
+        return function(given)
+    if function is handed_down:
+        inner = njit(pipeline_class=compiler)(deeper)
+        function = types.FunctionType(function.__code__, {"deeper": inner})
+        inner.py_func.__globals__["deeper"] = inner
+        try:
+            return njit(pipeline_class=compiler)(function)(given)
+        finally:
+            inner.py_func.__globals__["deeper"] = inner.py_func
+    return njit(pipeline_class=compiler)(function)(given)
+
+
+def test_nothing_is_popped_from_an_empty_list():
+    def popped(n):
+        numbers = [0.0][:0]
+        for _ in range(n):
+            numbers.append(1.0)
+        return numbers.pop() + numbers.pop()
+
+    with pytest.raises(IndexError, match="pop from empty list"):
+        njit(pipeline_class=Compiler)(popped)(1)

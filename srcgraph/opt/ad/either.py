@@ -18,7 +18,7 @@ def tape_size(tape: Iterable[Choice], graph: Graph) -> Dim | None:
     given = {s for p in graph.params for s in type_symbols(p.type)}
     total = as_dim(0)
     for row in tape:
-        if row.how in ("array", "list", "blocks"):
+        if row.how in ("variable", "array", "list", "blocks"):
             total += product((row.bytes, *row.trips))
     return total if total.symbols() <= given else None
 

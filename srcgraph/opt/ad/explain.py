@@ -41,7 +41,7 @@ class _Explain:
         saved = [self.saved(v) for v in self.residuals.saved]
         for row in (*saved, *self.undone(), *self.recomputed(), *self.there()):
             key = (row.name, row.loc.line if row.loc else 0)
-            if row.how in ("array", "list", "blocks", "undone") or key not in seen:
+            if row.how in ("variable", "array", "list", "blocks", "undone") or key not in seen:
                 yield row
             seen.add(key)
 

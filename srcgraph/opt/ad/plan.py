@@ -1,5 +1,6 @@
-"""Where each saved value is kept: in an array with an axis per loop, in blocks on a list, or on a list.
+"""Where each saved value is kept: in a variable, in an array with an axis per loop, in blocks on a list, or on a list.
 
+What a branch computes outside every loop, once at most, is a variable; where the branch is not taken, it holds nothing.
 A value inside counted loops only is saved in an array with an axis per loop, made before the nest; so is an array of
 which the size is known there, with its own axes behind those. Inside a loop whose trips are not known beforehand, each
 run of the counted loops below it fills a block, and the blocks go on a list; where there are no counted loops below,
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Apply, Call, For, Graph, Node, Value, While
-from srcgraph.ir.types import ArrayType
+from srcgraph.ir.types import ArrayType, ScalarType
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.residuals import Home, Residuals, top_symbols
 
@@ -26,7 +27,7 @@ class Tape:
     Attributes
     ----------
     blocked : tuple of Home
-        The counted loops that index the array or block; empty for a list of items.
+        The counted loops that index the array or block; empty for a variable, or a list of items.
     listed : bool
         Whether items, or blocks, go on a list.
     outermost : Node
@@ -44,13 +45,19 @@ class Tape:
 
     @property
     def name(self) -> str:
+        if self.is_variable:
+            return self.item_name
         return f"{self.hint}_saved" if self.hint else ""
+
+    @property
+    def is_variable(self) -> bool:
+        return not self.blocked and not self.listed
 
     @property
     def container(self) -> str:
         """What the value is saved in, as the tape table says it."""
         if not self.blocked:
-            return "list"
+            return "list" if self.listed else "variable"
         return "blocks" if self.listed else "array"
 
     @property
@@ -86,6 +93,8 @@ class Plan:
         outermost = chain[0].node
         assert outermost is not None
         hint = hint_of(value, self.residuals.definition.get(value))
+        if not nest and not home.function and self.is_sized(value.type):
+            return Tape(value, home, (), False, outermost, hint)
         if home.function and nest and _calls(nest[-1]):
             return Tape(value, home, (), True, outermost, hint)
         for k in range(len(nest)):
@@ -127,7 +136,11 @@ class Plan:
 
     def is_row(self, type: ArrayType, nest: Sequence[Home]) -> bool:
         """Whether there is place for an array: its size is known before the nest, each of whose trips is made."""
-        return _never_stops(nest) and all(d.const is not None or d.symbol in self.sizes for d in type.shape)
+        return _never_stops(nest) and self.is_sized(type)
+
+    def is_sized(self, type: ArrayType | ScalarType) -> bool:
+        """Whether sizes are constants or given."""
+        return all(d.const is not None or d.symbol in self.sizes for d in type.shape)
 
 
 def _calls(home: Home) -> bool:

@@ -83,8 +83,9 @@ class Choice:
     loc : Loc or None
         Where it is computed.
     how : str
-        ``array``, ``list`` or ``blocks`` (arrays on a list) if it is saved, ``states`` if it is so in some trips,
-        ``recomputed``, ``undone``, ``nothing`` if it is there anyway, or ``forward`` where nothing goes back over it.
+        ``variable``, ``array``, ``list`` or ``blocks`` (arrays on a list) if it is saved, ``states`` if it is so in
+        some trips, ``recomputed``, ``undone``, ``nothing`` if it is there anyway, or ``forward`` where nothing goes
+        back over it.
     reason : str
         Why, in the user's words.
     bytes : Dim
@@ -454,9 +455,10 @@ def top_symbols(graph: Graph) -> frozenset[str]:
 
 
 def is_slow_again(node: Apply, loop: Node | None) -> bool:
-    """Whether a function of a number is slower than memory: in a loop whose trips wait for each other."""
-    alone = isinstance(loop, While) and not node.outputs[0].type.ndim
-    return alone and node.op.kind == "elementwise" and is_costly(node) and node.op.name not in QUICK
+    """Whether a function of a number is slower than memory: in a loop whose trips wait for each other, or in none."""
+    if node.outputs[0].type.ndim or node.op.kind != "elementwise" or not is_costly(node):
+        return False
+    return loop is None or (isinstance(loop, While) and node.op.name not in QUICK)
 
 
 QUICK = frozenset({"sqrt", "floor", "ceil", "trunc", "rint", "copysign"})

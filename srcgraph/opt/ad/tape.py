@@ -81,7 +81,7 @@ class Assemble(Rebuild):
         """Make the tapes of an outermost node, and the blocks of a nest; fetch them in the reverse sweep."""
         for tape in self.tapes:
             if tape.outermost is node and tape not in self.state:
-                self.state[tape] = self.new_list(tape) if tape.listed else self.new_block(tape)
+                self.state[tape] = self.made(tape)
         graphs = node_graphs(node)
         name = graphs[-1].name if graphs else ""
         blocks = [t for t in self.tapes if t.listed and t.blocked and t.blocked[0].name == name.removesuffix("r")]
@@ -106,6 +106,15 @@ class Assemble(Rebuild):
     def after(self, blocks: Sequence[Tape]) -> None:
         for tape in blocks:
             self.state[tape] = OPS["list_push"](self.state[tape], self.block[tape])
+
+    def made(self, tape: Tape) -> Value:
+        """A tape that nothing is saved on yet."""
+        if tape.listed:
+            return self.new_list(tape)
+        if isinstance(type := tape.value.type, ScalarType) and tape.is_variable:
+            nothing = type.dtype.type(0)
+            return self.builder.const(nothing.item() if type.weak else nothing)
+        return self.new_block(tape)
 
     def new_block(self, tape: Tape) -> Value:
         """An array with an axis per counted loop, and those of the value."""
@@ -150,8 +159,10 @@ class Assemble(Rebuild):
             where[tape] = self.builder.apply(
                 OPS["setitem"], (where[tape], stored, *index), {"view": view}, name=tape.block_name
             )
-        else:
+        elif tape.listed:
             self.state[tape] = OPS["list_push"](self.state[tape], value)
+        else:
+            self.state[tape] = value
 
     def saved_at_end(self, value: Value) -> bool:
         """Whether a value is saved when its region is left: on a list that calls before that use, too."""
@@ -257,6 +268,8 @@ class Assemble(Rebuild):
             index = self.slots(tape)
             view = part(len(index), tape.value.type.ndim)
             found = b.apply(OPS["getitem"], (source, *index), {"view": view}, name=tape.item_name)
+        elif tape.is_variable:
+            found = self.state[tape]
         else:
             self.state[tape], found = b.apply(OPS["list_pop"], (self.state[tape],), {}, name=tape.item_name)
         type = tape.value.type

@@ -253,6 +253,7 @@ RULES: tuple[Rule, ...] = (
         types=CONDITIONS[:2],
         shared=False,
     ),
+    pattern("neg_equal_zero", lambda x: -x == 0, lambda x: x == 0, "exact", any_dtype=True),
     pattern("not_equal", lambda x, y: _not(x == y), lambda x, y: x != y, "exact", types=PAIRS, any_dtype=True),
     pattern("not_not_equal", lambda x, y: _not(x != y), lambda x, y: x == y, "exact", types=PAIRS, any_dtype=True),
 )
