@@ -95,7 +95,10 @@ def assign_storage(
     work = _Storage(block, consumed, inplace)
     for position, param in enumerate(params):
         owned = position in interface.changed or position in interface.owned
-        work.put(param, frozenset({Buffer(param.name, owned)}))
+        buffer = Buffer(param.name, owned)
+        work.put(param, frozenset({buffer}))
+        if position in interface.changed:
+            work.callers.add(buffer)
     work.block(block)
     stores = work.changed(block, params, interface)
     work.returned(block, params, interface)
@@ -128,6 +131,8 @@ class _Storage:
         self.buffers: dict[Value, Buffers] = {}
         self.holding: dict[Buffer, list[Value]] = defaultdict(list)
         """The arrays that may be in a buffer and are needed later."""
+        self.callers: set[Buffer] = set()
+        """The memory of arguments that are changed: by the caller, too, later on."""
         self.copies: list[Copied] = []
         self.point = 0
         """Before the item that is looked at."""
@@ -313,7 +318,7 @@ class _Storage:
         if item.pushed is None:
             return
         changes = any(v in self.consumed for v in self.beside(item.pushed, live))
-        borrowed = any(not b.owned for b in self.of(item.pushed))
+        borrowed = any(not b.owned or b in self.callers for b in self.of(item.pushed))
         if changes or item.pushed in self.consumed or borrowed:
             fresh = Value(item.pushed.name, item.pushed.type)
             copy = ast.Call(ast.Attribute(ref(item.pushed), "copy", ast.Load()), [], [])

@@ -100,6 +100,22 @@ def arrays_handed_down(x, n):
     return arrays_handed_down(y, n - 1) + np.sum(y) * y[0]
 
 
+def _changes_its_argument(x, scale, n):
+    """The argument is needed on the way back as it was, and the caller changes it after the call."""
+    if n <= 0:
+        return scale + np.sum(x)
+    before = x * 1.0
+    x[1] += scale
+    y = x * 0.5
+    deeper = _changes_its_argument(y, np.sum(before**2), n - 1)
+    y[0] *= deeper
+    return deeper * scale + y[0]
+
+
+def changed_by_calls(x, n):
+    return _changes_its_argument(x * 1.0, x[2], n)
+
+
 def not_always(x, n):
     """Some calls have nothing to do with what is differentiated: they save nothing."""
     return fibonacci_like(x, n) * fibonacci_like(0.5, n) + even(0.25, n)
@@ -110,7 +126,7 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((f, (0.7, n)) for f in (fibonacci_like, even, calls_in_a_while, not_always) for n in (0, 2, 5)),
     *((calls_in_a_counted_loop, (0.4, n)) for n in (0, 1, 3)),
     *((f, (X[:size].copy(),)) for f in (halves, sorted_in_place, filled) for size in (1, 2, 5)),
-    *((arrays_handed_down, (X, n)) for n in (0, 1, 3)),
+    *((f, (X, n)) for f in (arrays_handed_down, changed_by_calls) for n in (0, 1, 3)),
 ]
 
 
