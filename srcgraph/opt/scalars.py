@@ -231,8 +231,10 @@ def _filled(node: Apply) -> tuple[int, ...] | None:
 
 
 def _is_flow(node: Apply) -> bool:
-    if node.op.kind == "elementwise" or node.op.reduction is not None:
+    if node.op.kind == "elementwise":
         return True
+    if node.op.reduction is not None:
+        return is_small(node.inputs[0])
     return moved(node) is not None or multiplied(node) is not None
 
 
