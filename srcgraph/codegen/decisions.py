@@ -205,7 +205,7 @@ class Decisions:
         readers = self.uses.reads[value]
         if value in self.uses.consumed or any(self.wants_memory(value, u) for u in readers):
             return True
-        if any(u.place.graph is not place.graph for u in readers) and not self.is_free(node):
+        if not self.is_free(node) and self.is_read_inside(value, place):
             return True
         again = len(readers) > 1 or value in self.stretched
         if again and not self.is_free(node) and not is_cheap(self, value):
@@ -213,6 +213,18 @@ class Decisions:
         if any(u.place.graph is not place.graph for u in readers):
             return self.overtaken_below(value, place, readers)
         return any(self.overtaken(value, place, partial(self.evaluated_at, u)) for u in readers)
+
+    def is_read_inside(self, value: Value, place: Place) -> bool:
+        """Whether loops or branches that follow read an array, or what is no more than another sign or part of it."""
+        stack, seen = [value], {value}
+        while stack:
+            for use in self.uses.reads[stack.pop()]:
+                if use.place.graph is not place.graph:
+                    return True
+                if isinstance(use.node, Apply) and self.is_delayed(use.node) and self.is_free(use.node):
+                    stack += {*use.node.outputs} - seen
+                    seen.update(use.node.outputs)
+        return False
 
     def overtaken_below(self, value: Value, place: Place, readers: Sequence[Use]) -> bool:
         """As `overtaken`, for a view read inside loops or branches that follow."""
