@@ -128,7 +128,13 @@ class _Explain:
             return "cheap to choose again"
         names = [v for v in node.inputs if not self.literal(v)]
         if node.op.name == "getitem" and not self.inside(node.inputs[0]):
-            return f"{self.label(node.inputs[0]) or 'the array'} does not change: read again"
+            array = self.label(node.inputs[0]) or "the array"
+            stays = isinstance(self.definition.get(node.inputs[0]), For | While)
+            return (
+                f"no later store into {array} changes it: read again"
+                if stays
+                else f"{array} does not change: read again"
+            )
         made_of = _listed(self.label(v) for v in names)
         return f"cheap: from {made_of}" if made_of else "cheap"
 

@@ -1,11 +1,11 @@
 """What the reverse sweep needs of the forward one, and the cheapest way to have it.
 
-Values of the outermost region are there anyway. For a value inside loops there are four ways: it
-follows from the trip (indices, why a loop stopped), it is recomputed from others, it follows from what
-it is after the trip (see `srcgraph.opt.ad.inverse`), or it is saved. The
-saved set is the vertex cut with the fewest bytes per loop entry between what must be saved and what
-is needed, over the whole nest at once; among equal ones, the cut nearest to the needs, which
-recomputes least.
+Values of the outermost region are there anyway. For a value inside loops there are five ways: it
+follows from the trip (indices, why a loop stopped), it is still in an array after the loops (see
+`srcgraph.opt.ad.lasting`), it is recomputed from others, it follows from what it is after the trip (see
+`srcgraph.opt.ad.inverse`), or it is saved. The saved set is the vertex cut with the fewest bytes per
+loop entry between what must be saved and what is needed, over the whole nest at once; among equal ones,
+the cut nearest to the needs, which recomputes least.
 
 References
 ----------
@@ -17,21 +17,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.dims import Dim, as_dim, evaluate, unclamped
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs, node_inputs
-from srcgraph.ir.op import OPS
 from srcgraph.ir.types import ArrayType, ScalarType
-from srcgraph.ir.view import element
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.again import arrays_of, gathers, is_cheap_again
 from srcgraph.opt.ad.inverse import Cycle, cycles
+from srcgraph.opt.ad.lasting import lasting
 from srcgraph.opt.ad.mincut import INFINITE, sink_side
-from srcgraph.opt.fuse import stores_at_index
 from srcgraph.opt.licm import is_costly
 from srcgraph.opt.marks import is_mark
 from srcgraph.opt.modes import current_mode
@@ -206,8 +204,8 @@ class _Work:
             for g in node_graphs(inner):
                 if not is_reverse(g):
                     self.index(g, inner, home)
-            if parent is None and isinstance(inner, For):
-                self.definition.update(kept_in_arrays(inner))
+            if parent is None and isinstance(inner, For | While):
+                self.definition.update(lasting(graph, [inner]))
 
     def place(self, value: Value, home: Home) -> None:
         self.home_of[value] = home
@@ -395,7 +393,7 @@ class _Work:
             ):
                 undone.setdefault(cycle.loop.body.name, []).append(cycle)
         by_region: dict[str, list[Value]] = {}
-        for value in sorted(wanted, key=self.order.__getitem__):
+        for value in self.in_order(wanted, saved):
             by_region.setdefault(self.home_of[value].name, []).append(value)
         kept = sorted(saved & wanted, key=self.order.__getitem__)
         ordered = sorted(read, key=self.order.__getitem__)
@@ -403,42 +401,19 @@ class _Work:
         homes, definition, asked = self.homes, self.definition, frozenset(self.asked)
         return Residuals(homes, kept, by_region, self.home_of, definition, ordered, sources, self.calls, asked, undone)  # type: ignore[arg-type]
 
-
-def kept_in_arrays(loop: For) -> dict[Value, Node]:
-    """What can be read after a loop in the arrays that it changes at its own index: by each value, its reading.
-
-    That is what a trip stores last, and what it reads where earlier trips have been: nothing is stored there later.
-    """
-    found: dict[Value, Node] = {}
-    makers = {v: n for n in loop.body.nodes for v in n.outputs}
-    for k, result in enumerate(loop.body.results[: len(loop.carry)]):
-        if not isinstance(result.type, ArrayType) or result.type.ndim != 1 or not stores_at_index(loop, k):
-            continue
-        held, whole, store = ScalarType(result.type.dtype), loop.outputs[k], makers.get(result)
-        if isinstance(store, Apply) and store.op.name == "setitem" and isinstance(makers.get(store.inputs[1]), Apply):
-            number = store.inputs[1]
-            if number.type == held:
-                found[number] = replace(store, op=OPS["getitem"], inputs=(whole, store.inputs[2]), outputs=(number,))
-        every = {loop.body.params[k + 1], result}
-        for node in loop.body.nodes:
-            if (
-                isinstance(node, Apply)
-                and node.op.name == "getitem"
-                and node.inputs[0] in every
-                and _is_behind(loop, node)
-            ):
-                found[node.outputs[0]] = replace(node, inputs=(whole, *node.inputs[1:]))
-    return found
-
-
-def _is_behind(loop: For, node: Apply) -> bool:
-    """Whether an element is read that has the index of an earlier trip, or would have it."""
-    index, step = loop.body.params[0].type.value, getattr(loop.step.type, "value", None)
-    place = getattr(node.inputs[1].type, "value", None) if len(node.inputs) == 2 else None
-    if place is None or step is None or step.const not in (1, -1) or node.attrs["view"] != element(1):
-        return False
-    away = (place - index).const
-    return away is not None and away * step.const < 0
+    def in_order(self, wanted: set[Value], saved: set[Value]) -> Iterable[Value]:
+        """Each after what it is computed from, else as they are defined: places may come after what is stored there."""
+        out: dict[Value, None] = {}
+        for value in sorted(wanted, key=self.order.__getitem__):
+            stack = [value]
+            while stack:
+                sources = () if stack[-1] in saved else self.sources(stack[-1]) or ()
+                missing = [s for s in sources if s in wanted and s not in out]
+                if missing:
+                    stack += missing
+                else:
+                    out[stack.pop()] = None
+        return out
 
 
 def top_symbols(graph: Graph) -> frozenset[str]:
