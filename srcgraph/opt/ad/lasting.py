@@ -22,17 +22,32 @@ from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_gr
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.index import selected_type
 from srcgraph.ir.types import ArrayType, type_symbols
-from srcgraph.ir.view import split_operands
+from srcgraph.ir.view import View, split_operands
 from srcgraph.opt.ad.activity import loop_params
 
 STORES = ("setitem", "add_at")
-MOST = 32
+MOST = 64
 """An array that a loop stores into at more places is not looked at."""
 SAME = ("with_shape", "assumed")
 """Ops that give the array that they are given."""
 
 Bounds: TypeAlias = tuple[Dim, Dim] | None
 """The first and the last place along an axis; None if they may be anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The loops around a read or store, outermost first, and where it is along each axis."""
+
+    loops: tuple[For | While, ...]
+    part: tuple[Bounds, ...]
+
+    def facts(self) -> list[Dim]:
+        """What is not negative there."""
+        return [f for loop in self.loops for f in _facts(loop)]
+
+    def dims(self) -> list[Dim]:
+        return [*self.facts(), *(d for bounds in self.part for d in bounds or ())]
 
 
 @dataclass(eq=False, slots=True)
@@ -86,6 +101,8 @@ class _Loop:
         self.known: dict[Node, frozenset[str]] = {}
         self.around: dict[Node, tuple[For | While, ...]] = {}
         self.region: dict[Value, Graph] = {}
+        self.sites: dict[Apply, Site] = {}
+        self.proved: dict[tuple[Site, Site, For | While | None], bool] = {}
         self.sizes: set[str] = set()
         before = [*graph.params, *(v for n in graph.nodes[: graph.nodes.index(loop)] for v in n.outputs)]
         self.enter(loop, (), self.noted(before))
@@ -127,13 +144,13 @@ class _Loop:
                 continue
             if node.inputs[0].type != whole.type:
                 continue
-            if node.op.name == "getitem" and self.stays(*place[node.inputs[0]], node, node.inputs[1:]):
+            if node.op.name == "getitem" and self.stays(*place[node.inputs[0]], self.site(node)):
                 found[node.outputs[0]] = replace(node, inputs=(whole, *node.inputs[1:]))
             elif node.op.name == "setitem" and node.outputs[0] in place:
                 value, *operands = node.inputs[1:]
                 kind = selected_type(whole.type, node.attrs["view"], tuple(v.type for v in operands))
                 follows = self.is_here(value, node) and all(self.follows(v, node) for v in operands)
-                if follows and value.type == kind and self.stays(*place[node.outputs[0]], node, operands):
+                if follows and value.type == kind and self.stays(*place[node.outputs[0]], self.site(node)):
                     found[value] = replace(node, op=OPS["getitem"], inputs=(whole, *operands), outputs=(value,))
         return found
 
@@ -148,36 +165,43 @@ class _Loop:
         told = self.known[self.loop].union(*(type_symbols(v.type) for v in indices))
         return dim is not None and dim.symbols() <= told
 
-    def stays(self, chain: Chain, version: int, node: Apply, operands: Sequence[Value]) -> bool:
-        """Whether no store after a version of the array changes a part of it."""
-        part = _part(node, operands)
-        if all(b is None for b in part):
+    def stays(self, chain: Chain, version: int, site: Site) -> bool:
+        """Whether no store after a version of the array can meet a site."""
+        if all(b is None for b in site.part):
             return False
-        facts = [f for loop in self.around[node] for f in _facts(loop)]
         above: Chain | None = chain
         while above is not None:
-            if any(not self.apart(part, s, {}, facts) for step in above.steps[version:] for s in _stores(above, step)):
+            after = dict.fromkeys(self.site(s) for step in above.steps[version:] for s in _stores(above, step))
+            if not all(self.apart(site, store, None) for store in after):
                 return False
-            if isinstance(above.owner, For | While) and not self.stays_later(above, part, facts):
-                return False
+            if isinstance(loop := above.owner, For | While):
+                every = dict.fromkeys(self.site(s) for step in above.steps for s in _stores(above, step))
+                if not all(self.apart(site, store, loop) for store in every):
+                    return False
             version, above = above.at + 1, above.parent
         return True
 
-    def stays_later(self, chain: Chain, part: Sequence[Bounds], facts: Sequence[Dim]) -> bool:
-        """As `stays`, of all stores in later trips of the loop that a chain is in."""
-        loop = chain.owner
-        assert isinstance(loop, For | While)
-        stores = [s for step in chain.steps for s in _stores(chain, step)]
-        own = {s for n in stores for d in _dims(n, self.around[n]) for s in d.symbols()} - self.known[loop]
-        later = {s: symbol(f"{s}'") for s in own}
-        order = _after(loop, later)
-        return all(self.apart(part, store, later, [*facts, *order]) for store in stores)
+    def site(self, node: Apply) -> Site:
+        """Where a node reads or stores."""
+        if node not in self.sites:
+            operands = node.inputs[1 if node.op.name == "getitem" else 2 :]
+            self.sites[node] = Site(self.around[node], tuple(_part(node.attrs["view"], operands)))
+        return self.sites[node]
 
-    def apart(self, part: Sequence[Bounds], store: Apply, later: Mapping[str, Dim], facts: Sequence[Dim]) -> bool:
-        """Whether a store is certainly nowhere in a part."""
-        there = [f for loop in self.around[store] for f in _facts(loop)]
-        facts = [*facts, *(substitute(f, later) for f in there)]
-        for one, other in zip(part, _part(store, store.inputs[2:]), strict=True):
+    def apart(self, site: Site, store: Site, loop: For | While | None) -> bool:
+        """Whether a store, in the same trip or in a later one of a loop, is certainly elsewhere."""
+        key = site, store, loop
+        if key not in self.proved:
+            self.proved[key] = self._apart(*key)
+        return self.proved[key]
+
+    def _apart(self, site: Site, store: Site, loop: For | While | None) -> bool:
+        later: dict[str, Dim] = {}
+        if loop is not None:
+            own = {s for d in store.dims() for s in d.symbols()} - self.known[loop]
+            later = {s: symbol(f"{s}'") for s in own}
+        facts = [*site.facts(), *(substitute(f, later) for f in store.facts()), *_after(loop, later)]
+        for one, other in zip(site.part, store.part, strict=True):
             if one is None or other is None:
                 continue
             first, last = (substitute(d, later) for d in other)
@@ -265,12 +289,10 @@ def _stores(chain: Chain, step: Node) -> Iterator[Apply]:
             yield from _stores(inner, s)
 
 
-def _part(node: Apply, operands: Sequence[Value]) -> list[Bounds]:
+def _part(view: View, operands: Sequence[Value]) -> Iterator[Bounds]:
     """Where a read or store is along each axis."""
-    view = node.attrs["view"]
-    return [
-        _bounds(a, [_dim(v) for v in own]) for a, own in zip(view.axes, split_operands(view, operands), strict=True)
-    ]
+    for selector, own in zip(view.axes, split_operands(view, operands), strict=True):
+        yield _bounds(selector, [_dim(v) for v in own])
 
 
 def _bounds(selector: str | int, own: Sequence[Dim | None]) -> Bounds:
@@ -287,14 +309,6 @@ def _dim(value: Value) -> Dim | None:
     return getattr(value.type, "value", None)
 
 
-def _dims(store: Apply, loops: Iterable[For | While]) -> Iterator[Dim]:
-    """The places of a store, and the bounds of the loops around it."""
-    for bounds in _part(store, store.inputs[2:]):
-        yield from bounds or ()
-    for loop in loops:
-        yield from _facts(loop)
-
-
 def _facts(loop: For | While) -> list[Dim]:
     """What is not negative in every trip of a loop."""
     if not isinstance(loop, For):
@@ -308,7 +322,7 @@ def _facts(loop: For | While) -> list[Dim]:
     return [*first, *last]
 
 
-def _after(loop: For | While, later: Mapping[str, Dim]) -> list[Dim]:
+def _after(loop: For | While | None, later: Mapping[str, Dim]) -> list[Dim]:
     """What is not negative of the indices of a trip and of a later one."""
     if not isinstance(loop, For):
         return []
