@@ -298,18 +298,38 @@ def _derived(
     if isinstance(template, MaybeOf):
         hint = "return a number or an array on every path"
         raise refuse("the derivative of what may be None is not supported", low.loc, hint, kind=DerivativeError)
-    names = _with_callees(session, summary, {**made.callees, **(reverse.version.callees if reverse else {})})
+    names = _with_callees(
+        session,
+        summary,
+        _called(session, summary.graph),
+        {**made.callees, **(reverse.version.callees if reverse else {})},
+    )
     graph = replace(calling(made.graph, names), name=summary.name)
     if reverse is not None:
         template = with_pullback(low, template, reverse, names)
     return Summary(summary.name, graph, template, (), (), (), summary.hidden, summary.contiguous)
 
 
-def _with_callees(session: Session, derived: Summary, callees: Mapping[str, tuple[Graph, Any]]) -> dict[str, str]:
-    """Enter the functions that a transformed one calls into the program; those it does not have get new names."""
+def _called(session: Session, graph: Graph) -> set[str]:
+    """The functions that a graph calls, and that these call, and the graphs of rules."""
+    found, stack = set[str](), [graph]
+    while stack:
+        names = {n for c in calls(stack.pop()) for n in (c.callee, *rule_graphs(c))} - found
+        found |= names
+        stack += [session.graphs[n] for n in names if n in session.graphs]
+    return found
+
+
+def _with_callees(
+    session: Session, derived: Summary, there: set[str], callees: Mapping[str, tuple[Graph, Any]]
+) -> dict[str, str]:
+    """Enter the functions that a transformed one calls into the program; those it did not call before get new names.
+
+    One may be in the program under such a name: what another derivative, by other arguments, calls.
+    """
     names: dict[str, str] = {}
     for name in callees:
-        if name == derived.name or name not in session.graphs:
+        if name == derived.name or name not in there:
             names[name] = session.graph_name(f"{name}_of" if name == derived.name else name)
             session.graphs[names[name]] = callees[name][0]
     for old, name in names.items():

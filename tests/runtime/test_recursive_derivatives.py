@@ -201,3 +201,50 @@ def test_pullback_of_recursion() -> None:
     slope = sg.grad(fibonacci_like)(0.7, 5)
     np.testing.assert_allclose(value, fibonacci_like(0.7, 5), rtol=1e-14)
     np.testing.assert_allclose([pullback(1.0)[0], pullback(2.0)[0]], [slope, 2.0 * slope], rtol=1e-14)
+
+
+# -- by several arguments ----------------------------------------------------------------------------------
+
+
+def of_two(a, b, k):
+    """As many arguments move by the one as by the other."""
+    if k == 0:
+        return a * a * b * b * b
+    return of_two(a, b, k - 1) + a
+
+
+def of_one_or_two(x, y, k):
+    """One moves by the one, two by the other."""
+    if k <= 0:
+        return x * np.sin(y)
+    return of_one_or_two(x * y, y, k - 1)
+
+
+def of_a_pair(p, k):
+    a, b = p
+    if k == 0:
+        return a * 2.0 + b * 5.0 * a
+    return of_a_pair((a, b), k - 1)
+
+
+def called_in_two_ways(x, y, k):
+    return of_two(x, y, k) + of_two(2.0, x, k)
+
+
+@pytest.mark.parametrize("program", [of_two, of_one_or_two, called_in_two_ways])
+def test_by_each_argument(program: Callable[..., Any]) -> None:
+    args = 0.7, 1.3, 2
+    by_two = {"argnums": (0, 1)}
+    slope = sg.grad(program, **by_two)(*args)
+    moved = tuple(sg.jvp(program, args, d)[1] for d in ((1.0, None, None), (None, 1.0, None)))
+    assert slope == pytest.approx(moved, rel=1e-12)
+    assert sg.jacfwd(program, **by_two)(*args) == pytest.approx(slope, rel=1e-12)
+    second = sg.hessian(program, **by_two)(*args)
+    h = 1e-6
+    for k, row in enumerate(zip(*second, strict=True)):
+        up, down = (sg.grad(program, **by_two)(*(x + s * (j == k) for j, x in enumerate(args[:2])), 2) for s in (h, -h))
+        assert row == pytest.approx((np.array(up) - np.array(down)) / (2 * h), rel=1e-6)
+
+
+def test_by_each_number_of_a_pair() -> None:
+    assert sg.jacfwd(of_a_pair)((1.5, 3.0), 1) == pytest.approx((17.0, 7.5))

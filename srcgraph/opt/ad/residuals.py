@@ -402,16 +402,20 @@ class _Work:
         return Residuals(homes, kept, by_region, self.home_of, definition, ordered, sources, self.calls, asked, undone)  # type: ignore[arg-type]
 
     def in_order(self, wanted: set[Value], saved: set[Value]) -> Iterable[Value]:
-        """Each after what it is computed from, else as they are defined: places may come after what is stored there."""
+        """Each after what it is computed from, else as they are defined: places may come after what is stored there.
+
+        What a function that calls itself is given may go round in a circle, from call to call.
+        """
         out: dict[Value, None] = {}
         for value in sorted(wanted, key=self.order.__getitem__):
-            stack = [value]
+            stack, begun = [value], set[Value]()
             while stack:
-                sources = () if stack[-1] in saved else self.sources(stack[-1]) or ()
-                missing = [s for s in sources if s in wanted and s not in out]
-                if missing:
-                    stack += missing
-                else:
+                at = stack[-1]
+                sources = () if at in saved or at in begun else self.sources(at) or ()
+                begun.add(at)
+                missing = [s for s in sources if s in wanted and s not in out and s not in begun]
+                stack += missing
+                if not missing:
                     out[stack.pop()] = None
         return out
 
