@@ -20,13 +20,12 @@ def negated(x, w):
 
 
 def part_of_negated(x, w):
-    y = -(x * np.abs(x))
-    z = y[1:]
-    total = 0.0
+    z = (-(x * np.abs(x)))[1:]
+    best = -np.inf
     for i in range(len(w)):
-        for j in range(len(z)):
-            total += z[j] * w[i]
-    return total
+        for v in z:
+            best = max(best, v + w[i])
+    return best
 
 
 def as_another_kind(x, w):

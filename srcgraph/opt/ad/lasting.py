@@ -52,22 +52,18 @@ class Site:
 
 @dataclass(eq=False, slots=True)
 class Chain:
-    """An array in one region: what it is there, one after the other, and the nodes that make each of the one before.
-
-    Attributes
-    ----------
-    owner : Node
-        The loop or branch that the region is of.
-    parent : Chain or None
-        The array in the region around, of which the owner is step number ``at``; None for a loop of the outermost one.
-    """
+    """An array in one region: what it is there, one after the other, and the nodes that make each of the one before."""
 
     owner: Node
+    """The loop or branch that the region is of."""
     parent: Chain | None = None
+    """The array in the region around; None for a loop of the outermost one."""
     at: int = 0
+    """Which step of the array around the owner is."""
     versions: list[Value] = field(default_factory=list)
     steps: list[Node] = field(default_factory=list)
     inner: dict[Node, list[Chain]] = field(default_factory=dict)
+    """The array in each step that is a loop or a branch."""
 
 
 def lasting(graph: Graph, loops: Iterable[For | While]) -> dict[Value, Node]:
