@@ -41,13 +41,14 @@ from srcgraph.codegen.storage import Copied, Interface
 from srcgraph.codegen.sums import in_blocks
 from srcgraph.codegen.tapes import in_arrays
 from srcgraph.codegen.tidy import calls_nested, tidy
+from srcgraph.codegen.told import told
 from srcgraph.codegen.unfilled import without_unfilled
 from srcgraph.codegen.upward import upward
 from srcgraph.codegen.variables import variables_of
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import NOWHERE, Apply, Graph, Origin
-from srcgraph.ir.types import BOOL, ListType, ScalarType, is_integer
+from srcgraph.ir.types import BOOL, ListType, ScalarType, TensorType, is_integer
 from srcgraph.ir.walk import all_nodes, calling, calls
 
 LOOP_HELPERS = frozenset(sums.NAMES)
@@ -202,7 +203,7 @@ class Module:
         users = {*params, *(n.id for n in names_in(*statements))}
         statements = quick_loops(statements, users, {*params, *reserved}, self.watched(names) if watched else set())
         statements = in_arrays(statements, _numbers_in_lists(names), {*params, *reserved})
-        statements = without_unfilled(statements)
+        statements = told(without_unfilled(statements), _items_of_lists(names))
         called = {n.id for n in names_in(*statements)} - users
         helpers |= dict.fromkeys(LOOP_HELPERS & called, "blocks")
         helpers |= dict.fromkeys({tapes.HELPER} & called, "arrays")
@@ -261,9 +262,14 @@ def quick_loops(
     return in_blocks(as_written(statements), taken)
 
 
+def _items_of_lists(names: Names) -> dict[str, TensorType]:
+    """What is in the variables that are lists."""
+    return {names.of(v): v.type.item for v in names.groups if isinstance(v.type, ListType)}
+
+
 def _numbers_in_lists(names: Names) -> dict[str, str]:
-    """NumPy's names of what is in the variables that are lists of numbers."""
-    lists = [(names.of(v), v.type.item) for v in names.groups if isinstance(v.type, ListType)]
+    """NumPy's names of what is in those of numbers."""
+    lists = _items_of_lists(names).items()
     return {name: _dtype_name(item.dtype) for name, item in lists if isinstance(item, ScalarType)}
 
 

@@ -697,3 +697,46 @@ def arrays_replaced(x, n):
     for t in range(n):
         two[t % 2] = two[1 - t % 2] * x.mean()
     return np.sum(two[0]) + np.sum(two[1] ** 2)
+
+
+def calculator(x, n):
+    """Numbers are taken from a stack, and what is computed of them is put back."""
+    stack = []
+    for k in range(n):
+        if k % 3 == 0 or len(stack) < 2:
+            stack.append(np.sum(x) * 0.1 + k)
+        else:
+            b = stack.pop()
+            a = stack.pop()
+            stack.append(a * b if k % 2 else np.sin(a) - b)
+    total = 0.0
+    while stack:
+        total = 0.5 * total + stack.pop()
+    return total
+
+
+def calculator_of_arrays(x, n):
+    stack = []
+    for k in range(n):
+        if k % 2 == 0 or len(stack) < 2:
+            stack.append(x + k)
+        else:
+            b = stack.pop()
+            stack.append(stack.pop() * b - x)
+    total = 0.0
+    while stack:
+        total += np.sum(stack.pop())
+    return total
+
+
+def to_and_fro(a, n):
+    """Two lists, each filled from the other."""
+    left, right = [], []
+    left.append(a)
+    for k in range(n):
+        while left:
+            right.append(left.pop() * 0.5)
+        right.append(a + k)
+        while right:
+            left.append(np.cos(right.pop()))
+    return sum(left) + 0.0, len(left)
