@@ -46,6 +46,17 @@ def factored(m, b):
     return np.sum(a * a * b)
 
 
+def inverted(m, b):
+    """What is stored is the negative of what is needed."""
+    x = np.zeros_like(m)
+    n = len(b)
+    for j in range(n):
+        x[j, j] = 1.0 / m[j, j]
+        for i in range(j + 1, n):
+            x[i, j] = -(m[i, j:i] @ x[j:i, j]) / m[i, i]
+    return np.sum(x * m) + np.sum(x)
+
+
 def chosen(m, b):
     """Stores in branches."""
     x = b * 1.0
@@ -153,7 +164,7 @@ def by_while(m, b):
     return np.sum(x * x)
 
 
-NOTHING = [solved, solved_upwards, factored, chosen, rows, two_columns]
+NOTHING = [solved, solved_upwards, factored, inverted, chosen, rows, two_columns]
 OTHERS = [
     swept_again, read_ahead, stored_elsewhere, place_told_by_what_is_stored, stored_if, upwards_and_down, every_second,
     by_while,

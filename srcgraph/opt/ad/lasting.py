@@ -86,8 +86,8 @@ class _Loop:
         By each loop in it: the symbols that are known before it starts, and so the same in all its trips.
     around : dict
         By each node: the loops around it, outermost first.
-    region : dict
-        By what an operation gives: where that is.
+    region, made : dict
+        By what an operation gives: where that is, and the operation.
     sizes : set of str
         The symbols that are lengths, which are not negative.
     """
@@ -97,6 +97,7 @@ class _Loop:
         self.known: dict[Node, frozenset[str]] = {}
         self.around: dict[Node, tuple[For | While, ...]] = {}
         self.region: dict[Value, Graph] = {}
+        self.made: dict[Value, Apply] = {}
         self.sites: dict[Apply, Site] = {}
         self.proved: dict[tuple[Site, Site, For | While | None], bool] = {}
         self.sizes: set[str] = set()
@@ -121,6 +122,7 @@ class _Loop:
                 self.around[n] = loops
                 if isinstance(n, Apply):
                     self.region.update(dict.fromkeys(n.outputs, inner))
+                    self.made.update(dict.fromkeys(n.outputs, n))
                 if node_graphs(n):
                     self.enter(n, loops, there)
                 there |= self.noted(n.outputs)
@@ -148,7 +150,16 @@ class _Loop:
                 follows = self.is_here(value, node) and all(self.follows(v, node) for v in operands)
                 if follows and value.type == kind and self.stays(*place[node.outputs[0]], self.site(node)):
                     found[value] = replace(node, op=OPS["getitem"], inputs=(whole, *operands), outputs=(value,))
+                    found |= self.negative(value)
         return found
+
+    def negative(self, value: Value) -> dict[Value, Node]:
+        """What a value is the negative of, from the value; nothing else can be told from a result without rounding."""
+        made = self.made[value]
+        of = made.inputs[0] if made.op.name == "neg" else None
+        if of is None or self.region.get(of) is not self.region[value] or of.type != value.type:
+            return {}
+        return {of: replace(made, inputs=(value,), outputs=(of,))}
 
     def is_here(self, value: Value, store: Apply) -> bool:
         """Whether a value is computed where it is stored: once for each store, and whenever there is one."""
