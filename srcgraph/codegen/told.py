@@ -16,17 +16,31 @@ from srcgraph.ir.types import TensorType
 
 def told(body: list[ast.stmt], items: Mapping[str, TensorType]) -> list[ast.stmt]:
     """Let such lists say so; ``items`` has the type of what is on each list."""
-    statements = list(statements_in(body))
-    made = [s for s in statements if isinstance(s, ast.Assign) and isinstance(s.value, ast.List) and not s.value.elts]
-    for node in made:
-        (target,) = node.targets
-        if isinstance(target, ast.Name) and target.id in items and _feeds_itself(target.id, statements):
-            node.value = ast.copy_location(empty_list(items[target.id]), node.value)
+    for suite in _suites(body):
+        for i, node in enumerate(suite):
+            match node:
+                case ast.Assign([ast.Name(id=name)], ast.List(elts=[])) if name in items:
+                    if _feeds_itself(name, suite[i + 1 :]):
+                        node.value = ast.copy_location(empty_list(items[name]), node.value)
     return body
 
 
-def _feeds_itself(name: str, statements: Sequence[ast.stmt]) -> bool:
-    """Whether something that is appended to a list is computed from what was on it."""
+def _suites(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    yield body
+    for node in body:
+        if isinstance(node, ast.If | ast.For | ast.While):
+            yield from _suites(node.body)
+            yield from _suites(node.orelse)
+
+
+def _feeds_itself(name: str, suite: Sequence[ast.stmt]) -> bool:
+    """Whether something that is appended to a list is computed from what was on it; ``suite`` is what follows on it.
+
+    Not if all that is read is read after all that is appended: a name may be one thing before and another after.
+    """
+    if not _is_read_before_filled(name, suite):
+        return False
+    statements = list(statements_in(suite))
     appended = [item for s in statements for item in _appended(s, name)]
     read = {name}
     before = 0
@@ -40,6 +54,15 @@ def _feeds_itself(name: str, statements: Sequence[ast.stmt]) -> bool:
             elif (onto := _list_of(s)) and onto != name and any(n.id in read for n in names_in(s)):
                 read.add(onto)
     return any(n.id in read for item in appended for n in names_in(item))
+
+
+def _is_read_before_filled(name: str, suite: Sequence[ast.stmt]) -> bool:
+    """Whether something in a list may be read before the last of it is appended."""
+    appends = [any(_list_of(s) == name for s in statements_in([node])) for node in suite]
+    last = max((k for k, found in enumerate(appends) if found), default=-1)
+    uses = sum(sum(n.id == name for n in names_in(node)) for node in suite[: last + 1])
+    fills = sum(_list_of(s) == name for s in statements_in(suite[: last + 1]))
+    return uses > fills
 
 
 def _appended(node: ast.stmt, name: str) -> Iterator[ast.expr]:
