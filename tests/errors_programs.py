@@ -11,6 +11,58 @@ from typing import Any
 import numpy as np
 
 REFUSED: dict[str, str] = {
+    "array stored into and put on a list in one loop": """
+def f(x):
+    out, y = [], x * 2.0
+    for _ in range(len(x)):
+        y[0] += 1.0
+        out.append(y)
+    return np.array(out)
+""",
+    "array that a loop may keep put on a list": """
+def f(x):
+    out, y = [], x * 2.0
+    for k in range(len(x)):
+        y[0] += 1.0
+        out.append(y)
+        if k % 2:
+            y = y * 2.0
+    return np.array(out)
+""",
+    "copy of a list of an array stored into": """
+def f(x):
+    out, y = [], x * 2.0
+    for _ in range(len(x)):
+        out.append(y)
+    again = list(out)
+    y[0] += 1.0
+    return again[0][0]
+""",
+    "item of a copied list stored into": """
+def f(x):
+    out = []
+    for k in range(len(x)):
+        out.append(x * k)
+    again = out.copy()
+    again[0][0] = 7.0
+    return out[0][0]
+""",
+    "item of two lists stored into": """
+def f(x):
+    left, right = [], []
+    for k in range(len(x)):
+        left.append(x * k)
+        right.append(left[-1])
+    left[0][0] = 5.0
+    return right[0][0]
+""",
+    "tuples of arrays as an array": """
+def f(x):
+    out = []
+    for k in range(len(x)):
+        out.append((x * k, x))
+    return np.array(out)
+""",
     "method of a generator": """
 def f(rng, x):
     return rng.multivariate_hypergeometric([3, 4], 2)

@@ -100,6 +100,10 @@ def bit_length(n):
     return count
 
 
+def conjugate(z):
+    return complex(z.real, -z.imag)
+
+
 def is_integer(x):
     return math.isfinite(x) and bool(np.floor(x) == x)
 

@@ -215,7 +215,7 @@ def call_method(
         return generators.call(low, receiver, name, args, kwargs, hint)
     if isinstance(receiver, Instance):
         return dicts.call_method(low, receiver, name, args, kwargs)
-    if name in numbers.METHODS and not args:
+    if name in numbers.METHODS and not args and (name not in views.METHODS or numbers.is_pythons(low, receiver)):
         return lists.own(low, numbers.METHODS[name][0], receiver)
     if name == "tolist" and not args and not kwargs:
         return _to_list(low, receiver)

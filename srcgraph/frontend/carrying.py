@@ -18,6 +18,7 @@ from srcgraph.frontend.entities import (
     Content,
     Entity,
     Key,
+    ListCell,
     Rows,
     Scalar,
     State,
@@ -64,6 +65,8 @@ class Header:
     spoiled: dict[Cell, Unusable] = field(default_factory=dict)
     shared: set[Pair] = field(default_factory=set)
     """What may be one object, as earlier walks found."""
+    put: set[Cell] = field(default_factory=set)
+    """Arrays from before the loop that it stores into, and puts into lists, as earlier walks found."""
     exchanged: tuple[Key, ...] | None = None
     """The names that exchange arrays others see; None until the first walk."""
     unroll: bool = False
@@ -374,14 +377,24 @@ def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
             grown = True
         elif isinstance(now, Tup | Rows) and isinstance(held, Tup | Rows):
             grown |= _grow_list(low, header, walk, ends, cell, (held, now))
+    put = {c for c in _stored(walk) if c in before.store and any(isinstance(s, ListCell) for s in c.shares)}
+    grown |= not put <= header.put
+    header.put |= put
     if not grown:
         known = {c: set(c.shares) for e in walk.entities.values() for c in cells_of(e, walk.begun)}
         share(before, walk.entities, walk.begun, walk.end)
         _refuse_late_sharing(low, walk, known)
+        _refuse_late_items(low, walk)
         shared = {*Sharing(low, before, walk.entities, walk.begun).with_ends(walk.end)}
         grown = not shared <= header.shared
         header.shared |= shared
     return grown
+
+
+def _stored(walk: Walk) -> set[Cell]:
+    """The arrays that an iteration finds and stores into."""
+    changed = {c for c, held in walk.begun.store.items() if walk.end.store.get(c) is not held}
+    return {c for c in changed if not isinstance(c, ListCell)}
 
 
 def _grow_list(
@@ -434,13 +447,32 @@ def _refuse_late_sharing(low: Lowering, walk: Walk, known: dict[Cell, set[Cell]]
         started = next((p for p in walk.params if p is stored), None)
         changed = stored is not None and started is None
         for other in cell.shares - shares:
-            if changed or (other in low.state.store and walk.end.store.get(other) is not low.state.store[other]):
+            held, now = low.state.store.get(other), walk.end.store.get(other)
+            in_list = isinstance(now, Tup | Rows)  # which changes, but no array in it
+            if changed or (held is not None and now is not held and not in_list):
+                hint = f"take a copy before the loop: {other.name} = {other.name}.copy()"
+                if isinstance(held, Tup | Rows):
+                    hint = f"put a copy into the list: {other.name}.append({cell.name}.copy())"
                 raise refuse(
                     f"{cell.name!r} may share memory with {beside(cell, other)} in some iterations, "
                     "and this loop changes it",
                     low.loc,
-                    f"take a copy before the loop: {other.name} = {other.name}.copy()",
+                    hint,
                 )
+
+
+def _refuse_late_items(low: Lowering, walk: Walk) -> None:
+    """An array that an iteration stores into may be an item of a list since the iteration before."""
+    stored = _stored(walk)
+    for name, entity in walk.entities.items():
+        if stored.isdisjoint(cells_of(entity, walk.begun)):
+            continue
+        ends = cells_of(walk.end.names.get(name, UNBOUND), walk.end)
+        for cell in (c for end in ends for c in end.shares if isinstance(c, ListCell)):
+            if isinstance(walk.end.store.get(cell), Tup | Rows):
+                listed = repr(cell.name) if cell.name else "a list"
+                why = f"this loop stores into {str(name)!r}, which may be in {listed} since the iteration before"
+                raise refuse(why, low.loc, f"put a copy into the list: {cell.name or 'xs'}.append({name}.copy())")
 
 
 # -- appending the loop ---------------------------------------------------------------------------

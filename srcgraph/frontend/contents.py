@@ -19,6 +19,7 @@ from srcgraph.frontend.entities import (
     Cell,
     Content,
     Entity,
+    ListCell,
     Listing,
     Rows,
     State,
@@ -87,7 +88,7 @@ def content(low: Lowering, listing: Listing) -> Content:
 
 def new_list(low: Lowering, held: Content, name: str = "") -> Listing:
     """A reference to a new list."""
-    cell = Cell(name)
+    cell = ListCell(name)
     low.state.store[cell] = held
     return Listing(cell)
 
@@ -97,9 +98,7 @@ def put_content(low: Lowering, listing: Listing, held: Content) -> None:
     if listing.at:
         nested.put_row(low, listing, held)
         return
-    arrays = {c: low.state.store[c] for c in listing.cell.shares if isinstance(low.state.store.get(c), Value)}
     put(low, listing.cell, held)
-    low.state.store.update(arrays)
 
 
 def link(low: Lowering, cell: Cell, entity: Entity) -> None:
@@ -107,9 +106,19 @@ def link(low: Lowering, cell: Cell, entity: Entity) -> None:
     if not (isinstance(entity, Array | Tup) and must_grow_if_rows(low.state.store.get(cell))):
         return
     for array in (c for e in within(entity, State()) if isinstance(e, Array) for c in cells_of(e)):
-        for other in (array, *array.shares):
-            if isinstance(low.state.store.get(other), Value):
-                may_share(other, cell)
+        for other in (array, *arrays_beside(array)):
+            may_share(other, cell)
+
+
+def link_lists(x: Cell, y: Cell) -> None:
+    """Record that two lists may have the same arrays as items."""
+    for array in arrays_beside(x):
+        may_share(array, y)
+
+
+def arrays_beside(cell: Cell) -> list[Cell]:
+    """The arrays that may be the same memory as this one, or be items of this list: those no name has any more, too."""
+    return [c for c in cell.shares if not isinstance(c, ListCell)]
 
 
 def link_all(cell: Cell, held: object, grows: bool) -> None:
@@ -121,14 +130,14 @@ def link_all(cell: Cell, held: object, grows: bool) -> None:
 
 def link_item(low: Lowering, cell: Cell, item: Entity) -> None:
     """Record that an array read from a list may be what was put there, in other lists too."""
-    link_known(low, cell, item)
+    link_known(cell, item)
     link(low, cell, item)
 
 
-def link_known(low: Lowering, cell: Cell, item: Entity) -> None:
+def link_known(cell: Cell, item: Entity) -> None:
     """Record that an array that was in a list may be one that was put there."""
     for own in cells_of(item):
-        for array in [c for c in cell.shares if isinstance(low.state.store.get(c), Value)]:
+        for array in arrays_beside(cell):
             for other in [array, *array.shares]:
                 if other is not cell:
                     may_share(own, other)
@@ -137,6 +146,12 @@ def link_known(low: Lowering, cell: Cell, item: Entity) -> None:
 def must_grow_if_rows(held: object) -> bool:
     """Whether a content is of arrays at run time."""
     return isinstance(held, Rows) and item_kinds.must_grow(held.item)
+
+
+def axes_of_items(low: Lowering, entity: Entity) -> int:
+    """The axes of the arrays in a list at run time; 0 where its items are something else."""
+    held = content(low, entity) if isinstance(entity, Listing) else None
+    return held.item.type.ndim if isinstance(held, Rows) and isinstance(held.item, headers.Buffer) else 0
 
 
 def is_growing(rows: Rows) -> bool:

@@ -21,8 +21,7 @@ from srcgraph.ir.view import View
 
 
 class Cell:
-    """A buffer, one of several that is chosen at run time, or a list.
-
+    """A buffer, one of several that is chosen at run time, or, as a `ListCell`, a list.
 
     ``visible`` marks one the caller can see: an argument's, or a global's.
     """
@@ -54,6 +53,12 @@ class Cell:
 
     def __repr__(self) -> str:
         return f"<cell {self.name}>"
+
+
+class ListCell(Cell):
+    """A list; it shares memory with the arrays that may be its items at run time."""
+
+    __slots__ = ()
 
 
 class Box:

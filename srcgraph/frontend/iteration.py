@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import calls, contents, expressions, flat, indexing, item_kinds, lists, nests, positions
+from srcgraph.frontend import calls, contents, expressions, flat, indexing, item_kinds, library, lists, nests, positions
 from srcgraph.frontend.entities import (
     Array,
     Cell,
@@ -143,7 +143,7 @@ def trip_count(low: Lowering, start: Value, stop: Value, step: Value) -> Value:
     """``len(range(start, stop, step))``."""
     known = step.type.value.const
     if known is None or known == 0:
-        raise refuse("the step of range must be a known number here", low.loc)
+        return low.value(lists.own(low, library.trips, Scalar(start), Scalar(stop), Scalar(step)))
     span = OPS["sub"](stop, start) if known > 0 else OPS["sub"](start, stop)
     if abs(known) > 1:
         span = OPS["floordiv"](OPS["add"](span, abs(known) - 1), abs(known))

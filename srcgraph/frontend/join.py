@@ -29,6 +29,7 @@ from srcgraph.frontend.entities import (
     Instance,
     Iteration,
     Key,
+    ListCell,
     Listing,
     Maybe,
     Method,
@@ -232,7 +233,7 @@ class Joiner:
         held = [contents.content_in(s, e.cell) for (_, s), e in self._sided(x, y)]
         make = self.content(held[0], held[1], name)
         if pair not in self.lists:
-            cell = Cell(name)
+            cell = ListCell(name)
             seen = [e.cell in self.before.store or _shared_in(s, e, name) for (_, s), e in self._sided(x, y)]
             _relate(cell, pair, seen, self.lists)
             self.lists[pair] = cell

@@ -457,3 +457,65 @@ def of_rows(numbers, rows, columns, even):
     if rows == 0 or (columns == 0 and numbers.dtype != np.float64):
         raise NotImplementedError("an array of lists without a number in them is not supported: make it by np.empty")
     return numbers.reshape(rows, columns)
+
+
+def trips(start, stop, step):
+    if step == 0:
+        raise ValueError("range() arg 3 must not be zero")
+    if step > 0:
+        return max((stop - start + step - 1) // step, 0)
+    return max((start - stop - step - 1) // -step, 0)
+
+
+# -- lists of arrays ----------------------------------------------------------------------------------
+
+
+def again(xs):
+    made = []
+    for x in xs:
+        made.append(x)
+    return made
+
+
+def stacked(xs):
+    """A new array with those of a list as its rows."""
+    n = len(xs)
+    if n == 0:
+        raise ValueError("an empty list of arrays has no shape that would be known when compiling")
+    out = np.empty((n, *xs[0].shape), xs[0].dtype)
+    for k in range(n):
+        x = xs[k]
+        if x.shape != out.shape[1:]:
+            raise ValueError(f"array {k} of a list has another shape than the first: they do not make one array")
+        out[k] = x
+    return out
+
+
+def total_of_arrays(xs):
+    if len(xs) == 0:
+        raise ValueError("the sum of an empty list of arrays is 0: give what to start with, sum(xs, start)")
+    out = 0 + xs[0]
+    for k in range(1, len(xs)):
+        out = out + xs[k]
+    return out
+
+
+def joined(xs, axis):
+    """The arrays of a list, of one shape but for the length of an axis, joined along that."""
+    n = len(xs)
+    if n == 0:
+        raise ValueError("need at least one array to concatenate")
+    total = 0
+    for k in range(n):
+        total += xs[k].shape[axis]
+    sizes = xs[0].shape
+    out = np.empty((*sizes[:axis], total, *sizes[axis + 1 :]), xs[0].dtype)
+    rows = np.moveaxis(out, axis, 0)
+    at = 0
+    for k in range(n):
+        x = np.moveaxis(xs[k], axis, 0)
+        if x.shape[1:] != rows.shape[1:]:
+            raise ValueError("all the input array dimensions except for the concatenation axis must match exactly")
+        rows[at : at + x.shape[0]] = x
+        at += x.shape[0]
+    return out

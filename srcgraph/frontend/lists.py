@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import (
     arrays,
@@ -39,7 +41,7 @@ from srcgraph.frontend.entities import (
 from srcgraph.frontend.memory import Dead, as_index, known_int, new_array, read, refuse
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
-from srcgraph.ir.types import PY_INT, ArrayType, ListType, ScalarType, Type
+from srcgraph.ir.types import PY_INT, ListType, ScalarType, Type
 from srcgraph.ir.view import element
 
 if TYPE_CHECKING:
@@ -86,6 +88,8 @@ def plain(low: Lowering, entity: Entity) -> Entity:
     held = content(low, entity)
     if isinstance(held, Tup):
         return plain(low, held)
+    if contents.axes_of_items(low, entity):
+        return own(low, library.stacked, entity)
     return table(low, held)
 
 
@@ -95,23 +99,44 @@ def operand(low: Lowering, entity: Entity) -> Entity:
     return arrays.as_array(low, found) if isinstance(found, Tup) else found
 
 
+def joined_arrays(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity | None:
+    """`numpy.concatenate` and its like, of a list of arrays at run time that may differ along the axis."""
+    xs, ndim = (args[0], contents.axes_of_items(low, args[0])) if args else (NONE, 0)
+    if not ndim or kwargs.keys() - {"axis"} or len(args) + len(kwargs) > 2:
+        return None
+    asked = args[1] if len(args) == 2 else kwargs.get("axis", Const(0))
+    given = asked.value if isinstance(asked, Const) and isinstance(asked.value, int) else None
+    axis = given if function is np.concatenate else _JOINS[function](ndim)
+    if axis is None or not -ndim <= axis < ndim:
+        return None
+    return own(low, library.joined, xs, Const(axis % ndim))
+
+
+_JOINS: dict[Any, Callable[[int], int | None]] = {
+    np.concatenate: lambda ndim: None,
+    np.hstack: lambda ndim: min(ndim - 1, 1),
+    np.vstack: lambda ndim: 0 if ndim > 1 else None,
+    np.column_stack: lambda ndim: 1 if ndim > 1 else None,
+    np.dstack: lambda ndim: 2 if ndim > 2 else None,
+}
+"""Along which axis arrays of so many are joined; None where all axes are of one length."""
+JOINS = frozenset(_JOINS)
+
+
 def table(low: Lowering, held: Rows) -> Array:
     """A new array of the numbers of a list: a row for each item that is a tuple."""
     b = low.builder
     if isinstance(held.item, headers.Row) and len(held.parts) == 1:
         return new_array(low, held.parts[0])
-    if any(isinstance(t, ArrayType) for _, t in shape_values.leaf_types(held.item)):
-        return library_array(low, held)
+    if item_kinds.must_grow(held.item):
+        why = "a list of tuples with arrays in them, of a length known at run time only, cannot be made an array"
+        raise refuse(why, low.loc, "use a list for each part of the tuples")
     parts = [part_array(low, p) for p in held.parts]
     if isinstance(held.item, headers.Number):
         return new_array(low, parts[0])
     size = length(low, held)
     columns = Tup(tuple(new_array(low, b.retype(p, (size.type.value,))) for p in parts))
     return new_array(low, read(low, arrays.transpose(low, arrays.array_from(low, columns, None))))
-
-
-def library_array(low: Lowering, held: Rows) -> Array:
-    raise refuse("a list of arrays whose length is known at run time only cannot be made an array", low.loc)
 
 
 def listed(low: Lowering, entity: Entity) -> Entity:
@@ -299,7 +324,7 @@ def pop(low: Lowering, xs: Listing, index: Entity = Const(-1)) -> Entity:
     for part, (rest, _) in zip(held.parts, pairs, strict=True):
         object.__setattr__(rest, "name", part.name)
     popped = shape_values.instantiate(low, held.item, iter([item for _, item in pairs]), "")
-    contents.link_known(low, xs.cell, popped)
+    contents.link_known(xs.cell, popped)
     return popped
 
 
@@ -311,17 +336,22 @@ def clear(low: Lowering, xs: Listing) -> Entity:
 
 @method
 def copy(low: Lowering, xs: Listing) -> Entity:
-    return new_list(low, content(low, xs) if known_items(low, xs) is not None else copied(low, content(low, xs)))
+    return copied(low, xs)
 
 
-def copied(low: Lowering, held: Content) -> Content:
-    """The same items for another list: growing ones become arrays."""
-    if isinstance(held, Rows) and nested.has_lists(held.item):
+def copied(low: Lowering, xs: Listing) -> Listing:
+    """A new list of the same items: numbers of one that grows are in arrays there."""
+    held = content(low, xs)
+    if isinstance(held, Tup):
+        return new_list(low, held)
+    if nested.has_lists(held.item):
         raise refuse("a copy of a list of lists has the same lists in it", low.loc, "copy each: [row[:] for row in xs]")
-    if isinstance(held, Tup) or item_kinds.must_grow(held.item):
-        return held
+    if item_kinds.must_grow(held.item):
+        made = own(low, library.again, xs)
+        assert isinstance(made, Listing)
+        return made
     rows = contents.as_rows(low, held, held.item, growing=False)
-    return Rows(rows.item, tuple(low.builder.apply(OPS["copy"], (p,), {}) for p in rows.parts))
+    return new_list(low, Rows(rows.item, tuple(low.builder.apply(OPS["copy"], (p,), {}) for p in rows.parts)))
 
 
 @method
@@ -446,13 +476,13 @@ def store_slice(low: Lowering, base: Listing, index: SliceOf, entity: Entity) ->
 
 def as_list(low: Lowering, entity: Entity) -> Listing:
     """A new list of the items of something that is looped over."""
-    made = new_list(low, Tup((), list))
     if isinstance(entity, Iteration) and entity.kind == "chain":
         parts = known_items(low, entity.parts[0])
         entity = parts[0] if parts is not None and len(parts) == 1 else entity
     if isinstance(entity, Listing):
-        low.state.store[made.cell] = copied(low, content(low, entity))
-    elif isinstance(entity, Array) and indexing.ref_type(low, entity).ndim == 1:
+        return copied(low, entity)
+    made = new_list(low, Tup((), list))
+    if isinstance(entity, Array) and indexing.ref_type(low, entity).ndim == 1:
         value = low.builder.apply(OPS["copy"], (read(low, entity),), {})
         low.state.store[made.cell] = Rows(headers.Number(ScalarType(value.type.dtype)), (value,))
     elif isinstance(entity, Iteration) and entity.kind == "range":
@@ -496,7 +526,7 @@ def joined(low: Lowering, x: Listing, y: Listing) -> Entity:
     a, b = content(low, x), content(low, y)
     if isinstance(a, Tup) and isinstance(b, Tup):
         return new_list(low, Tup(a.items + b.items, list))
-    made = new_list(low, copied(low, a))
+    made = copied(low, x)
     extend(low, made, y)
     return made
 

@@ -17,8 +17,8 @@ from srcgraph.frontend.entities import (
     Cell,
     Content,
     Either,
+    ListCell,
     Reshaped,
-    Rows,
     State,
     Unusable,
     memory_of,
@@ -196,8 +196,8 @@ def _outdate(low: Lowering, cell: Cell) -> None:
 def _spoil(low: Lowering, cell: Cell) -> None:
     """What may or may not be the memory of ``cell`` can no longer be read."""
     for other in sorted(cell.shares, key=lambda c: c.name):
-        if memory_of(other) is memory_of(cell):
-            continue
+        if memory_of(other) is memory_of(cell) or (isinstance(cell, ListCell) and not isinstance(other, ListCell)):
+            continue  # a list has other items: these stay what they are
         if other.visible:
             whose = "still the argument's" if other.name == cell.name else f"that of {beside(cell, other)}"
             subject, hint = repr(cell.name), f"make it one or the other: {cell.name} = {cell.name}.copy()"
@@ -206,7 +206,7 @@ def _spoil(low: Lowering, cell: Cell) -> None:
             raise refuse(f"this changes {subject}, whose memory may or may not be {whose}", low.loc, hint)
         line = low.loc.line if low.loc else "?"
         returned, subject = other.name in low.internal, repr(other.name) if other.name else "this"
-        if isinstance(low.state.store.get(other), Rows) and isinstance(low.state.store[cell], Value):
+        if isinstance(other, ListCell) and not isinstance(cell, ListCell):
             low.state.store[other] = Unusable(
                 f"{subject} is a list of arrays, and {beside(other, cell)}, which may be one of them, was changed at "
                 f"line {line}",

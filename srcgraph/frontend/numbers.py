@@ -19,6 +19,7 @@ from srcgraph.frontend.pythonic import MANY, builtin, complex_, int_, real_numbe
 from srcgraph.frontend.resolve import check_range
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import COMPOSITES, OPS
+from srcgraph.ir.promote import is_weak
 from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType
 
 if TYPE_CHECKING:
@@ -235,8 +236,17 @@ def of_range(low: Lowering, function: Any, r: Iteration, *before: Entity) -> Ent
     return lists.own(low, function, *before, *r.parts)
 
 
-METHODS = {"bit_length": (arithmetic.bit_length, "i"), "is_integer": (arithmetic.is_integer, "f")}
+METHODS = {
+    "bit_length": (arithmetic.bit_length, "i"),
+    "conjugate": (arithmetic.conjugate, "c"),
+    "is_integer": (arithmetic.is_integer, "f"),
+}
 """Methods of Python's numbers: what they are, and the kind of number that has them."""
+
+
+def is_pythons(low: Lowering, entity: Entity) -> bool:
+    """Whether something is a number of Python's, not of NumPy's."""
+    return isinstance(entity, Const) or (isinstance(entity, Scalar) and is_weak(entity.value.type))
 
 
 def method_of(value: Value, name: str) -> bool:

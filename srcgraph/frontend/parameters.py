@@ -19,6 +19,7 @@ from srcgraph.frontend.entities import (
     Entity,
     Instance,
     Iteration,
+    ListCell,
     Listing,
     Maybe,
     Record,
@@ -163,7 +164,7 @@ def list_parameter(low: Lowering, skeleton: ItemsArg | RowsArg, name: str, origi
     known = low.param_lists.get(skeleton.cell)
     if known is not None:
         return Listing(known[0])
-    cell = Cell(name, visible)
+    cell = ListCell(name, visible)
     low.param_lists[skeleton.cell] = (cell, held)
     if origin is not None and isinstance(skeleton, RowsArg):
         low.list_origin[cell] = origin

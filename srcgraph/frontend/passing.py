@@ -299,9 +299,7 @@ class Made:
             contents.link(self.low, made.cell, ref)
         if contents.must_grow_if_rows(self.low.state.store.get(made.cell)):
             for given in self.given.lists:
-                for cell in given.cell.shares:
-                    if isinstance(self.low.state.store.get(cell), Value):
-                        may_share(cell, made.cell)
+                contents.link_lists(given.cell, made.cell)
 
     def content(self, template: TupleOf | RowsOf) -> Content:
         """What a list holds."""

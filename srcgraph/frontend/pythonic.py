@@ -349,6 +349,8 @@ def sum_(low: Lowering, x: Entity, start: Entity = Const(0)) -> Entity:
         value = low.builder.cast(value, INT) if kind.dtype == BOOL else value  # 0 + True is an integer
         total = low.entity(OPS["sum"](value, axes=(0,)))
         return total if start == Const(0) else operators.binary(low, "add", start, total)
+    if start == Const(0) and contents.axes_of_items(low, x):
+        return lists.own(low, library.total_of_arrays, x)
     if _counted(low, x):
         return lists.own(low, library.total, x, start)
     out = start

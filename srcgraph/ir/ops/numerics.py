@@ -188,9 +188,14 @@ def _to_tens(x: Value, scale: float) -> Value:
     return b.cast(b.cast(whole, INT, False), x.type.dtype, False)
 
 
-@composite("nan_to_num", python=np.nan_to_num, static="nan", samples=(sample("f64[3]"),))
-def nan_to_num(x: Any, nan: float = 0.0) -> Value:
-    """NaN replaced by a number and infinities by the largest finite numbers."""
+@composite(
+    "nan_to_num",
+    python=np.nan_to_num,
+    static="nan posinf neginf",
+    samples=(sample("f64[3]"), sample("f64[3]", nan=1.0, posinf=2.0, neginf=-3.0)),
+)
+def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Value:
+    """NaN replaced by a number, and infinities by numbers, which are the largest finite ones if not given."""
     b = current_builder()
     (value,) = numpy_operands(x)
     if value.type.dtype.kind == "c":
@@ -200,8 +205,8 @@ def nan_to_num(x: Any, nan: float = 0.0) -> Value:
     info = np.finfo(value.type.dtype)
     dtype = value.type.dtype.type
     out = where(b.call_named("isnan", value), dtype(nan), value)
-    out = where(equal(value, dtype(np.inf)), info.max, out)
-    return where(equal(value, dtype(-np.inf)), info.min, out)
+    out = where(equal(value, dtype(np.inf)), info.max if posinf is None else dtype(posinf), out)
+    return where(equal(value, dtype(-np.inf)), info.min if neginf is None else dtype(neginf), out)
 
 
 @composite(
