@@ -11,6 +11,57 @@ from typing import Any
 import numpy as np
 
 REFUSED: dict[str, str] = {
+    "row stored into and put on a list in one loop": """
+def f(x):
+    rows, row = [], [0, 0.0]
+    for k in range(len(x)):
+        row[0] = k
+        rows.append(row)
+    return rows
+""",
+    "row of a list changed": """
+def f(x):
+    rows = []
+    for k in range(len(x)):
+        rows.append([k, x[k]])
+    last = rows[-1]
+    last[0] = 7
+    return rows
+""",
+    "row of a copied list changed": """
+def f(x):
+    rows = []
+    for k in range(len(x)):
+        rows.append([k, x[k]])
+    again = list(rows)
+    again[0][0] = 9
+    return rows[0][0]
+""",
+    "list that a loop makes anew, and an item of it": """
+def f(x):
+    y = x * 1.0
+    out = [y]
+    for k in range(len(x)):
+        out = out + [x * k]
+        y[0] += 1.0
+    return out[0][0]
+""",
+    "item of one of two lists": """
+def f(x):
+    y, z, w = x * 1.0, x * 2.0, x * 3.0
+    a, b = [y], [z, w]
+    c = a if x[0] > 0.0 else b
+    y[0] = 50.0
+    return c[0][0]
+""",
+    "rows of different lengths": """
+def f(x):
+    rows = []
+    for k in range(len(x)):
+        rows.append([k])
+        rows.append([k, x[k]])
+    return rows
+""",
     "array stored into and put on a list in one loop": """
 def f(x):
     out, y = [], x * 2.0
@@ -275,13 +326,6 @@ def f(x):
     "a tuple of unknown length": """
 def f(x):
     return tuple(v * v for v in x)
-""",
-    "list of lists that is returned": """
-def f(x):
-    rows = []
-    for v in x:
-        rows.append([v, 2.0 * v])
-    return rows
 """,
     "text of a caught exception": """
 def f(x):

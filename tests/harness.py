@@ -47,7 +47,7 @@ from srcgraph.frontend.template import (
     parts_of,
 )
 from srcgraph.infer.objects import build, build_tuple, fields_of, update, why_opaque
-from srcgraph.infer.signature import MaybeArg, ObjectArg, TupleArg
+from srcgraph.infer.signature import MaybeArg, ObjectArg, StaticArg, TupleArg
 from srcgraph.ir.bitgen import address
 from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.interp import interpret
@@ -547,7 +547,7 @@ def columns(values: list[Any], item: Any) -> list[list[Any]]:
     if isinstance(item, MaybeArg):
         return [[v is not None for v in values], *columns([v or 0 for v in values], item.inner)]
     if not isinstance(item, TupleArg):
-        return [values]
+        return [] if isinstance(item, StaticArg) else [values]
     parts = [[v[k] for v in values] for k in range(len(item.items))]
     return [c for p, s in zip(parts, item.items, strict=True) for c in columns(p, s)]
 

@@ -5,6 +5,7 @@ for each of its lines, and the array copies that had to be made.
 
 The stages, in order:
 uses       who reads and who overwrites each value
+versions   lists that change while what they were is needed
 decisions  what gets a variable, what is nested, what needs memory
 schedule   graph to items, by these decisions: statements and loops
 kernels    loop nests over arrays: made, stored into, reduced

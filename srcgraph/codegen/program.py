@@ -36,6 +36,7 @@ from srcgraph.codegen.late import made_late
 from srcgraph.codegen.schedule import Scheduler
 from srcgraph.codegen.storage import Copied, Interface, assign_storage
 from srcgraph.codegen.totals import added_up
+from srcgraph.codegen.versions import with_copies
 from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import NOWHERE, Graph, Value
 from srcgraph.ir.types import ListType, ScalarType
@@ -79,7 +80,7 @@ def scheduled(
     inplace : bool
         Whether arrays are stored into where they are.
     """
-    plain = dots_as_sums(transparent(open_(graph)))
+    plain = with_copies(dots_as_sums(transparent(open_(graph))))
     scheduler = Scheduler(plain, target, unread)
     block = scheduler.function()
     stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface, inplace)

@@ -290,6 +290,10 @@ class Scheduler(Decisions):
             case "list_new" | "list_full" | "list_of":
                 self.name(out)
                 yield Let(out, self.list_made(node), node.origin)
+            case "list_copy":
+                xs, arrays = ref(node.inputs[0]), isinstance(out.type.item, ArrayType)
+                self.name(out)
+                yield Let(out, call("copies", xs) if arrays else subscript(xs, [ast.Slice()]), node.origin)
             case "list_set":
                 base, at, item = node.inputs
                 index, expr = self.write.scalar(at), self.write.scalar(item)

@@ -61,6 +61,7 @@ structures   tuples, lists, dicts and objects, by what is in them
 recursion    functions that call themselves: what a call means, as a fixpoint
 lists        lists: items, methods, operators;  library: the longer methods, in Python
 contents     what a list's cell holds: its items while they are known, arrays or growing lists else
+tables       what NumPy sees of a list;  linking: which arrays and lists may be items of which lists
 nested       lists inside lists;  item_kinds: what all items of a list are
 comprehensions  comprehensions and generator expressions, as the nested functions that they are
 entities     what a name can mean: number, reference to an array, tuple, function, constant

@@ -29,6 +29,7 @@ from srcgraph.frontend import (
     objects,
     raised,
     shared,
+    tables,
     text,
     views,
 )
@@ -227,7 +228,7 @@ def call_method(
         return text.method(low, receiver, name, args, kwargs)
     if isinstance(receiver, Listing):
         return lists.call_method(low, receiver, name, args, kwargs)
-    args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}
+    args, kwargs = [tables.plain(low, e) for e in args], {k: tables.plain(low, e) for k, e in kwargs.items()}
     if name in views.METHODS:
         return arrays.call(low, views.METHODS[name], [receiver, *args], kwargs)
     return numpy_calls.call(low, getattr(np.ndarray, name), methods()[name], [receiver, *args], kwargs, hint)

@@ -33,6 +33,7 @@ from srcgraph.frontend import (
     numpy_calls,
     objects,
     operator_functions,
+    tables,
     ufuncs,
     views,
 )
@@ -204,12 +205,12 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
         return special(low, args, kwargs, hint)
     if isinstance(function, type) and issubclass(function, np.generic):
         return _numpy_scalar(low, function, args)
-    if function in lists.JOINS and (found := lists.joined_arrays(low, function, args, kwargs)) is not None:
+    if function in tables.JOINS and (found := tables.joined_arrays(low, function, args, kwargs)) is not None:
         return found
     if function is np.array and args and isinstance(args[0], Listing):
         function = np.asarray  # of what is a new array
     if function in MATH or function in arrays.FUNCTIONS or function in WRITTEN or record_of(function) is not None:
-        args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}
+        args, kwargs = [tables.plain(low, e) for e in args], {k: tables.plain(low, e) for k, e in kwargs.items()}
     if function in MATH:
         return call_math(low, function, args, kwargs, hint)
     if function in views.FUNCTIONS:

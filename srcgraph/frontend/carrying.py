@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from srcgraph.frontend import conditions, contents, invariants, item_kinds, marked, nested, statements
+from srcgraph.frontend import conditions, contents, invariants, linking, marked, nested, statements
 from srcgraph.frontend.entities import (
     ALREADY,
     STALE,
@@ -18,7 +18,6 @@ from srcgraph.frontend.entities import (
     Content,
     Entity,
     Key,
-    ListCell,
     Rows,
     Scalar,
     State,
@@ -66,7 +65,9 @@ class Header:
     shared: set[Pair] = field(default_factory=set)
     """What may be one object, as earlier walks found."""
     put: set[Cell] = field(default_factory=set)
-    """Arrays from before the loop that it stores into, and puts into lists, as earlier walks found."""
+    """Arrays and lists from before the loop that it stores into, and puts into lists, as earlier walks found."""
+    listed: dict[Key, set[Cell]] = field(default_factory=dict)
+    """Those from before the loop that may be in a list that it makes, by the name that this is carried by."""
     exchanged: tuple[Key, ...] | None = None
     """The names that exchange arrays others see; None until the first walk."""
     unroll: bool = False
@@ -259,6 +260,7 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header, strict: 
     share(before, entities, state, before)
     sharing = Sharing(low, before, entities, state)
     sharing.apply([*sharing.with_entry(low.variables(low.scope.header[id(node)])), *header.shared])
+    linking.share_items(before, entities, state, header.listed)
     if not strict:
         begins(low, before, entities)
     state.names["<stop>"] = Const(False)
@@ -377,9 +379,12 @@ def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
             grown = True
         elif isinstance(now, Tup | Rows) and isinstance(held, Tup | Rows):
             grown |= _grow_list(low, header, walk, ends, cell, (held, now))
-    put = {c for c in _stored(walk) if c in before.store and any(isinstance(s, ListCell) for s in c.shares)}
+    put = {c for c in _stored(walk) if c in before.store and linking.lists_around(c)}
     grown |= not put <= header.put
     header.put |= put
+    for name, cells in linking.items_from(before, walk.entities, walk.end).items():
+        grown |= not cells <= header.listed.get(name, set())
+        header.listed.setdefault(name, set()).update(cells)
     if not grown:
         known = {c: set(c.shares) for e in walk.entities.values() for c in cells_of(e, walk.begun)}
         share(before, walk.entities, walk.begun, walk.end)
@@ -392,9 +397,8 @@ def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
 
 
 def _stored(walk: Walk) -> set[Cell]:
-    """The arrays that an iteration finds and stores into."""
-    changed = {c for c, held in walk.begun.store.items() if walk.end.store.get(c) is not held}
-    return {c for c in changed if not isinstance(c, ListCell)}
+    """The arrays and lists that an iteration finds and stores into."""
+    return {c for c, held in walk.begun.store.items() if walk.end.store.get(c) is not held}
 
 
 def _grow_list(
@@ -462,13 +466,13 @@ def _refuse_late_sharing(low: Lowering, walk: Walk, known: dict[Cell, set[Cell]]
 
 
 def _refuse_late_items(low: Lowering, walk: Walk) -> None:
-    """An array that an iteration stores into may be an item of a list since the iteration before."""
+    """What an iteration stores into may be an item of a list since the iteration before."""
     stored = _stored(walk)
     for name, entity in walk.entities.items():
         if stored.isdisjoint(cells_of(entity, walk.begun)):
             continue
         ends = cells_of(walk.end.names.get(name, UNBOUND), walk.end)
-        for cell in (c for end in ends for c in end.shares if isinstance(c, ListCell)):
+        for cell in (c for end in ends for c in linking.lists_around(end)):
             if isinstance(walk.end.store.get(cell), Tup | Rows):
                 listed = repr(cell.name) if cell.name else "a list"
                 why = f"this loop stores into {str(name)!r}, which may be in {listed} since the iteration before"
@@ -516,7 +520,8 @@ def leaves_now(low: Lowering, header: Header, names: dict[Key, Entity], state: S
         if shape is not None:
             assert isinstance(held, Tup | Rows)
             out += contents.leaf_values(low, shape, held, cell.name)
-            contents.link_all(cell, held, isinstance(shape, contents.Table) and item_kinds.must_grow(shape.item))
+            if isinstance(shape, contents.Table):
+                linking.link_all(cell, held, state)
         else:
             assert isinstance(held, Value)
             out.append(held)

@@ -19,6 +19,7 @@ from srcgraph.frontend import (
     objects,
     operators,
     presence,
+    tables,
     text,
 )
 from srcgraph.frontend.entities import (
@@ -274,7 +275,7 @@ _ORDER = (gast.Lt, gast.LtE, gast.Gt, gast.GtE)
 def _beside_array(low: Lowering, x: Entity, other: Entity) -> Entity:
     """A list compared with an array is one too."""
     if isinstance(x, Listing) and isinstance(other, Array):
-        return arrays.as_array(low, lists.plain(low, x))
+        return arrays.as_array(low, tables.plain(low, x))
     return x
 
 

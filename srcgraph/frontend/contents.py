@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from srcgraph.frontend import headers, item_kinds, nested, shape_values
 from srcgraph.frontend.entities import (
     ALREADY,
-    Array,
     Cell,
     Content,
     Entity,
@@ -25,9 +24,6 @@ from srcgraph.frontend.entities import (
     State,
     Tup,
     Unusable,
-    cells_of,
-    may_share,
-    within,
 )
 from srcgraph.frontend.memory import put, refuse
 from srcgraph.ir.dims import UNKNOWN, Dim, as_dim
@@ -101,46 +97,14 @@ def put_content(low: Lowering, listing: Listing, held: Content) -> None:
     put(low, listing.cell, held)
 
 
-def link(low: Lowering, cell: Cell, entity: Entity) -> None:
-    """Record that arrays may be items of a list at run time: a store into one is a change of the list, unseen by it."""
-    if not (isinstance(entity, Array | Tup) and must_grow_if_rows(low.state.store.get(cell))):
-        return
-    for array in (c for e in within(entity, State()) if isinstance(e, Array) for c in cells_of(e)):
-        for other in (array, *arrays_beside(array)):
-            may_share(other, cell)
+def has_short_lists(held: object) -> bool:
+    """Whether a content is of lists of a known length each."""
+    return isinstance(held, Rows) and item_kinds.is_short(held.item)
 
 
-def link_lists(x: Cell, y: Cell) -> None:
-    """Record that two lists may have the same arrays as items."""
-    for array in arrays_beside(x):
-        may_share(array, y)
-
-
-def arrays_beside(cell: Cell) -> list[Cell]:
-    """The arrays that may be the same memory as this one, or be items of this list: those no name has any more, too."""
-    return [c for c in cell.shares if not isinstance(c, ListCell)]
-
-
-def link_all(cell: Cell, held: object, grows: bool) -> None:
-    """Record that the known items of a list become items at run time, if they do."""
-    if isinstance(held, Tup) and grows:
-        for array in (c for e in held.items for c in cells_of(e)):
-            may_share(array, cell)
-
-
-def link_item(low: Lowering, cell: Cell, item: Entity) -> None:
-    """Record that an array read from a list may be what was put there, in other lists too."""
-    link_known(cell, item)
-    link(low, cell, item)
-
-
-def link_known(cell: Cell, item: Entity) -> None:
-    """Record that an array that was in a list may be one that was put there."""
-    for own in cells_of(item):
-        for array in arrays_beside(cell):
-            for other in [array, *array.shares]:
-                if other is not cell:
-                    may_share(own, other)
+def stay_known(x: object, y: object) -> bool:
+    """Whether a list that holds the first or the second has items that are known when compiling."""
+    return isinstance(x, Tup) and isinstance(y, Tup) and len(x.items) == len(y.items)
 
 
 def must_grow_if_rows(held: object) -> bool:
@@ -235,6 +199,12 @@ def _converted(low: Lowering, part: Value, type: Type, growing: bool) -> Value:
     return b.apply(OPS["list_of"], (part,), {"weak": type.weak}, name=part.name)
 
 
+def returned_part(low: Lowering, part: Value) -> Value:
+    """A column as it is returned: arrays as a list, numbers as an array."""
+    is_list = isinstance(part.type, ListType) and isinstance(part.type.item, ArrayType)
+    return part if is_list else part_array(low, part)
+
+
 def part_array(low: Lowering, part: Value) -> Value:
     """A column of numbers as an array."""
     if isinstance(part.type, ArrayType):
@@ -262,11 +232,10 @@ def widen_content(low: Lowering, entry: Content, end: Content, ends: headers.End
         pairs = zip(entry.items, end.items, strict=True)
         shapes = tuple(headers.widen(low, a, b, ends, f"{name}_{k}") for k, (a, b) in enumerate(pairs))
         return next((s for s in shapes if isinstance(s, headers.Broken)), None) or Items(shapes)
-    found = [
-        k
-        for k in (item_kinds.item_kind(low, entry, low.state), item_kinds.item_kind(low, end, ends.state))
-        if k is not None
-    ]
+    tables = [c for c in (entry, end) if isinstance(c, Rows)]
+    growing = not tables or any(map(is_growing, tables))
+    pairs = ((entry, low.state), (end, ends.state))
+    found = [k for k in (item_kinds.item_kind(low, *pair, growing) for pair in pairs) if k is not None]
     kind = found[0]
     for other in found[1:]:
         kind = item_kinds.join_kinds(kind, other)
@@ -274,8 +243,7 @@ def widen_content(low: Lowering, entry: Content, end: Content, ends: headers.End
         return kind
     if not shape_values.leaf_types(kind):
         return item_kinds.without_numbers(kind)
-    tables = [c for c in (entry, end) if isinstance(c, Rows)]
-    growing = not tables or any(map(is_growing, tables)) or item_kinds.must_grow(kind)
+    growing = growing or item_kinds.must_grow(kind)
     if growing and nested.has_lists(kind):
         return headers.Broken(nested.GROWS, nested.LISTS)
     size = _size(entry) if _size(entry) == _size(end) else UNKNOWN

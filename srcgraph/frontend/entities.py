@@ -58,7 +58,25 @@ class Cell:
 class ListCell(Cell):
     """A list; it shares memory with the arrays that may be its items at run time."""
 
-    __slots__ = ()
+    __slots__ = ("holders", "peers")
+
+    def __init__(self, name: str, visible: bool = False):
+        super().__init__(name, visible)
+        self.holders: set[ListCell] = set()
+        """The lists of which this may be an item at run time."""
+        self.peers: set[ListCell] = set()
+        """Lists that may have lists in common with this one."""
+
+    def around(self) -> set[ListCell]:
+        """All lists of which this may be an item: a store into this is a change of theirs."""
+        found: set[ListCell] = set()
+        todo = [*self.holders]
+        while todo:
+            cell = todo.pop()
+            if cell not in found:
+                found.add(cell)
+                todo += cell.peers | cell.holders
+        return found
 
 
 class Box:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from srcgraph.frontend import arrays, calls, drawing, library, lists, numpy_calls
+from srcgraph.frontend import arrays, calls, drawing, library, lists, numpy_calls, tables
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Listing, Rng, Scalar, Tup
 from srcgraph.frontend.layout import contiguous
 from srcgraph.frontend.memory import as_index, new_array, read, ref_type, refuse, write
@@ -30,7 +30,7 @@ def call(
         raise refuse("this build of NumPy does not export the functions that draw", low.loc)
     if name in METHODS:
         return arrays.call(low, METHODS[name], [rng, *args], kwargs)
-    args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}
+    args, kwargs = [tables.plain(low, e) for e in args], {k: tables.plain(low, e) for k, e in kwargs.items()}
     function = getattr(np.random.Generator, name)
     if name == "choice":
         given = dict(zip(("a", "size", "replace", "p", "axis", "shuffle"), args, strict=False)) | kwargs

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arithmetic, choices, dicts, expressions, fancy, flat, grids, lists, objects, shared
+from srcgraph.frontend import (
+    arithmetic,
+    choices,
+    dicts,
+    expressions,
+    fancy,
+    flat,
+    grids,
+    lists,
+    objects,
+    shared,
+    tables,
+)
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Instance, Iteration, Listing, Scalar, SliceOf, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.kinds import joined
@@ -118,7 +130,7 @@ def _parts(low: Lowering, index: Any) -> list[Entity]:
         if isinstance(index, gast.Tuple)
         else [expressions.lower(low, index)]
     )
-    parts = [lists.plain(low, p) for p in parts]
+    parts = [tables.plain(low, p) for p in parts]
     if len(parts) == 1 and isinstance(parts[0], Tup) and parts[0].cls is tuple:
         return list(parts[0].items)
     return parts

@@ -26,21 +26,31 @@ if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
 
-def kind_of(low: Lowering, entity: Entity, state: State) -> headers.Shape:
-    """What an item is, whatever its value."""
+def kind_of(low: Lowering, entity: Entity, state: State, growing: bool = False) -> headers.Shape:
+    """What an item is, whatever its value; ``growing``: of a list that changes its length."""
     if isinstance(entity, Tup):
-        items = [kind_of(low, e, state) for e in entity.items]
+        items = [kind_of(low, e, state, growing) for e in entity.items]
         broken = next((s for s in items if isinstance(s, headers.Broken)), None)
         return broken or headers.Several(tuple(items), entity.cls)
     if isinstance(entity, Listing):
         held = state.store[entity.cell]
         if isinstance(held, Unusable):
             return headers.Broken(held.why, held.hint)
+        if growing and isinstance(held, Tup):
+            own = kind_of(low, held, state, growing)
+            return own if isinstance(own, headers.Broken) else headers.Fresh(contents.Items(own.items))  # type: ignore[union-attr]
         kind = item_kind(low, nested.inside(contents.content_in(state, entity.cell), len(entity.at)), state)
         if kind is None or must_grow(kind) or isinstance(kind, headers.Several):
             return headers.Broken("a list of lists of this kind is not supported", nested.LISTS)
         return kind if isinstance(kind, headers.Broken) else headers.Row(kind)
     return headers.shape_of(low, entity, state)
+
+
+def is_short(kind: headers.Shape) -> bool:
+    """Whether items of a kind are lists of a known length each, or have such in them."""
+    if isinstance(kind, headers.Several):
+        return any(map(is_short, kind.items))
+    return isinstance(kind, headers.Fresh) or (isinstance(kind, headers.Later) and is_short(kind.shape))
 
 
 def or_none(kind: headers.Shape) -> headers.Shape:
@@ -65,6 +75,15 @@ def join_kinds(x: headers.Shape, y: headers.Shape) -> headers.Shape:
             return x
         case (_, headers.Broken()):
             return y
+        case (headers.Fresh(content=contents.Items(items=a)), headers.Fresh(content=contents.Items(items=b))):
+            if len(a) != len(b):
+                why = "a list that grows while the program runs holds lists of different lengths"
+                return headers.Broken(why, nested.LISTS)
+            items = list(map(join_kinds, a, b))
+            broken = next((s for s in items if isinstance(s, headers.Broken)), None)
+            return broken or headers.Fresh(contents.Items(tuple(items)))
+        case (headers.Fresh(), headers.Row()) | (headers.Row(), headers.Fresh()):
+            return headers.Broken(nested.GROWS, nested.LISTS)
         case (headers.Row(item=a), headers.Row(item=b)):
             item = join_kinds(a, b)
             return item if isinstance(item, headers.Broken) else headers.Row(item)
@@ -94,33 +113,34 @@ def _shown(shape: headers.Shape) -> str:
             return "arrays"
         case headers.Several(items=items):
             return f"tuples of {len(items)}"
-        case headers.Row():
+        case headers.Row() | headers.Fresh():
             return "lists"
         case headers.Same(entity=entity):
             return join.describe(entity)
     return "something else"
 
 
-def item_kind(low: Lowering, content: Content, state: State) -> headers.Shape | None:
+def item_kind(low: Lowering, content: Content, state: State, growing: bool = False) -> headers.Shape | None:
     """What the items of a content are; None if there is none yet."""
     if isinstance(content, Rows):
         return content.item
     kind = None
     for item in content.items:
-        own = kind_of(low, item, state)
+        own = kind_of(low, item, state, growing)
         kind = own if kind is None else join_kinds(kind, own)
     return kind
 
 
-def joint_kind(low: Lowering, *contents: tuple[Content, State]) -> headers.Shape:
-    """What the items of several contents all are.
+def joint_kind(low: Lowering, *held: tuple[Content, State], growing: bool = False) -> headers.Shape:
+    """What the items of several contents all are; ``growing``: in a list that changes its length.
 
     Raises
     ------
     Refusal
         They have nothing in common.
     """
-    found = [k for k in (item_kind(low, c, s) for c, s in contents) if k is not None]
+    growing = growing or any(contents.has_short_lists(c) for c, _ in held)
+    found = [k for k in (item_kind(low, c, s, growing) for c, s in held) if k is not None]
     kind = found[0] if found else headers.Number(ScalarType(INT, weak=True))
     for other in found[1:]:
         kind = join_kinds(kind, other)
@@ -150,6 +170,8 @@ def must_grow(kind: headers.Shape) -> bool:
         return any(map(must_grow, kind.items))
     if isinstance(kind, headers.Later):
         return must_grow(kind.shape)
+    if isinstance(kind, headers.Fresh) and isinstance(kind.content, contents.Items):
+        return any(map(must_grow, kind.content.items))
     return isinstance(kind, headers.Buffer)
 
 
@@ -162,6 +184,8 @@ def kind_as_skeleton(kind: headers.Shape) -> Skeleton:
             return ArrayArg(type.dtype, ("",) * type.ndim, 0)
         case headers.Several(items=items, cls=cls):
             return TupleArg(tuple(map(kind_as_skeleton, items)), cls)
+        case headers.Fresh(content=contents.Items(items=items)):
+            return TupleArg(tuple(map(kind_as_skeleton, items)), list)
         case headers.Same(entity=Const(value=value)):
             return StaticArg(value)
         case headers.Row(item=item):
@@ -178,6 +202,8 @@ def kind_of_skeleton(skeleton: Skeleton) -> headers.Shape:
             return headers.Number(skeleton.type)
         case ArrayArg(dtype=dtype, shape=shape):
             return headers.Buffer(ArrayType(dtype, (UNKNOWN,) * len(shape)))
+        case TupleArg(items=items, cls=cls) if cls is list:
+            return headers.Fresh(contents.Items(tuple(map(kind_of_skeleton, items))))
         case TupleArg(items=items, cls=cls):
             return headers.Several(tuple(map(kind_of_skeleton, items)), cls)
         case StaticArg(value=value):

@@ -7,7 +7,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import calls, contents, expressions, flat, indexing, item_kinds, library, lists, nests, positions
+from srcgraph.frontend import (
+    calls,
+    contents,
+    expressions,
+    flat,
+    indexing,
+    item_kinds,
+    library,
+    linking,
+    lists,
+    nests,
+    positions,
+)
 from srcgraph.frontend.entities import (
     Array,
     Cell,
@@ -122,7 +134,7 @@ def _list_by_position(low: Lowering, over: Listing) -> tuple[Value, Callable[[Va
         now = contents.content(low, over)
         assert isinstance(now, Rows)
         found = lists.item_of(low, over, now, k)
-        contents.link_item(low, over.cell, found)
+        linking.link_item(low, over.cell, found)
         return found
 
     return contents.length(low, held), item

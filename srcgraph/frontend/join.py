@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from inspect import ismodule
 from typing import TYPE_CHECKING, Any
 
-from srcgraph.frontend import choices, contents, item_kinds
+from srcgraph.frontend import choices, contents, item_kinds, linking
 from srcgraph.frontend.boxes import held_in
 from srcgraph.frontend.entities import (
     ALREADY,
@@ -237,6 +237,11 @@ class Joiner:
             seen = [e.cell in self.before.store or _shared_in(s, e, name) for (_, s), e in self._sided(x, y)]
             _relate(cell, pair, seen, self.lists)
             self.lists[pair] = cell
+            for own, content, (_, state) in zip(pair, held, self.sides, strict=True):
+                linking.link_lists(own, cell)
+                linking.hold_like(own, cell)
+                if not contents.stay_known(*held):
+                    linking.link_all(cell, content, state)
 
         def joined(outs: tuple[Value, ...]) -> Listing:
             self.low.state.store[self.lists[pair]] = make(outs)
@@ -252,11 +257,13 @@ class Joiner:
         """How what a list holds is made from the node's outputs."""
         if x == y:
             return lambda outs: x
-        if isinstance(x, Tup) and isinstance(y, Tup) and len(x.items) == len(y.items):
+        if contents.stay_known(x, y):
+            assert isinstance(x, Tup) and isinstance(y, Tup)
             items = [self.join(a, b, f"{name}_{k}") for k, (a, b) in enumerate(zip(x.items, y.items, strict=True))]
             return lambda outs: Tup(tuple(m(outs) for m in items), list)
-        kind = item_kinds.joint_kind(self.low, *((c, s) for c, (_, s) in zip((x, y), self.sides, strict=True)))
         growing = any(not isinstance(c, Rows) or contents.is_growing(c) for c in (x, y))
+        pairs = ((c, s) for c, (_, s) in zip((x, y), self.sides, strict=True))
+        kind = item_kinds.joint_kind(self.low, *pairs, growing=growing)
         sides = zip((x, y), self.sides, strict=True)
         rows = [self.low.inside(*s, lambda c=c: contents.as_rows(self.low, c, kind, growing, name)) for c, s in sides]
         ks = [self.output(a, b, name) for a, b in zip(rows[0].parts, rows[1].parts, strict=True)]

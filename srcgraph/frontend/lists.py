@@ -6,11 +6,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import (
-    arrays,
     calls,
     choices,
     contents,
@@ -20,6 +17,7 @@ from srcgraph.frontend import (
     item_kinds,
     iteration,
     library,
+    linking,
     nested,
     operators,
     shape_values,
@@ -77,66 +75,6 @@ def known_items(low: Lowering, entity: Entity) -> tuple[Entity, ...] | None:
     if isinstance(entity, Listing):
         entity = content(low, entity)  # type: ignore[assignment]
     return expressions.countable(low, entity).items if isinstance(entity, Tup) else None
-
-
-def plain(low: Lowering, entity: Entity) -> Entity:
-    """What NumPy sees of a list: its items, or an array of them."""
-    if isinstance(entity, Tup):
-        return Tup(tuple(plain(low, e) for e in entity.items), entity.cls)
-    if not isinstance(entity, Listing):
-        return entity
-    held = content(low, entity)
-    if isinstance(held, Tup):
-        return plain(low, held)
-    if contents.axes_of_items(low, entity):
-        return own(low, library.stacked, entity)
-    return table(low, held)
-
-
-def operand(low: Lowering, entity: Entity) -> Entity:
-    """What NumPy takes for an array where it needs one: a list or tuple counts as one of its items."""
-    found = plain(low, entity)
-    return arrays.as_array(low, found) if isinstance(found, Tup) else found
-
-
-def joined_arrays(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity | None:
-    """`numpy.concatenate` and its like, of a list of arrays at run time that may differ along the axis."""
-    xs, ndim = (args[0], contents.axes_of_items(low, args[0])) if args else (NONE, 0)
-    if not ndim or kwargs.keys() - {"axis"} or len(args) + len(kwargs) > 2:
-        return None
-    asked = args[1] if len(args) == 2 else kwargs.get("axis", Const(0))
-    given = asked.value if isinstance(asked, Const) and isinstance(asked.value, int) else None
-    axis = given if function is np.concatenate else _JOINS[function](ndim)
-    if axis is None or not -ndim <= axis < ndim:
-        return None
-    return own(low, library.joined, xs, Const(axis % ndim))
-
-
-_JOINS: dict[Any, Callable[[int], int | None]] = {
-    np.concatenate: lambda ndim: None,
-    np.hstack: lambda ndim: min(ndim - 1, 1),
-    np.vstack: lambda ndim: 0 if ndim > 1 else None,
-    np.column_stack: lambda ndim: 1 if ndim > 1 else None,
-    np.dstack: lambda ndim: 2 if ndim > 2 else None,
-}
-"""Along which axis arrays of so many are joined; None where all axes are of one length."""
-JOINS = frozenset(_JOINS)
-
-
-def table(low: Lowering, held: Rows) -> Array:
-    """A new array of the numbers of a list: a row for each item that is a tuple."""
-    b = low.builder
-    if isinstance(held.item, headers.Row) and len(held.parts) == 1:
-        return new_array(low, held.parts[0])
-    if item_kinds.must_grow(held.item):
-        why = "a list of tuples with arrays in them, of a length known at run time only, cannot be made an array"
-        raise refuse(why, low.loc, "use a list for each part of the tuples")
-    parts = [part_array(low, p) for p in held.parts]
-    if isinstance(held.item, headers.Number):
-        return new_array(low, parts[0])
-    size = length(low, held)
-    columns = Tup(tuple(new_array(low, b.retype(p, (size.type.value,))) for p in parts))
-    return new_array(low, read(low, arrays.transpose(low, arrays.array_from(low, columns, None))))
 
 
 def listed(low: Lowering, entity: Entity) -> Entity:
@@ -197,7 +135,7 @@ def subscript(low: Lowering, base: Listing, index: Entity, hint: str = "") -> En
     if isinstance(held.item, headers.Row):
         return Listing(base.cell, (*base.at, at_value))
     found = item_at(low, held, at_value, hint)
-    contents.link_item(low, base.cell, found)
+    linking.link_item(low, base.cell, found)
     return found
 
 
@@ -213,7 +151,7 @@ def turn_to_rows(low: Lowering, base: Listing, held: Content, kind: headers.Shap
     rows = contents.as_rows(low, held, kind, growing, base.cell.name)
     low.state.store[base.cell] = rows
     if isinstance(held, Tup):
-        contents.link(low, base.cell, held)
+        linking.link(low, base.cell, held)
     return rows
 
 
@@ -263,7 +201,7 @@ def store(low: Lowering, base: Listing, index: Entity, entity: Entity) -> None:
         return
     parts = [stored(low, p, at_value, v) for p, v in zip(rows.parts, leaves, strict=True)]
     put_content(low, base, Rows(rows.item, tuple(parts)))
-    contents.link(low, base.cell, entity)
+    linking.link(low, base.cell, entity)
 
 
 def stored(low: Lowering, part: Value, at: Value, value: Value) -> Value:
@@ -277,10 +215,11 @@ def stored(low: Lowering, part: Value, at: Value, value: Value) -> Value:
 def with_room_for(low: Lowering, base: Listing, entity: Entity, growing: bool = False) -> Rows:
     """The content of a list at run time, its kind of item one that ``entity`` fits into."""
     held = content(low, base)
-    kind = item_kinds.joint_kind(low, (held, low.state), (Tup((entity,)), low.state))
+    growing = growing or (isinstance(held, Rows) and is_growing(held))
+    kind = item_kinds.joint_kind(low, (held, low.state), (Tup((entity,)), low.state), growing=growing)
     if isinstance(held, Rows) and held.item == kind and (is_growing(held) or not growing):
         return held
-    return turn_to_rows(low, base, held, kind, growing or (isinstance(held, Rows) and is_growing(held)))
+    return turn_to_rows(low, base, held, kind, growing)
 
 
 # -- methods --------------------------------------------------------------------------------------
@@ -298,7 +237,7 @@ def append(low: Lowering, xs: Listing, value: Entity) -> Entity:
     pairs = zip(rows.parts, leaves, strict=True)
     parts = [b.apply(OPS["list_push"], (p, v), {}, name=p.name) for p, v in pairs]
     put_content(low, xs, Rows(rows.item, tuple(parts)))
-    contents.link(low, xs.cell, value)
+    linking.link(low, xs.cell, value)
     return NONE
 
 
@@ -311,20 +250,23 @@ def pop(low: Lowering, xs: Listing, index: Entity = Const(-1)) -> Entity:
         if at is not None:
             put_content(low, xs, Tup(held.items[:at] + held.items[at + 1 :], list))
             return held.items[at]
-        held = turn_to_rows(low, xs, held, item_kinds.joint_kind(low, (held, low.state)), growing=True)
+        kind = item_kinds.joint_kind(low, (held, low.state), growing=True)
+        held = turn_to_rows(low, xs, held, kind, growing=True)
     if index != Const(-1):
         return own(low, library.pop, xs, index)
     if not is_growing(held):
         held = turn_to_rows(low, xs, held, held.item, growing=True)
     b = low.builder
-    some = OPS["greater"](length(low, held), 0)
-    b.call_named("check_that", some, error="IndexError", message="pop from empty list")
+    made = b.definition(held.parts[0])
+    if made is None or made.op.name != "list_push":
+        some = OPS["greater"](length(low, held), 0)
+        b.call_named("check_that", some, error="IndexError", message="pop from empty list")
     pairs = [b.apply(OPS["list_pop"], (p,), {}, name="") for p in held.parts]
     put_content(low, xs, Rows(held.item, tuple(rest for rest, _ in pairs)))
     for part, (rest, _) in zip(held.parts, pairs, strict=True):
         object.__setattr__(rest, "name", part.name)
     popped = shape_values.instantiate(low, held.item, iter([item for _, item in pairs]), "")
-    contents.link_known(xs.cell, popped)
+    linking.link_known(low, xs.cell, popped)
     return popped
 
 
@@ -351,7 +293,9 @@ def copied(low: Lowering, xs: Listing) -> Listing:
         assert isinstance(made, Listing)
         return made
     rows = contents.as_rows(low, held, held.item, growing=False)
-    return new_list(low, Rows(rows.item, tuple(low.builder.apply(OPS["copy"], (p,), {}) for p in rows.parts)))
+    made = new_list(low, Rows(rows.item, tuple(low.builder.apply(OPS["copy"], (p,), {}) for p in rows.parts)))
+    linking.link_lists(xs.cell, made.cell)
+    return made
 
 
 @method
@@ -375,7 +319,7 @@ def insert(low: Lowering, xs: Listing, index: Entity, value: Entity) -> Entity:
         items.insert(at, value)
         put_content(low, xs, Tup(tuple(items), list))
         return NONE
-    return own(low, library.insert, xs, index, value)
+    return own(low, library.insert, xs, index, value, item=value)
 
 
 @method
@@ -389,17 +333,17 @@ def reverse(low: Lowering, xs: Listing) -> Entity:
 
 @method
 def remove(low: Lowering, xs: Listing, value: Entity) -> Entity:
-    return own(low, library.remove, xs, value)
+    return own(low, library.remove, xs, value, item=value)
 
 
 @method
 def index(low: Lowering, xs: Listing, value: Entity, start: Entity = Const(0), stop: Entity = NONE) -> Entity:
-    return own(low, library.index, xs, value, start, stop)
+    return own(low, library.index, xs, value, start, stop, item=value)
 
 
 @method
 def count(low: Lowering, xs: Listing, value: Entity) -> Entity:
-    return own(low, library.count, xs, value)
+    return own(low, library.count, xs, value, item=value)
 
 
 @method
@@ -410,10 +354,10 @@ def sort(low: Lowering, xs: Listing, *, key: Entity = NONE, reverse: Entity = Co
     return own(low, library.sort_by, xs, key, reverse)
 
 
-def own(low: Lowering, function: Any, *args: Entity) -> Entity:
-    """Call a function of `library`; lists whose items it indexes hold them at run time."""
+def own(low: Lowering, function: Any, *args: Entity, item: Entity | None = None) -> Entity:
+    """Call a function of `library`; lists whose items it indexes, not ``item``, hold them at run time."""
     for entity in args:
-        if isinstance(entity, Listing):
+        if isinstance(entity, Listing) and entity is not item:
             held = content(low, entity)
             if isinstance(held, Tup) and held.items:
                 turn_to_rows(low, entity, held, item_kinds.joint_kind(low, (held, low.state)))
@@ -573,7 +517,7 @@ def equal(low: Lowering, x: Listing, y: Listing) -> Entity:
 
 def contains(low: Lowering, xs: Listing, value: Entity) -> Entity:
     """``value in xs``."""
-    return own(low, library.contains, xs, value)
+    return own(low, library.contains, xs, value, item=value)
 
 
 def truth(low: Lowering, xs: Listing) -> Value | bool:

@@ -20,6 +20,7 @@ from srcgraph.frontend.entities import (
     ListCell,
     Reshaped,
     State,
+    Tup,
     Unusable,
     memory_of,
 )
@@ -195,9 +196,13 @@ def _outdate(low: Lowering, cell: Cell) -> None:
 
 def _spoil(low: Lowering, cell: Cell) -> None:
     """What may or may not be the memory of ``cell`` can no longer be read."""
-    for other in sorted(cell.shares, key=lambda c: c.name):
+    holders = cell.around() if isinstance(cell, ListCell) else ()
+    for other in sorted({*cell.shares, *holders}, key=lambda c: c.name):
+        is_item = isinstance(other, ListCell) and (other in holders or not isinstance(cell, ListCell))
         if memory_of(other) is memory_of(cell) or (isinstance(cell, ListCell) and not isinstance(other, ListCell)):
             continue  # a list has other items: these stay what they are
+        if is_item and isinstance(low.state.store.get(other), Tup):
+            continue  # what its items are is known
         if other.visible:
             whose = "still the argument's" if other.name == cell.name else f"that of {beside(cell, other)}"
             subject, hint = repr(cell.name), f"make it one or the other: {cell.name} = {cell.name}.copy()"
@@ -206,11 +211,14 @@ def _spoil(low: Lowering, cell: Cell) -> None:
             raise refuse(f"this changes {subject}, whose memory may or may not be {whose}", low.loc, hint)
         line = low.loc.line if low.loc else "?"
         returned, subject = other.name in low.internal, repr(other.name) if other.name else "this"
-        if isinstance(other, ListCell) and not isinstance(cell, ListCell):
+        if is_item:
+            what = "lists" if isinstance(cell, ListCell) else "arrays"
             low.state.store[other] = Unusable(
-                f"{subject} is a list of arrays, and {beside(other, cell)}, which may be one of them, was changed at "
-                f"line {line}",
-                "put a copy into the list, xs.append(x.copy()), or use an array with the arrays as rows",
+                f"{subject} is a list of {what}, and {beside(other, cell, what)}, which may be one of them, was "
+                f"changed at line {line}",
+                "change it before it is put into the list, or put a new one there"
+                if isinstance(cell, ListCell)
+                else "put a copy into the list, xs.append(x.copy()), or use an array with the arrays as rows",
             )
             continue
         hint = f"take a copy before the change: {other.name or 'x'}.copy()"
@@ -241,12 +249,12 @@ def replaced(low: Lowering, ref: Array, value: Value) -> None:
         write(low, ref, value)
 
 
-def beside(cell: Cell | Box, other: Cell | Box) -> str:
-    """The name of ``other`` in a message about ``cell``."""
+def beside(cell: Cell | Box, other: Cell | Box, what: str = "arrays") -> str:
+    """The name of ``other``, one of several ``what``, in a message about ``cell``."""
     if other.visible:
         return f"argument {other.name!r}"
     if not other.name:
-        return "another array"
+        return f"another {what[:-1]}"
     if other.name == "<value>":
         return "what is chosen at run time"
     return "an earlier one of this name" if other.name == cell.name else repr(other.name)

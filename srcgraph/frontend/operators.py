@@ -11,7 +11,7 @@ import gast
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, conditions, dicts, expressions, lists, objects, text
+from srcgraph.frontend import arrays, conditions, dicts, expressions, lists, objects, tables, text
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, Tup
 from srcgraph.frontend.memory import known_int, refuse
 from srcgraph.frontend.resolve import division_by_zero
@@ -51,9 +51,9 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
     if op == "mul" and isinstance(y, Listing | Tup) and _is_count(x):
         return binary(low, op, y, x, hint)
     if isinstance(x, Listing) and isinstance(y, Array):
-        x = arrays.as_array(low, lists.plain(low, x))
+        x = arrays.as_array(low, tables.plain(low, x))
     elif isinstance(y, Listing) and isinstance(x, Array):
-        y = arrays.as_array(low, lists.plain(low, y))
+        y = arrays.as_array(low, tables.plain(low, y))
     if isinstance(x, Tup) and isinstance(y, Tup) and op == "add" and (x.cls is list) == (y.cls is list):
         return Tup(x.items + y.items, list if x.cls is list else tuple)
     if isinstance(x, Tup) and op == "mul" and (times := _count(low, y)) is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from srcgraph.frontend import contents, item_kinds
+from srcgraph.frontend import contents, item_kinds, linking
 from srcgraph.frontend.boxes import held
 from srcgraph.frontend.closures import function_key
 from srcgraph.frontend.entities import (
@@ -296,10 +296,10 @@ class Made:
     def link(self, made: Listing) -> None:
         """A list of arrays may hold any of the arguments, or of their items."""
         for ref in filter(None, self.given.refs):
-            contents.link(self.low, made.cell, ref)
+            linking.link(self.low, made.cell, ref)
         if contents.must_grow_if_rows(self.low.state.store.get(made.cell)):
             for given in self.given.lists:
-                contents.link_lists(given.cell, made.cell)
+                linking.link_lists(given.cell, made.cell)
 
     def content(self, template: TupleOf | RowsOf) -> Content:
         """What a list holds."""
@@ -331,7 +331,7 @@ class Made:
         if k not in self.cells:
             self.cells[k] = new_array(low, self.outs[k])
             for given in self.given.lists:
-                contents.link_item(low, given.cell, self.cells[k])
+                linking.link_item(low, given.cell, self.cells[k])
             for ref in (self.given.refs[position] for position in template.maybe):
                 assert ref is not None
                 for cell in (ref.cell, *ref.cell.shares):

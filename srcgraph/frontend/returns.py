@@ -168,7 +168,7 @@ class Description:
         """What a list holds."""
         if isinstance(held, Tup):
             return TupleOf(tuple(map(self.part, held.items)), list)
-        parts = held.parts if self.low.called else tuple(contents.part_array(self.low, p) for p in held.parts)
+        parts = held.parts if self.low.called else tuple(contents.returned_part(self.low, p) for p in held.parts)
         return RowsOf(item_kinds.kind_as_skeleton(held.item), tuple(map(self.output, parts)))
 
     def lists(self) -> tuple[tuple[int, TupleOf | RowsOf], ...]:

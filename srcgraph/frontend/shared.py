@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import arrays, branching, lists, objects
+from srcgraph.frontend import arrays, branching, objects, tables
 from srcgraph.frontend.boxes import held
 from srcgraph.frontend.entities import NONE, Array, Choice, Const, Entity, Instance, Method, Record, Scalar, Unusable
 from srcgraph.frontend.memory import ref_type, refuse
@@ -134,7 +134,7 @@ def _ones(low: Lowering, instance: Instance) -> tuple[bool | None, ...] | None:
 
 def _cast(low: Lowering, variable: SharedVariable, kind: Kind, entity: Entity) -> Entity:
     """An entity as a number or a new array of the variable's type."""
-    b, own = low.builder, lists.operand(low, entity) if kind.ndim else entity
+    b, own = low.builder, tables.operand(low, entity) if kind.ndim else entity
     value = low.value(own, f"what is assigned to {named(variable.name)}")
     exact = _kind(value, isinstance(own, Array)) == kind
     fits = exact if variable.strict else np.can_cast(value.type.dtype, kind.dtype, "same_kind")

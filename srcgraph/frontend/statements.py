@@ -20,6 +20,7 @@ from srcgraph.frontend import (
     flat,
     indexing,
     library,
+    linking,
     lists,
     loops,
     nested,
@@ -28,6 +29,7 @@ from srcgraph.frontend import (
     operators,
     presence,
     shared,
+    tables,
 )
 from srcgraph.frontend.catching import HANDLER, RAISED
 from srcgraph.frontend.closures import captured
@@ -230,7 +232,7 @@ def store(low: Lowering, target: Any, entity: Entity) -> None:
     base = array_of(low, held, target.value)
     if isinstance(entity, Maybe):
         raise refuse(f"{low.shown(entity)} cannot be stored in an array", low.loc, "test whether it is None first")
-    entity = lists.operand(low, entity)
+    entity = tables.operand(low, entity)
     place = indexing.subscript_place(low, held if flat.is_flat(held) else base, target.slice)
     value = low.value(entity, "the value stored")
     if flat.is_flat(held) and value.type.ndim:
@@ -347,7 +349,7 @@ def augmented(low: Lowering, node: gast.AugAssign) -> None:
 def changed(low: Lowering, op: str, before: Entity, operand: Entity, hint: str = "") -> Entity:
     """What ``before op= operand`` leaves: an array or a list, changed in place, or a new number."""
     if isinstance(before, Array):
-        in_place(low, before, op, lists.plain(low, operand))
+        in_place(low, before, op, tables.plain(low, operand))
         return before
     if isinstance(before, Listing):
         return lists.augmented(low, op, before, operand)
@@ -364,7 +366,7 @@ def _check_matmul(low: Lowering, op: str, ndim: int, operand: Entity) -> None:
 def in_place(low: Lowering, ref: Array, op: str, operand: Entity) -> None:
     """Change what ``ref`` stands for; the result is cast back to its dtype as NumPy does."""
     kind = ref_type(low, ref)
-    operand = operators.beside_unsigned(low, lists.operand(low, operand), ref)
+    operand = operators.beside_unsigned(low, tables.operand(low, operand), ref)
     _check_matmul(low, op, kind.ndim, operand)
     if op in ("add", "sub"):
         value = low.value(operand)
@@ -493,8 +495,9 @@ def _changed_cells(low: Lowering, before: State, then: State, orelse: State, joi
         if x is y and x is held:
             continue
         stores[cell] = _joined_content(low, joiner, (x, y), cell.name, dead)
-        for mine, other in ((x, y), (y, x)):
-            contents.link_all(cell, mine, contents.must_grow_if_rows(other))
+        if not contents.stay_known(x, y):
+            linking.link_all(cell, x, then)
+            linking.link_all(cell, y, orelse)
     return stores
 
 

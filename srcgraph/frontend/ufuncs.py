@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import calls, fancy, library, lists, numpy_calls
+from srcgraph.frontend import calls, fancy, library, lists, numpy_calls, tables
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Tup
 from srcgraph.frontend.memory import checked_index, read, ref_type, refuse, write
 from srcgraph.frontend.resolve import record_of
@@ -43,7 +43,7 @@ def call(low: Lowering, function: Any, ufunc: np.ufunc, args: Sequence[Entity], 
     lower = _METHODS.get(function.__name__)
     if lower is None or record_of(ufunc) is None:
         raise refuse(f"np.{ufunc.__name__}.{function.__name__} is not supported", low.loc)
-    args, kwargs = [lists.plain(low, e) for e in args], {k: lists.plain(low, e) for k, e in kwargs.items()}
+    args, kwargs = [tables.plain(low, e) for e in args], {k: tables.plain(low, e) for k, e in kwargs.items()}
     try:
         given = inspect.signature(lower).bind(low, ufunc, *args, **kwargs)
     except TypeError as error:

@@ -35,7 +35,7 @@ known_types     what operators give, remembered
 integers        a compiler with integers that are right;  magnitudes: their sizes
 memory          how much memory of large arrays is kept;  pool, pool_code: the blocks it is in;  arrays: those in them
 parallel        loops that threads share, in generated code;  workers, workers_code: the threads;  threads: how many
-cpu             helpers: products, reshaping;  decompositions, fourier, sorting: those around kernels
+cpu             helpers: products, reshaping;  decompositions, fourier, sorting: those around kernels;  copies: of lists
 masks           helpers: elements that masks mark
 ufuncs          NumPy's C loops, powers;  decimals: round
 """

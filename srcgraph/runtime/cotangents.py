@@ -10,7 +10,7 @@ import numpy as np
 
 from srcgraph.errors import ArgumentError, Problem
 from srcgraph.frontend.template import ListOf, NewArray, NewBox, ObjectOf, Out, RecordOf, RowsOf, Template, TupleOf
-from srcgraph.infer.signature import columns, part_name
+from srcgraph.infer.signature import RowsArg, columns, part_name
 from srcgraph.ir.types import PYTHON_TYPE, TensorType
 
 Length = tuple[int, ...]
@@ -53,9 +53,9 @@ def shapes(tree: Template, value: Any) -> Iterator[tuple[int, Length]]:
     match tree:
         case Out(index=k) | NewArray(index=k):
             yield k, np.shape(value)
-        case ListOf(content=RowsOf(parts=rows)):
-            for k in rows:
-                yield k, (len(value), *((len(value[0]),) if value and isinstance(value[0], list) else ()))
+        case ListOf(content=RowsOf(item=item, parts=rows)):
+            inner = (len(value[0]),) if value and isinstance(item, RowsArg) else ()
+            yield from ((k, (len(value), *inner)) for k in rows)
     for inner, x, _ in parts(tree, value, "") or ():
         yield from shapes(inner, x)
 

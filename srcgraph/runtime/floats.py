@@ -228,10 +228,10 @@ class _Returned(Rebuild):
 
     def rows(self, rows: RowsOf) -> RowsOf:
         """The floats of a list's items."""
-        parts = tuple(k for k in rows.parts if self.results[k].type.dtype.kind == "f")
-        is_known = len(list(columns(rows.item))) == len(rows.parts)
-        if not is_known or not all(isinstance(self.results[k].type, ArrayType) for k in parts):
+        types = [self.results[k].type for k in rows.parts]
+        if len(list(columns(rows.item))) != len(types) or not all(isinstance(t, ArrayType) for t in types):
             raise self.refuse(rows)
+        parts = tuple(k for k, t in zip(rows.parts, types, strict=True) if t.dtype.kind == "f")
         return RowsOf(float_items(rows.item), parts)
 
     def array(self, template: Template) -> Value:

@@ -38,7 +38,7 @@ from srcgraph.frontend.template import (
     parts_of,
 )
 from srcgraph.infer.objects import build, build_tuple, update
-from srcgraph.infer.signature import MaybeArg, RowsArg, ScalarArg, Skeleton, StaticArg, TupleArg
+from srcgraph.infer.signature import ArrayArg, MaybeArg, RowsArg, ScalarArg, Skeleton, StaticArg, TupleArg
 from srcgraph.ir.graph import Value
 from srcgraph.ir.ops.index import numpy_view
 from srcgraph.ir.types import PYTHON_TYPE, ListType, Type
@@ -208,9 +208,11 @@ def _items(item: Skeleton, columns: Iterator[np.ndarray]) -> list[Any]:
             return column.tolist() if weak else list(column)
         case TupleArg(items=items, cls=cls):
             parts = [_items(s, columns) for s in items]
-            count = max((len(p) for p in parts), default=0)
+            count = max((len(p) for p, s in zip(parts, items, strict=True) if not isinstance(s, StaticArg)), default=0)
             full = [p * count if isinstance(s, StaticArg) else p for p, s in zip(parts, items, strict=True)]
             return [build_tuple(cls, list(row)) for row in zip(*full, strict=True)]
+        case ArrayArg():
+            return next(columns)  # type: ignore[return-value]
         case StaticArg(value=value):
             return [value]
         case MaybeArg(inner=inner):

@@ -414,7 +414,9 @@ def describe_result(version: Version, template: Template) -> str:
             return "an array"
         case MaybeOf(inner=inner):
             return f"{describe_result(version, inner)} or None"
-        case ListOf() | ArgumentList():
+        case RowsOf(item=ArrayArg()):
+            return "a list of arrays"
+        case ListOf() | ArgumentList() | RowsOf():
             return "a list"
         case TupleOf(items=items):
             return f"a tuple of {len(items)}"

@@ -484,3 +484,35 @@ def test_jacobians_of_what_may_be_nothing(transform) -> None:
     with pytest.raises(sg.errors.DerivativeError, match="may be None"):
         transform(positive)(1.1)
     assert sg.grad(positive)(1.1) == 2.2
+
+
+def rows_of(x):
+    rows = []
+    for k in range(3):
+        rows.append([k, x[0] * k, x[1] ** 2])
+    return rows
+
+
+def test_rows_of_a_list() -> None:
+    x, v = np.array([1.0, 2.0]), np.array([0.5, -1.0])
+    value, tangent = sg.jvp(rows_of, (x,), (v,))
+    assert value == [[0, 0.0, 4.0], [1, 1.0, 4.0], [2, 2.0, 4.0]]
+    assert tangent == [[None, 0.0, -4.0], [None, 0.5, -4.0], [None, 1.0, -4.0]]
+    (found,) = sg.vjp(rows_of, x)[1]([[None, 1.0, 2.0]] * 3)
+    np.testing.assert_allclose(found, [3.0, 24.0])
+
+
+def test_list_of_arrays_is_returned() -> None:
+    """Beside the value, not as what is differentiated."""
+
+    def passed(x):
+        states = [x]
+        for _ in range(3):
+            states.append(states[-1] * 0.5)
+        return np.sum(states[-1] ** 2), states
+
+    (_, states), slope = sg.value_and_grad(passed, has_aux=True)(X)
+    np.testing.assert_array_equal(states, passed(X)[1])
+    np.testing.assert_allclose(slope, 2.0 * X / 64.0)
+    with pytest.raises(sg.DerivativeError, match="a list of arrays"):
+        sg.jvp(lambda x: passed(x)[1], (X,), (V,))

@@ -118,6 +118,18 @@ list_set = define(
     vjp=_MOVED,
     through_complex=True,
 )
+list_copy = define(
+    name="list_copy",
+    doc="A list of its own with the same items.",
+    infer=lambda xs: xs,
+    numpy=lambda xs: [_own(x) for x in xs],
+    kind="list",
+    fresh=True,
+    vjp=_MOVED,
+    emit={"cpu": "copies(x)"},
+    helpers="copies",
+    through_complex=True,
+)
 list_get = define(
     name="list_get",
     doc="The item at an index in range.",
