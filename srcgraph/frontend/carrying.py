@@ -66,8 +66,7 @@ class Header:
     """What may be one object, as earlier walks found."""
     put: set[Cell] = field(default_factory=set)
     """Arrays and lists from before the loop that it stores into, and puts into lists, as earlier walks found."""
-    listed: dict[Key, set[Cell]] = field(default_factory=dict)
-    """Those from before the loop that may be in a list that it makes, by the name that this is carried by."""
+    lists: linking.Carried = field(default_factory=linking.Carried)
     exchanged: tuple[Key, ...] | None = None
     """The names that exchange arrays others see; None until the first walk."""
     unroll: bool = False
@@ -260,7 +259,7 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header, strict: 
     share(before, entities, state, before)
     sharing = Sharing(low, before, entities, state)
     sharing.apply([*sharing.with_entry(low.variables(low.scope.header[id(node)])), *header.shared])
-    linking.share_items(before, entities, state, header.listed)
+    header.lists.begin(before, entities, state)
     if not strict:
         begins(low, before, entities)
     state.names["<stop>"] = Const(False)
@@ -382,9 +381,7 @@ def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
     put = {c for c in _stored(walk) if c in before.store and linking.lists_around(c)}
     grown |= not put <= header.put
     header.put |= put
-    for name, cells in linking.items_from(before, walk.entities, walk.end).items():
-        grown |= not cells <= header.listed.get(name, set())
-        header.listed.setdefault(name, set()).update(cells)
+    grown |= header.lists.grow(before, walk.entities, walk.begun, walk.end)
     if not grown:
         known = {c: set(c.shares) for e in walk.entities.values() for c in cells_of(e, walk.begun)}
         share(before, walk.entities, walk.begun, walk.end)
@@ -504,6 +501,7 @@ def append(
     after.store.update(header.spoiled)
     after.names.update(entities)
     share(before, entities, after, before, entry_shares)
+    linking.after_loop(before, walk.end, entities, after)
     share(before, entities, after, walk.end)
     sharing = Sharing(low, before, entities, after)
     live = low.variables(low.scope.header[id(node)])

@@ -101,7 +101,7 @@ def repeated_row(low: Lowering, node: Any, hint: str) -> Entity | None:
     if not isinstance(made, Listing) or made.at:
         return None
     held = contents.content(low, made)
-    kind = item_kinds.joint_kind(low, (held, low.state))
+    kind = item_kinds.joint_kind(low, held)
     rows = contents.as_rows(low, held, kind, growing=False)
     count, _ = iteration.counted(low, over)
     parts = []
@@ -143,7 +143,7 @@ def list_of_lists(low: Lowering, node: Any, hint: str) -> Entity:
     b.call_named("check_that", fine, error="NotImplementedError", message=message)
     assert isinstance(numbers, Listing)
     held = contents.content(low, numbers)
-    kind = item_kinds.joint_kind(low, (held, low.state))
+    kind = item_kinds.joint_kind(low, held)
     if not isinstance(kind, headers.Number):
         raise refuse(nested.GROWS, low.loc, nested.LISTS)
     flat = contents.as_rows(low, held, kind, growing=False)

@@ -234,8 +234,11 @@ def widen_content(low: Lowering, entry: Content, end: Content, ends: headers.End
         return next((s for s in shapes if isinstance(s, headers.Broken)), None) or Items(shapes)
     tables = [c for c in (entry, end) if isinstance(c, Rows)]
     growing = not tables or any(map(is_growing, tables))
-    pairs = ((entry, low.state), (end, ends.state))
-    found = [k for k in (item_kinds.item_kind(low, *pair, growing) for pair in pairs) if k is not None]
+    kinds = (
+        item_kinds.item_kind(low, entry, low.state, growing),
+        low.inside(ends.region, ends.state, lambda: item_kinds.item_kind(low, end, ends.state, growing)),
+    )
+    found = [k for k in kinds if k is not None]
     kind = found[0]
     for other in found[1:]:
         kind = item_kinds.join_kinds(kind, other)

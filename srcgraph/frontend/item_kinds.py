@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from srcgraph.errors import InferenceError, InternalError
@@ -131,16 +132,21 @@ def item_kind(low: Lowering, content: Content, state: State, growing: bool = Fal
     return kind
 
 
-def joint_kind(low: Lowering, *held: tuple[Content, State], growing: bool = False) -> headers.Shape:
-    """What the items of several contents all are; ``growing``: in a list that changes its length.
+def joint_kind(low: Lowering, *held: Content, growing: bool = False) -> headers.Shape:
+    """What the items of several contents are now, all of them; ``growing``: in a list that changes its length.
 
     Raises
     ------
     Refusal
         They have nothing in common.
     """
-    growing = growing or any(contents.has_short_lists(c) for c, _ in held)
-    found = [k for k in (item_kind(low, c, s, growing) for c, s in held) if k is not None]
+    growing = growing or any(map(contents.has_short_lists, held))
+    return joined(low, [item_kind(low, c, low.state, growing) for c in held])
+
+
+def joined(low: Lowering, kinds: Sequence[headers.Shape | None]) -> headers.Shape:
+    """The kind that all are of; None is any."""
+    found = [k for k in kinds if k is not None]
     kind = found[0] if found else headers.Number(ScalarType(INT, weak=True))
     for other in found[1:]:
         kind = join_kinds(kind, other)

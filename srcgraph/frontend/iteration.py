@@ -128,7 +128,7 @@ def items_by_position(low: Lowering, over: Entity) -> Items:
 def _list_by_position(low: Lowering, over: Listing) -> tuple[Value, Callable[[Value], Entity]]:
     held = contents.content(low, over)
     if isinstance(held, Tup):
-        held = lists.turn_to_rows(low, over, held, item_kinds.joint_kind(low, (held, low.state)))
+        held = lists.turn_to_rows(low, over, held, item_kinds.joint_kind(low, held))
 
     def item(k: Value) -> Entity:
         now = contents.content(low, over)

@@ -262,8 +262,10 @@ class Joiner:
             items = [self.join(a, b, f"{name}_{k}") for k, (a, b) in enumerate(zip(x.items, y.items, strict=True))]
             return lambda outs: Tup(tuple(m(outs) for m in items), list)
         growing = any(not isinstance(c, Rows) or contents.is_growing(c) for c in (x, y))
-        pairs = ((c, s) for c, (_, s) in zip((x, y), self.sides, strict=True))
-        kind = item_kinds.joint_kind(self.low, *pairs, growing=growing)
+        short = growing or contents.has_short_lists(x) or contents.has_short_lists(y)
+        pairs = zip((x, y), self.sides, strict=True)
+        kinds = [self.low.inside(*s, lambda c=c, s=s: item_kinds.item_kind(self.low, c, s[1], short)) for c, s in pairs]
+        kind = item_kinds.joined(self.low, kinds)
         sides = zip((x, y), self.sides, strict=True)
         rows = [self.low.inside(*s, lambda c=c: contents.as_rows(self.low, c, kind, growing, name)) for c, s in sides]
         ks = [self.output(a, b, name) for a, b in zip(rows[0].parts, rows[1].parts, strict=True)]

@@ -8,7 +8,8 @@ carries a list that it makes anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from srcgraph.frontend import contents
@@ -117,35 +118,93 @@ def link_known(low: Lowering, cell: Cell, item: Entity) -> None:
 # -- in loops ---------------------------------------------------------------------------------------------
 
 
-def share_items(before: State, header: dict[Key, Entity], state: State, listed: Mapping[Key, Set[Cell]]) -> None:
-    """Carried lists may have the items that they had before the loop, and those in ``listed``."""
-    for name, made in _carried_lists(before, header, state):
-        for own in _lists_of(before.names.get(name, UNBOUND), before):
-            link_lists(own, made)
-            link_all(made, before.store.get(own), before)
-        for item in listed.get(name, ()):
-            if isinstance(item, ListCell):
-                item.holders.add(made)
-            else:
-                may_share(item, made)
+@dataclass(slots=True)
+class Carried:
+    """What a loop's walks found of the lists that it makes anew and carries, by the names that these are carried by.
 
+    Attributes
+    ----------
+    items : dict
+        Arrays and lists from before the loop that may be items of them.
+    peers : dict
+        Lists from before the loop, and names of others that are carried, with which they may have items in common.
+    """
 
-def items_from(before: State, header: dict[Key, Entity], state: State) -> dict[Key, set[Cell]]:
-    """Arrays and lists from before the loop that are items of a carried list in ``state``, by its name."""
-    found: dict[Key, set[Cell]] = {}
-    for name, _ in _carried_lists(before, header, state):
-        for own in _lists_of(state.names.get(name, UNBOUND), state):
-            items = {c for c in before.store if own in lists_around(c)}
+    items: dict[Key, set[Cell]] = field(default_factory=dict)
+    peers: dict[Key, set[ListCell | Key]] = field(default_factory=dict)
+
+    def begin(self, before: State, header: dict[Key, Entity], state: State) -> None:
+        """Record it of the lists of a header, and that they may have the items that they had before the loop."""
+        lists = _carried_lists(before, header, state)
+        for name, made in lists:
+            for own in _lists_of(before.names.get(name, UNBOUND), before):
+                link_lists(own, made)
+                hold_like(own, made)
+                link_all(made, before.store.get(own), before)
+            for item in self.items.get(name, ()):
+                if isinstance(item, ListCell):
+                    item.holders.add(made)
+                else:
+                    may_share(item, made)
+            for peer in self.peers.get(name, ()):
+                for other in [peer] if isinstance(peer, ListCell) else [c for n, c in lists if n == peer]:
+                    _have_in_common(made, other)
+
+    def grow(self, before: State, header: dict[Key, Entity], begun: State, state: State) -> bool:
+        """Whether there is more of it in ``state``, at the end of an iteration."""
+        count = self.count()
+        names = {name for name, _ in _carried_lists(before, header, begun)}
+        ends = {name: _lists_of(state.names.get(name, UNBOUND), state) for name in names}
+        others = [(c, c) for c in before.store if isinstance(c, ListCell)]
+        others += [(name, c) for name, cells in ends.items() for c in cells]
+        for name, own in ((name, c) for name, cells in ends.items() for c in cells):
             held = state.store.get(own)
-            items |= before.store.keys() & cells_of(held, state) if isinstance(held, Tup) else set()
-            found.setdefault(name, set()).update(items)
-    return found
+            known = before.store.keys() & cells_of(held, state) if isinstance(held, Tup) else set()
+            items = {c for c in before.store if own in lists_around(c)} | known
+            self.items.setdefault(name, set()).update(items)
+            peers = {key for key, c in others if key != name and _are_related(own, c)}
+            self.peers.setdefault(name, set()).update(peers)
+        return self.count() > count
+
+    def count(self) -> int:
+        return sum(map(len, (*self.items.values(), *self.peers.values())))
 
 
-def _carried_lists(before: State, header: dict[Key, Entity], state: State) -> Iterator[tuple[Key, ListCell]]:
+def _are_related(x: ListCell, y: ListCell) -> bool:
+    """Whether two lists may have items in common."""
+    return x is not y and (y in x.peers or not set(arrays_beside(x)).isdisjoint(arrays_beside(y)))
+
+
+def _have_in_common(x: ListCell, y: ListCell) -> None:
+    link_lists(x, y)
+    some = Cell("")  # an array that has no name
+    may_share(some, x)
+    may_share(some, y)
+
+
+def after_loop(before: State, ends: State, entities: dict[Key, Entity], state: State) -> None:
+    """What a loop leaves may be items of the lists of which what it carried may be items."""
+    for name, entity in entities.items():
+        carried = [(s, s.names.get(name, UNBOUND)) for s in (before, ends)]
+        olds = [c for s, e in carried for c in cells_of(e, s)]
+        for made in cells_of(entity, state):
+            if made not in before.store:
+                _item_like(olds, made)
+
+
+def _item_like(olds: Sequence[Cell], made: Cell) -> None:
+    for old in olds:
+        if isinstance(made, ListCell) and isinstance(old, ListCell):
+            link_lists(old, made)
+            hold_like(old, made)
+        elif not isinstance(made, ListCell) and not isinstance(old, ListCell):
+            for around in lists_around(old):
+                may_share(made, around)
+
+
+def _carried_lists(before: State, header: dict[Key, Entity], state: State) -> list[tuple[Key, ListCell]]:
     """The lists that are the header's own, by name."""
-    for name, entity in header.items():
-        yield from ((name, c) for c in _lists_of(entity, state) if c not in before.store)
+    return [(n, c) for n, e in header.items() for c in _lists_of(e, state) if c not in before.store]
 
 
 def _lists_of(entity: Entity, state: State) -> list[ListCell]:

@@ -130,7 +130,7 @@ def subscript(low: Lowering, base: Listing, index: Entity, hint: str = "") -> En
             raise Dead
         if all(map(choices.choosable, held.items)):  # functions, strings: there are not numbers for them
             return choices.picked(low, held.items, as_index(low, low.value(index), "the index of a list"), "list")
-        held = turn_to_rows(low, base, held, item_kinds.joint_kind(low, (held, low.state)))
+        held = turn_to_rows(low, base, held, item_kinds.joint_kind(low, held))
     at_value = in_range(low, index, held)
     if isinstance(held.item, headers.Row):
         return Listing(base.cell, (*base.at, at_value))
@@ -216,7 +216,7 @@ def with_room_for(low: Lowering, base: Listing, entity: Entity, growing: bool = 
     """The content of a list at run time, its kind of item one that ``entity`` fits into."""
     held = content(low, base)
     growing = growing or (isinstance(held, Rows) and is_growing(held))
-    kind = item_kinds.joint_kind(low, (held, low.state), (Tup((entity,)), low.state), growing=growing)
+    kind = item_kinds.joint_kind(low, held, Tup((entity,)), growing=growing)
     if isinstance(held, Rows) and held.item == kind and (is_growing(held) or not growing):
         return held
     return turn_to_rows(low, base, held, kind, growing)
@@ -250,7 +250,7 @@ def pop(low: Lowering, xs: Listing, index: Entity = Const(-1)) -> Entity:
         if at is not None:
             put_content(low, xs, Tup(held.items[:at] + held.items[at + 1 :], list))
             return held.items[at]
-        kind = item_kinds.joint_kind(low, (held, low.state), growing=True)
+        kind = item_kinds.joint_kind(low, held, growing=True)
         held = turn_to_rows(low, xs, held, kind, growing=True)
     if index != Const(-1):
         return own(low, library.pop, xs, index)
@@ -360,7 +360,7 @@ def own(low: Lowering, function: Any, *args: Entity, item: Entity | None = None)
         if isinstance(entity, Listing) and entity is not item:
             held = content(low, entity)
             if isinstance(held, Tup) and held.items:
-                turn_to_rows(low, entity, held, item_kinds.joint_kind(low, (held, low.state)))
+                turn_to_rows(low, entity, held, item_kinds.joint_kind(low, held))
     code = low.session.code_of(function)
     return calls.call_function(low, code, calls.bound(low, code, function, args, {}))
 
@@ -388,7 +388,7 @@ def sliced(low: Lowering, held: Content, index: SliceOf, hint: str = "") -> Enti
     if isinstance(held, Tup):
         if cut is not None:
             return new_list(low, Tup(held.items[cut], list), hint)
-        held = contents.as_rows(low, held, item_kinds.joint_kind(low, (held, low.state)), growing=False)
+        held = contents.as_rows(low, held, item_kinds.joint_kind(low, held), growing=False)
     if nested.has_lists(held.item):
         raise refuse("a slice of a list of lists has the same lists in it", low.loc, "loop over the positions")
     if item_kinds.must_grow(held.item):
@@ -482,7 +482,7 @@ def repeated(low: Lowering, x: Listing, times: Entity, hint: str = "") -> Entity
     known = known_int(low, count)
     if isinstance(held, Tup) and known is not None and len(held.items) * max(known, 0) <= FEW:
         return new_list(low, Tup(held.items * known, list), hint)
-    kind = item_kinds.joint_kind(low, (held, low.state))
+    kind = item_kinds.joint_kind(low, held)
     if nested.has_lists(kind):
         why = "a list that has one list in it many times is not supported: a change of one would be one of all"
         raise refuse(why, low.loc, "make them apart: [[0] * m for _ in range(n)]")

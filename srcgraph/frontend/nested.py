@@ -67,7 +67,7 @@ def put_row(low: Lowering, listing: Listing, held: Content) -> None:
     outer = contents.content(low, Listing(listing.cell))
     if isinstance(held, Rows) and contents.is_growing(held):
         raise refuse("a list inside a list that changes its length is not supported", low.loc, LISTS)
-    kind = item_kinds.joint_kind(low, (inside(outer, len(listing.at)), low.state), (held, low.state))
+    kind = item_kinds.joint_kind(low, inside(outer, len(listing.at)), held)
     outer = with_inner_kind(low, listing, kind)
     new = contents.as_rows(low, held, kind, growing=False)
     put(low, listing.cell, replace(outer, parts=stored_rows(low, outer.parts, listing.at, new.parts)))

@@ -111,7 +111,7 @@ def leaf_values(low: Lowering, shape: headers.Shape, entity: Entity) -> list[Val
             return [v for s, e in zip(items, entity.items, strict=True) for v in leaf_values(low, s, e)]
         case headers.Fresh(content=content):
             assert isinstance(entity, Listing)
-            return contents.leaf_values(low, content, contents.content_in(low.state, entity.cell), entity.cell.name)
+            return contents.leaf_values(low, content, contents.content(low, entity), entity.cell.name)
         case headers.Fields(items=items):
             assert isinstance(entity, Record)
             return [v for s, e in zip(items, entity.items, strict=True) for v in leaf_values(low, s, e)]
