@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
+from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -49,7 +50,7 @@ from srcgraph.frontend.template import (
 from srcgraph.infer.objects import build, build_tuple, fields_of, update, why_opaque
 from srcgraph.infer.signature import MaybeArg, ObjectArg, StaticArg, TupleArg
 from srcgraph.ir.bitgen import address
-from srcgraph.ir.graph import Graph, Program, Value
+from srcgraph.ir.graph import For, Graph, Program, Value, While
 from srcgraph.ir.interp import interpret
 from srcgraph.ir.op import OPS, building
 from srcgraph.ir.parser import parse_graph
@@ -63,7 +64,7 @@ from srcgraph.opt.ad.jvp import pushforward
 from srcgraph.opt.inline import inline
 from srcgraph.opt.modes import FAST_RUN, Mode, compiling
 from srcgraph.opt.passes import run_passes
-from srcgraph.opt.pipeline import DERIVED, PRIMAL
+from srcgraph.opt.pipeline import DERIVED, LAST, PRIMAL
 from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.floats import leaf_positions, structured, with_places
 from srcgraph.runtime.load import load
@@ -324,12 +325,14 @@ class Versions:
         self, args: tuple[Any, ...], argnums: tuple[int, ...], mode: Mode = FAST_RUN
     ) -> tuple[Version, Generated]:
         """The gradient of the projected version for a call, and what is generated for it."""
-        key = (self.key(args), argnums, mode)
+        key = (self.key(args), argnums, mode, is_linear.get())
         if key not in self.gradients:
             with compiling(mode):
                 found = derived(self.of(args)[0], argnums)
+                graph = run_passes(found.graph, LAST, check=True)
+                callees = {name: (run_passes(g, LAST, check=True), to) for name, (g, to) in found.callees.items()}
             weight = PARALLEL[USUAL.parallel]
-            made = generate(found.graph, found.interface, name="gradient", callees=found.callees, parallel=weight)
+            made = generate(graph, found.interface, name="gradient", callees=callees, parallel=weight)
             self.gradients[key] = found, made
         return self.gradients[key]
 
@@ -396,6 +399,14 @@ Result: TypeAlias = int | EitherOf | Guarded
 """A result by its number, or what is chosen at run time."""
 
 
+is_linear = ContextVar("is_linear", default=False)
+"""Whether results are added up as they are, so that their derivatives are known before the function has run."""
+
+
+def bent(value: Value) -> Value:
+    return value if is_linear.get() else OPS["cos"](value)
+
+
 class Projected(Rebuild):
     """A version whose result is one float: all float results and changed arrays, weighted and summed."""
 
@@ -426,9 +437,9 @@ class Projected(Rebuild):
             return self._either(result.tags[0], inner, None, weight)
         value = self.value(self.version.graph.results[result])
         if isinstance(value.type, ArrayType):
-            value = OPS["sum"](OPS["mul"](OPS["cos"](value), np.float64(weight)), axes=tuple(range(value.type.ndim)))
+            value = OPS["sum"](OPS["mul"](bent(value), np.float64(weight)), axes=tuple(range(value.type.ndim)))
         else:
-            value = OPS["mul"](OPS["cos"](value), weight)
+            value = OPS["mul"](bent(value), weight)
         return self.builder.cast(value, np.dtype(float), True)
 
     def _either(self, test: int, then: Result, orelse: Result | None, weight: float) -> Value:
@@ -501,7 +512,7 @@ def projection(outcome_: Outcome, version: Version) -> complex:
         key = Guarded(tags, k) if tags and isinstance(k, int) else k
         if key in weights and key not in seen:
             seen.add(key)
-            total = total + weights[key] * np.sum(np.cos(value))
+            total = total + weights[key] * np.sum(value if is_linear.get() else np.cos(value))
 
     def walk(value: Any, template: Any, tags: tuple[int, ...] = ()) -> None:
         match template:
@@ -779,8 +790,11 @@ def check_gradient(program: Callable) -> None:
         argnums = tuple(float_arguments(version))
         if argnums and differentiable_results(version):
             tried += 1
+            last = args, argnums
             check_gradient_at(versions, args, argnums)
     assert tried, "the program was taken to have float inputs and results, but has none"
+    if any(isinstance(n, For | While) for n in all_nodes(versions.of(last[0])[0].graph)):
+        check_sum(versions, *last)
 
 
 def differentiable_calls(program: Callable) -> Iterator[tuple[Any, ...]]:
@@ -871,6 +885,27 @@ def check_gradient_at(versions: Versions, args: tuple[Any, ...], argnums: tuple[
     check_tangent(version, argnums, leaves_of(fourth, hidden), reference)
     if any(row.how == "forward" for row in gradient.tape):
         check_backward(versions, args, argnums, reference)
+
+
+def check_sum(versions: Versions, args: tuple[Any, ...], argnums: tuple[int, ...]) -> None:
+    """The gradient of the sum of the results: going back, nothing has to wait for the value."""
+    version, hidden = versions.of(args)
+    token = is_linear.set(True)
+    try:
+        gradient, made = versions.gradient(args, argnums)
+        run = plain_text(made.text.text, "gradient")
+        if made.frame:
+            run = WithDepth(run, made.frame)
+        with redirect_stdout(StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            got = _as_list(run(*leaves_of(duplicate(args), hidden)), len(gradient.interface.returned))
+        want = [pair for k in argnums for pair in numeric_gradient(versions.function, args, k, version)]
+    finally:
+        is_linear.reset(token)
+    loose = 2e-3 if uses_single_precision(version.graph) else 1e-9
+    for found, (grad, error) in zip(got, want, strict=True):
+        off = np.abs(np.asarray(found, float) - grad)
+        assert np.all(off <= error + loose * (1 + np.abs(grad))), f"{args}: {found}, not {grad}\n{made.text.text}"
 
 
 BACKWARD = FAST_RUN.excluding("forward")

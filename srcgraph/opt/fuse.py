@@ -275,10 +275,14 @@ def _is_stored_at(graph: Graph, param: Value, value: Value, index: Value) -> boo
 
 
 def reads_at_index(graph: Graph, array: Value, index: Value) -> bool:
-    """Whether all that a graph reads of an array is at an index, or is changed there."""
+    """Whether all that a graph reads of an array, as it is or changed, is at an index, or is changed there."""
     if any(v is array for v in graph.results):
         return False
-    return all(_is_at(node, at, index) for node, at in _readings(graph, array))
+    states = {array}
+    for node in graph.nodes:
+        if isinstance(node, Apply) and node.op.kind == "update" and node.inputs[0] in states:
+            states.add(node.outputs[0])
+    return all(_is_at(node, at, index) for state in states for node, at in _readings(graph, state))
 
 
 def _readings(graph: Graph, array: Value) -> Iterator[tuple[Node, int]]:

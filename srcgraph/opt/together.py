@@ -113,7 +113,13 @@ def _is_independent(loop: For) -> bool:
 
 
 def _is_added_to(graph: Graph, value: Value, result: Value) -> bool:
-    return added_states(graph, value, result) is not None
+    """Whether all that a block does with a value is to add to it."""
+    return not _is_read(graph, value, result) and added_states(graph, value, result) is not None
+
+
+def _is_read(graph: Graph, value: Value, result: Value) -> bool:
+    """Whether a block reads what it has made of a value, which is its sum so far."""
+    return value is not result and (graph.results.count(result) > 1 or any(result in reads(n) for n in graph.nodes))
 
 
 def added_states(graph: Graph, value: Value, result: Value) -> set[Value] | None:
@@ -138,8 +144,9 @@ def added_states(graph: Graph, value: Value, result: Value) -> set[Value] | None
                 k = carry.index(value)
                 if value in (node.start, node.stop, node.step):
                     return None
-                inner = added_states(node.body, node.body.params[k + 1], node.body.results[k])
-                if inner is None:
+                param, last = node.body.params[k + 1], node.body.results[k]
+                inner = added_states(node.body, param, last)
+                if inner is None or _is_read(node.body, param, last):
                     return None
                 found |= inner
                 value = node.outputs[k]
