@@ -14,6 +14,7 @@ from srcgraph.codegen import sums, tapes
 from srcgraph.codegen.body import Body, is_extreme, is_sum
 from srcgraph.codegen.buffers import made_once
 from srcgraph.codegen.delayed import delayed
+from srcgraph.codegen.displays import without_long_choices
 from srcgraph.codegen.filling import filled_once
 from srcgraph.codegen.guards import guarded
 from srcgraph.codegen.handed import handed_on
@@ -221,6 +222,7 @@ class Module:
             if name in self.called:
                 statements = [*body.placed([_too_deep(self.depth_left)], _first_origin(graph)), *statements]
             functions = [made_once(_function(name, [*params, self.depth_left], calls_nested(statements), options))]
+        functions = [without_long_choices(f) for f in functions]
         if watched:
             for function in functions:
                 annotated(function, names.of_type(is_numpy_integer))

@@ -25,7 +25,7 @@ from srcgraph.frontend.entities import (
     Unusable,
     cells_of,
 )
-from srcgraph.frontend.exchange import LENT, Exchanged, found_again, permuted, unseen
+from srcgraph.frontend.exchange import LENT, Exchanged, exchanged_among, found_again, permuted, unseen
 from srcgraph.frontend.headers import (
     Broken,
     Chosen,
@@ -426,19 +426,28 @@ def exchange(low: Lowering, header: Header, walk: Walk, live: Sequence[Key]) -> 
         header.exchanged = ()
         if chosen and permuted(list(chosen), before.names, end.names) and unseen(low, [*chosen], live, arrays, before):
             cells = tuple(c for e in arrays for c in cells_of(e))
+            among = exchanged_among(list(chosen), before.names, end.names)
             header.exchanged = tuple(chosen)
-            header.shapes |= {n: Exchanged(s.type, cells) for n, s in chosen.items()}
+            header.shapes |= {n: Exchanged(s.type, among[n]) for n, s in chosen.items()}
             header.spoiled |= dict.fromkeys(cells, LENT)
             header.cells = {c: shape for c, shape in header.cells.items() if c not in cells}
         return bool(header.exchanged)
     arrays = [walk.entities[n] for n in names]
     if permuted(names, walk.entities, end.names) and unseen(low, names, live, arrays, end):
-        return False
+        among = exchanged_among(names, walk.entities, end.names)
+        if all(_cells_of(header, n) == _cells_of(header, m) for n in names for m in names if among[n] == among[m]):
+            return False
     header.exchanged = ()
     for name in names:
         del header.shapes[name]
     header.spoiled = {c: why for c, why in header.spoiled.items() if why is not LENT}
     return True
+
+
+def _cells_of(header: Header, name: Key) -> tuple[Cell, ...]:
+    shape = header.shapes[name]
+    assert isinstance(shape, Exchanged)
+    return shape.cells
 
 
 def _refuse_late_sharing(low: Lowering, walk: Walk, known: dict[Cell, set[Cell]]) -> None:

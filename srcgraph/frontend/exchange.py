@@ -68,6 +68,21 @@ def permuted(names: Sequence[Key], start: dict[Key, Entity], end: dict[Key, Enti
     return all(a.view is None for tree in trees for a in arrays_of(tree))
 
 
+def exchanged_among(
+    names: Sequence[Key], start: dict[Key, Entity], end: dict[Key, Entity]
+) -> dict[Key, tuple[Cell, ...]]:
+    """For each name, the arrays that it may come to be by iterations that permute them so."""
+    found: dict[Key, list[Cell]] = {}
+    for name in names:
+        tree = sources_of(end[name])
+        assert tree is not None
+        own = [*cells_of(start[name]), *(a.cell for a in arrays_of(tree))]
+        joined = [n for n, cells in found.items() if not set(cells).isdisjoint(own)]
+        together = list(dict.fromkeys([*(c for n in joined for c in found[n]), *own]))
+        found |= dict.fromkeys((*joined, name), together)
+    return {n: tuple(cells) for n, cells in found.items()}
+
+
 def _tests(choice: Array | Either) -> Iterator[Value]:
     if isinstance(choice, Either):
         yield choice.test
@@ -96,7 +111,7 @@ def found_again(low: Lowering, names: Sequence[Key], entities: dict[Key, Entity]
     choices = [a.cell.home for a in arrays]
     known = [(c, v) for c, v in zip(choices, held, strict=True) if c is not None and isinstance(v, Value)]
     for cell in {o.cell: None for choice, _ in known for o in arrays_of(choice)}:
-        put(low, cell, _content(low, cell, known))
+        put(low, cell, _content(low, cell, [(c, v) for c, v in known if cell in {a.cell for a in arrays_of(c)}]))
     for ref, (choice, value) in zip(arrays, known, strict=True):
         if isinstance(choice, Either):
             ref.cell.choose(choice)

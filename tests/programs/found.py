@@ -687,3 +687,21 @@ def saved_after_a_name_without_a_value(x, a, k):
             if x[i] > 0.5:
                 return np.sum(x) * a
     return s
+
+
+def long_tuple(a, b):
+    """More than 30 results, the last ones by choices; numba puts long tuples together in its own way."""
+    xs = a * 2, a * 3, a * 4, a * 5, a * 6, a * 7, a * 8, a * 9, a * 10, a * 11, a * 12, a * 13, a * 14, a * 15, a * 16
+    ys = b * 2, b * 3, b * 4, b * 5, b * 6, b * 7, b * 8, b * 9, b * 10, b * 11, b * 12, b * 13, b * 14, b * 15, b * 16
+    return *xs, *ys, max(a, b), min(a, b), a * (a > b), a if b > 1.0 else b
+
+
+def two_double_buffers(m, x, n):
+    """Pairs of different numbers of axes, each exchanged in each step."""
+    z, w = m * 0.5, m + 1.0
+    u, v = x * 0.5, x + 1.0
+    while n > 0:
+        z, w = w, z
+        u, v = v, u
+        n -= 1
+    return z, u, np.sum(w) * v
