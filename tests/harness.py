@@ -793,8 +793,13 @@ def check_gradient(program: Callable) -> None:
             last = args, argnums
             check_gradient_at(versions, args, argnums)
     assert tried, "the program was taken to have float inputs and results, but has none"
-    if any(isinstance(n, For | While) for n in all_nodes(versions.of(last[0])[0].graph)):
+    has_loops = any(isinstance(n, For | While) for n in all_nodes(versions.of(last[0])[0].graph))
+    if has_loops and label(program) not in JUMPS:
         check_sum(versions, *last)
+
+
+JUMPS = frozenset({"builtin_numbers.rounded_to_digits"})
+"""Programs whose results jump so close to their inputs that differences of them are of no use."""
 
 
 def differentiable_calls(program: Callable) -> Iterator[tuple[Any, ...]]:

@@ -29,6 +29,7 @@ from srcgraph.frontend.entities import (
     Instance,
     Iteration,
     Listing,
+    Rows,
     Scalar,
     SliceOf,
     SomeSet,
@@ -103,7 +104,7 @@ def _lower(low: Lowering, node: Any, hint: str) -> Entity:
         case gast.Tuple(elts=elts):
             return Tup(tuple(elements(low, elts)))
         case gast.List(elts=elts):
-            return contents.new_list(low, Tup(tuple(elements(low, elts)), list), hint)
+            return list_display(low, elts, hint)
         case gast.Set(elts=elts):
             return set_of(low, elements(low, elts))
         case gast.ListComp():
@@ -187,6 +188,35 @@ def check_operands(low: Lowering, *pairs: tuple[Any, Entity]) -> None:
     for node, entity in pairs:
         if named(node) and isinstance(entity, Const) and not entity.is_number:
             low.value(entity, named(node))
+
+
+def list_display(low: Lowering, nodes: Sequence[Any], hint: str) -> Entity:
+    """``[x, *xs, y]``: what is unpacked may have any number of items."""
+    if not any(isinstance(n, gast.Starred) for n in nodes):
+        return contents.new_list(low, Tup(tuple(elements(low, nodes)), list), hint)
+    parts = [
+        lower(low, n.value) if isinstance(n, gast.Starred) else Tup((optional(low, n),))
+        for n in nodes
+    ]  # fmt: skip
+    if not any(_is_of_any_length(low, e) for e in parts):
+        return contents.new_list(low, Tup(tuple(i for e in parts for i in items_of(low, e)), list), hint)
+    made = contents.new_list(low, Tup((), list), hint)
+    for part in parts:
+        if _is_of_any_length(low, part):
+            lists.extend(low, made, part)
+        else:
+            for item in items_of(low, part):
+                lists.append(low, made, item)
+    return made
+
+
+def _is_of_any_length(low: Lowering, entity: Entity) -> bool:
+    """Whether the number of items is known at run time only."""
+    if isinstance(entity, Array):
+        type = ref_type(low, entity)
+        return type.ndim > 0 and type.shape[0].const is None
+    held = contents.content(low, entity) if isinstance(entity, Listing) else None
+    return isinstance(held, Rows) or (isinstance(entity, Iteration) and entity.kind != "map")
 
 
 def elements(low: Lowering, nodes: Sequence[Any]) -> list[Entity]:

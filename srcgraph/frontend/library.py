@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srcgraph.frontend.arithmetic import first_and_length
+from srcgraph.frontend.arithmetic import first_and_length, length_of_range
 
 
 def extend(xs, more):
@@ -462,9 +462,7 @@ def of_rows(numbers, rows, columns, even):
 def trips(start, stop, step):
     if step == 0:
         raise ValueError("range() arg 3 must not be zero")
-    if step > 0:
-        return max((stop - start + step - 1) // step, 0)
-    return max((start - stop - step - 1) // -step, 0)
+    return length_of_range(start, stop, step)
 
 
 # -- lists of arrays ----------------------------------------------------------------------------------
@@ -477,11 +475,19 @@ def again(xs):
     return made
 
 
+def part(xs, start, stop, step):
+    first, count = first_and_length(start, stop, step, len(xs))
+    made = []
+    for k in range(count):
+        made.append(xs[first + k * step])
+    return made
+
+
 def stacked(xs):
     """A new array with those of a list as its rows."""
     n = len(xs)
     if n == 0:
-        raise ValueError("an empty list of arrays has no shape that would be known when compiling")
+        raise NotImplementedError("an array of a list of arrays that turns out to be empty")
     out = np.empty((n, *xs[0].shape), xs[0].dtype)
     for k in range(n):
         x = xs[k]
@@ -493,18 +499,21 @@ def stacked(xs):
 
 def total_of_arrays(xs):
     if len(xs) == 0:
-        raise ValueError("the sum of an empty list of arrays is 0: give what to start with, sum(xs, start)")
+        raise NotImplementedError("the sum of a list of arrays that turns out to be empty: use sum(xs, start)")
     out = 0 + xs[0]
     for k in range(1, len(xs)):
         out = out + xs[k]
     return out
 
 
+def check_some(xs, what):
+    if len(xs) == 0:
+        raise ValueError(f"need at least one array to {what}")
+
+
 def joined(xs, axis):
     """The arrays of a list, of one shape but for the length of an axis, joined along that."""
     n = len(xs)
-    if n == 0:
-        raise ValueError("need at least one array to concatenate")
     total = 0
     for k in range(n):
         total += xs[k].shape[axis]

@@ -120,7 +120,12 @@ def subscript(low: Lowering, base: Listing, index: Entity, hint: str = "") -> En
     """``base[index]``: an item, or a new list for a slice."""
     held = content(low, base)
     if isinstance(index, SliceOf):
-        return sliced(low, held, index, hint)
+        if contents.must_grow_if_rows(held):
+            step = Const(1) if index.step == NONE else index.step
+            return own(low, library.part, base, index.start, index.stop, step)
+        made = sliced(low, held, index, hint)
+        linking.link_lists(base.cell, made.cell)
+        return made
     if isinstance(held, Tup):
         at = known_place(low, held.items, index)
         if at is not None:
@@ -306,6 +311,10 @@ def extend(low: Lowering, xs: Listing, more: Entity) -> Entity:
             append(low, xs, item)
         return NONE
     if isinstance(more, Listing):
+        held = content(low, xs)
+        if isinstance(held, Tup) and held.items:
+            kind = item_kinds.joint_kind(low, held, content(low, more), growing=True)
+            turn_to_rows(low, xs, held, kind, growing=True)
         return own(low, library.extend, xs, more)
     return own(low, library.extend_from, xs, more)
 
@@ -382,7 +391,7 @@ def _cut(low: Lowering, index: SliceOf) -> slice | None:
     return slice(*parts)
 
 
-def sliced(low: Lowering, held: Content, index: SliceOf, hint: str = "") -> Entity:
+def sliced(low: Lowering, held: Content, index: SliceOf, hint: str = "") -> Listing:
     """``held[start:stop:step]`` as a new list."""
     cut = _cut(low, index)
     if isinstance(held, Tup):
@@ -391,8 +400,6 @@ def sliced(low: Lowering, held: Content, index: SliceOf, hint: str = "") -> Enti
         held = contents.as_rows(low, held, item_kinds.joint_kind(low, held), growing=False)
     if nested.has_lists(held.item):
         raise refuse("a slice of a list of lists has the same lists in it", low.loc, "loop over the positions")
-    if item_kinds.must_grow(held.item):
-        raise refuse("slices of a list of arrays are not supported", low.loc, "append what is needed to a new list")
     parts = []
     for part in held.parts:
         place = indexing.basic_place(low, new_array(low, part_array(low, part)), [index])

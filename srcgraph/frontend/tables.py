@@ -10,12 +10,9 @@ import numpy as np
 from srcgraph.frontend import arrays, contents, headers, item_kinds, library, lists
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Listing, Rows, Tup
 from srcgraph.frontend.memory import new_array, read, refuse
-from srcgraph.ir.op import OPS
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
-
-EMPTY = "an empty list of tuples or lists has no shape that would be known when compiling"
 
 
 def plain(low: Lowering, entity: Entity) -> Entity:
@@ -43,6 +40,7 @@ def joined_arrays(low: Lowering, function: Any, args: Sequence[Entity], kwargs: 
     xs, ndim = (args[0], contents.axes_of_items(low, args[0])) if args else (NONE, 0)
     if not ndim or kwargs.keys() - {"axis"} or len(args) + len(kwargs) > 2:
         return None
+    lists.own(low, library.check_some, xs, Const("stack" if function is np.stack else "concatenate"))
     asked = args[1] if len(args) == 2 else kwargs.get("axis", Const(0))
     given = asked.value if isinstance(asked, Const) and isinstance(asked.value, int) else None
     axis = given if function is np.concatenate else _JOINS[function](ndim)
@@ -53,6 +51,7 @@ def joined_arrays(low: Lowering, function: Any, args: Sequence[Entity], kwargs: 
 
 _JOINS: dict[Any, Callable[[int], int | None]] = {
     np.concatenate: lambda ndim: None,
+    np.stack: lambda ndim: None,
     np.hstack: lambda ndim: min(ndim - 1, 1),
     np.vstack: lambda ndim: 0 if ndim > 1 else None,
     np.column_stack: lambda ndim: 1 if ndim > 1 else None,
@@ -74,6 +73,5 @@ def table(low: Lowering, held: Rows) -> Array:
     if isinstance(held.item, headers.Number):
         return new_array(low, parts[0])
     size = contents.length(low, held)
-    b.call_named("check_that", OPS["greater"](size, 0), error="ValueError", message=EMPTY)
     columns = Tup(tuple(new_array(low, b.retype(p, (size.type.value,))) for p in parts))
     return new_array(low, read(low, arrays.transpose(low, arrays.array_from(low, columns, None))))

@@ -165,3 +165,26 @@ def step_of_run_time(x, k):
 def conjugated(a, b):
     z = a + 1j * b
     return z.conjugate() * z, np.nan_to_num(np.array([a, np.inf, -np.inf, np.nan]), nan=0.5, posinf=2.0, neginf=-3.0)
+
+
+def parts(x, n):
+    found = [x * k for k in range(n + 1)]
+    total = 0.0
+    for p, q in zip(found[:-1], found[1:][::-1], strict=True):
+        total += p @ q
+    return total, np.array(found[::2]), np.array(found[-2:]), np.array(found[::-1]), np.array([x, *found, x][1:3])
+
+
+def simplex(x, n):
+    """Points in order of their values."""
+    points = [x * (k + 1) for k in range(n + 2)]
+    points = sorted(points, key=lambda p: np.sum((p - 1.0) ** 2))
+    points[-1] = 0.5 * (points[0] + points[1])
+    points.sort(key=lambda p: np.sum((p - 1.0) ** 2))
+    return np.array(points), points[0][0]
+
+
+def unpacked(x, n):
+    """Lists and arrays of any length in a list."""
+    r = [v * 2.0 for v in x]
+    return [*x, 1.0], [*r, 5.0, *r], [1, *range(n), 2], max([*r, 2.0])
