@@ -238,9 +238,11 @@ def judge_gradients(case: Case, plainly: bool = False, states: int | None = None
 
 
 def summed(case: Case, count: int, parts: list[str]) -> Callable:
-    """A function of the same arguments whose result is the sum of all parts and of half their squares."""
+    """A function of the same arguments whose result is the sum of all parts, and for half of all functions of their
+    squares: without these, what goes back need not wait for the value."""
+    squares = "" if zlib.crc32(case.function.__code__.co_code) // 2 % 2 else " + 0.5 * {p} * {p}"
     names = ", ".join(f"a{k}" for k in range(count))
-    terms = " + ".join(f"np.sum({p} + 0.5 * {p} * {p})" for p in parts)
+    terms = " + ".join(f"np.sum({p}{squares.format(p=p)})" for p in parts)
     text = f"def total({names}):\n    out = function({names})\n    return {terms}\n"
     file = f"<total of {case.name}, {len(parts)}, {abs(hash(text))}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
