@@ -7,7 +7,7 @@ one afterwards, which is so for a user's lists, as these are objects, but for wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from srcgraph.codegen.uses import Place, Use, Uses, analyse, carry_params, changes_first
 from srcgraph.ir.closure import with_graphs, with_inputs
@@ -19,16 +19,45 @@ from srcgraph.ir.walk import all_nodes
 
 def with_copies(graph: Graph) -> Graph:
     """An open graph in which a list changes where nothing needs what it was."""
-    if not any(isinstance(n, Apply) and n.op.kind == "list" for n in all_nodes(graph)):
-        return graph
+    if any(isinstance(n, Apply) and n.op.kind == "list" for n in all_nodes(graph)):
+        while (copied := _one_copied(graph)) is not None:
+            graph = copied
+    return graph
+
+
+def _one_copied(graph: Graph) -> Graph | None:
+    """The graph with one more copy; None if it needs none."""
     uses = analyse(graph)
-    found: dict[Node, set[int]] = {}
-    for value in (v for v in uses.consumed if isinstance(v.type, ListType)):
+    for value in [v for v in uses.reads if v in uses.consumed and isinstance(v.type, ListType)]:
+        home = uses.defined_at[value].graph
         for use in uses.reads[value]:
-            places = _taken(uses, use.node, value)
-            if use.node is not None and places and _is_needed_later(uses, use, value):
-                found.setdefault(use.node, set()).update(places)
-    return _copied(graph, found) if found else graph
+            taken = _taken(uses, use.node, value)
+            if use.node is None or not taken:
+                continue
+            copy = _Copy(value, Value(value.name, value.type))
+            if _is_repeated(use.place, home):
+                copy.before = use.node
+                copy.inputs[use.node] = taken
+            else:
+                _read_after(copy, uses, use, taken[0])
+                at = next(p for p in _outward(use.place) if p.graph is home)
+                copy.before = home.nodes[at.position]
+            if copy.inputs or copy.results:
+                return copy.into(graph)
+    return None
+
+
+def _read_after(copy: _Copy, uses: Uses, use: Use, taken: int) -> None:
+    """Let what is read once a list has been changed be read of a copy."""
+    for other in uses.reads[copy.old]:
+        if other.node is None:
+            if _is_after(other.place, use.place):
+                copy.results.add(other.place.graph)
+        elif other.node is use.node or _is_after(other.place, use.place):
+            places = [k for k, v in enumerate(node_inputs(other.node)) if v is copy.old]
+            left = [k for k in places if other.node is not use.node or k != taken]
+            if left:
+                copy.inputs[other.node] = left
 
 
 def _taken(uses: Uses, node: Node | None, value: Value) -> list[int]:
@@ -43,14 +72,6 @@ def _taken(uses: Uses, node: Node | None, value: Value) -> list[int]:
             pairs = zip(node.carry, carry_params(node), strict=True)
             return [first + k for k, (c, p) in enumerate(pairs) if c is value and p in uses.consumed]
     return []
-
-
-def _is_needed_later(uses: Uses, use: Use, value: Value) -> bool:
-    """Whether a list is read after it is changed: later on, in a later trip, or by the same node once more."""
-    if _is_repeated(use.place, uses.defined_at[value].graph):
-        return True
-    others = [u for u in uses.reads[value] if u is not use]
-    return any(u.node is use.node or _is_after(u.place, use.place) for u in others)
 
 
 def _is_repeated(place: Place, home: Graph) -> bool:
@@ -74,15 +95,28 @@ def _outward(place: Place | None) -> Iterator[Place]:
         place = place.parent
 
 
-def _copied(graph: Graph, found: dict[Node, set[int]]) -> Graph:
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        inner = node_graphs(node)
-        new = with_graphs(node, [_copied(g, found) for g in inner]) if inner else node
-        if node in found:
-            given: Sequence[Value] = node_inputs(new)
-            copies = {k: Value(given[k].name, given[k].type) for k in found[node]}
-            nodes += [Apply(OPS["list_copy"], (given[k],), (v,), {}, node.origin) for k, v in copies.items()]
-            new = with_inputs(new, [copies.get(k, v) for k, v in enumerate(given)])
-        nodes.append(new)
-    return replace(graph, nodes=tuple(nodes))
+@dataclass(slots=True)
+class _Copy:
+    """A copy of a list: before which node it is made, and by what it is read, at which places."""
+
+    old: Value
+    new: Value
+    before: Node | None = None
+    inputs: dict[Node, list[int]] = field(default_factory=dict)
+    results: set[Graph] = field(default_factory=set)
+
+    def into(self, graph: Graph) -> Graph:
+        nodes: list[Node] = []
+        for node in graph.nodes:
+            if node is self.before:
+                nodes.append(Apply(OPS["list_copy"], (self.old,), (self.new,), {}, node.origin))
+            inner = node_graphs(node)
+            new = with_graphs(node, [self.into(g) for g in inner]) if inner else node
+            if node in self.inputs:
+                given: Sequence[Value] = node_inputs(new)
+                new = with_inputs(new, [self.new if k in self.inputs[node] else v for k, v in enumerate(given)])
+            nodes.append(new)
+        results = graph.results
+        if graph in self.results:
+            results = tuple(self.new if v is self.old else v for v in results)
+        return replace(graph, nodes=tuple(nodes), results=results)

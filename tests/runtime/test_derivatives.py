@@ -514,5 +514,5 @@ def test_list_of_arrays_is_returned() -> None:
     (_, states), slope = sg.value_and_grad(passed, has_aux=True)(X)
     np.testing.assert_array_equal(states, passed(X)[1])
     np.testing.assert_allclose(slope, 2.0 * X / 64.0)
-    with pytest.raises(sg.DerivativeError, match="a list of arrays"):
+    with pytest.raises(sg.errors.DerivativeError, match="a list of arrays"):
         sg.jvp(lambda x: passed(x)[1], (X,), (V,))

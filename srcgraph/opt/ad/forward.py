@@ -131,8 +131,15 @@ class Forward(Rebuild):
                         self.move(old, self.tangents.get(old))
 
     def before(self, node: Node) -> list[Value | None]:
-        """The operands' tangents."""
-        return [self.tangents.get(v) for v in node.inputs] if isinstance(node, Apply) else []
+        """The operands' tangents; of a list that gets its first one, while it is as long as before."""
+        if not isinstance(node, Apply):
+            return []
+        moved = [self.tangents.get(v) for v in node.inputs]
+        if node.op.kind != "list" or self.active.isdisjoint(node.outputs) or not any(moved):
+            return moved
+        lists = [isinstance(v.type, ListType) and carries_derivative(v.type) for v in node.inputs]
+        pairs = zip(node.inputs, moved, lists, strict=True)
+        return [self.zero(self.value(v)) if t is None and is_list else t for v, t, is_list in pairs]
 
     def rule(self, node: Apply, moved: Sequence[Value | None]) -> Sequence[Value | None]:
         """The tangents of the results."""
