@@ -224,6 +224,11 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
     ufunc = ufuncs.ufunc_of(function)
     if ufunc is not None:
         return ufuncs.call(low, function, ufunc, args, kwargs)
+    return _call_ours(low, function, args, kwargs, hint)
+
+
+def _call_ours(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str, Entity], hint: str) -> Entity:
+    """Call something of `srcgraph`, or of the user's."""
     if isinstance(made := getattr(function, "custom", None), Custom) and low.session.call_custom is not None:
         return low.session.call_custom(low, made, args, kwargs)
     if marked.marks_of(function) is not None:

@@ -191,23 +191,24 @@ def check_operands(low: Lowering, *pairs: tuple[Any, Entity]) -> None:
 
 
 def list_display(low: Lowering, nodes: Sequence[Any], hint: str) -> Entity:
-    """``[x, *xs, y]``: what is unpacked may have any number of items."""
-    if not any(isinstance(n, gast.Starred) for n in nodes):
-        return contents.new_list(low, Tup(tuple(elements(low, nodes)), list), hint)
-    parts = [
-        lower(low, n.value) if isinstance(n, gast.Starred) else Tup((optional(low, n),))
-        for n in nodes
-    ]  # fmt: skip
-    if not any(_is_of_any_length(low, e) for e in parts):
-        return contents.new_list(low, Tup(tuple(i for e in parts for i in items_of(low, e)), list), hint)
-    made = contents.new_list(low, Tup((), list), hint)
-    for part in parts:
-        if _is_of_any_length(low, part):
-            lists.extend(low, made, part)
+    """``[x, *xs, y]``, in order: what is unpacked may have any number of items."""
+    known: list[Entity] = []
+    made: Listing | None = None
+    for node in nodes:
+        if not isinstance(node, gast.Starred):
+            items = [optional(low, node)]
+        elif _is_of_any_length(low, entity := lower(low, node.value)):
+            made = made or contents.new_list(low, Tup(tuple(known), list), hint)
+            lists.extend(low, made, entity)
+            continue
         else:
-            for item in items_of(low, part):
-                lists.append(low, made, item)
-    return made
+            items = items_of(low, entity)
+        if made is None:
+            known += items
+            continue
+        for item in items:
+            lists.append(low, made, item)
+    return made or contents.new_list(low, Tup(tuple(known), list), hint)
 
 
 def _is_of_any_length(low: Lowering, entity: Entity) -> bool:

@@ -184,6 +184,14 @@ def simplex(x, n):
     return np.array(points), points[0][0]
 
 
+def unpacked_and_changed(x, n):
+    """Items are taken in order: before the list is shorter, and after."""
+    r = [v * 2.0 for v in x]
+    r.append(n + 0.5)
+    q = [1.0, 2.0, 3.0]
+    return [*r, r.pop(), *r], [float(r.append(4.0) is None), *r], [*q, q.pop(), *q]
+
+
 def unpacked(x, n):
     """Lists and arrays of any length in a list."""
     r = [v * 2.0 for v in x]
