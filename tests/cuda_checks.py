@@ -1,20 +1,21 @@
 """Runs programs for the CUDA target in numba's simulator, in a process of its own: ``python cuda_checks.py values``.
 
-The simulator has to be switched on before anything imports numba. What is wrong is printed, and the exit status is how
-many checks failed; the last line says how many there were.
+The simulator has to be switched on before anything imports numba; with ``NUMBA_ENABLE_CUDASIM=0`` they run on the GPU.
+What is wrong is printed, and the exit status is how many checks failed; the last line says how many there were.
 """
 
 from __future__ import annotations
 
 import os
 
-os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
+os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
 
 import contextlib
 import io
 import json
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -324,6 +325,7 @@ def main(name: str) -> int:
     if name == "texts":
         texts()
         return 0
+    warnings.filterwarnings("error", message=".*Grid size")  # numba's word to those who choose their grids
     checks, failed = group(name), 0
     for title, run in checks.items():
         try:

@@ -37,7 +37,7 @@ from srcgraph.codegen.repeats import written_once
 from srcgraph.codegen.rows import by_rows
 from srcgraph.codegen.several import several_at_once
 from srcgraph.codegen.source import Places, Text, emit
-from srcgraph.codegen.statements import names_in
+from srcgraph.codegen.statements import defined, names_in
 from srcgraph.codegen.storage import Copied, Interface
 from srcgraph.codegen.sums import in_blocks
 from srcgraph.codegen.tapes import in_arrays
@@ -351,9 +351,8 @@ def returning(results: Sequence[ast.expr]) -> ast.stmt:
 
 
 def _function(name: str, params: Sequence[str], body: list[ast.stmt], options: str) -> ast.FunctionDef:
-    args = ast.arguments([], [ast.arg(p) for p in params], None, [], [], None, [])
     decorator = ast.parse(f"njit({options})", mode="eval").body
-    return ast.FunctionDef(name, args, body, [decorator], None, lineno=0)
+    return defined(name, params, body, [decorator])
 
 
 def _imports(

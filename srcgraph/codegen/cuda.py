@@ -26,7 +26,7 @@ from srcgraph.codegen.names import Names
 from srcgraph.codegen.program import scheduled
 from srcgraph.codegen.source import Places, emit
 from srcgraph.codegen.spelling import DEVICE, ON_HOST, reads_element
-from srcgraph.codegen.statements import names_in
+from srcgraph.codegen.statements import defined, names_in
 from srcgraph.codegen.storage import Interface
 from srcgraph.codegen.threads import in_threads, is_nest, refused
 from srcgraph.codegen.tidy import tidy
@@ -83,7 +83,7 @@ def generate(
     statements = tidy(statements + body.placed([leave], last_origin(block, interface)))
     params = [names.of(p) for p in plain.params]
     changes = [params[k] for k in sorted(interface.changed)]
-    function = ast.FunctionDef(name, _arguments(params), statements, [_driver(changes)], None, lineno=0)
+    function = defined(name, params, statements, [_driver(changes)])
     parts = [*body.functions(), _on_device(made_once(function))]
     text = emit(ast.Module([*_imports(parts, helpers), *parts], []), places)
     return Generated(name, text, tuple(found.copies), signatures=body.signatures)
@@ -149,10 +149,6 @@ def _stores_element(item: Item) -> bool:
 
 
 # -- text -------------------------------------------------------------------------------------------
-
-
-def _arguments(params: Sequence[str]) -> ast.arguments:
-    return ast.arguments([], [ast.arg(p) for p in params], None, [], [], None, [])
 
 
 def _driver(changes: Sequence[str]) -> ast.expr:

@@ -32,7 +32,7 @@ from srcgraph.codegen.names import Names
 from srcgraph.codegen.registers import as_written
 from srcgraph.codegen.source import Places
 from srcgraph.codegen.spelling import DEVICE, NoSpelling, in_kernel, kind_of, on_host
-from srcgraph.codegen.statements import names_in, statements_in
+from srcgraph.codegen.statements import defined, names_in, statements_in
 from srcgraph.codegen.sums import FEW
 from srcgraph.codegen.threads import loops_of, refused
 from srcgraph.ir.graph import NOWHERE, Origin, Value
@@ -305,8 +305,7 @@ class Launching(Body):
         key = _key(body, args, [_type_text(self.types.get(a)) for a in args])
         if key not in self.alike:
             name = self.alike[key] = self.fresh(name)
-            given = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
-            self.kernels_made[name] = ast.FunctionDef(name, given, body, [dotted("cuda.jit")], None, lineno=0)
+            self.kernels_made[name] = defined(name, args, body, [dotted("cuda.jit")])
             self.signatures[name] = tuple(_type_text(self.types.get(a)) for a in args)
         return self.alike[key], args
 

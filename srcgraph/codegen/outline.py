@@ -28,7 +28,7 @@ from srcgraph.codegen.flow import (
     size,
     target_of,
 )
-from srcgraph.codegen.statements import names_in, nodes_in, statements_in
+from srcgraph.codegen.statements import defined, names_in, nodes_in, statements_in
 
 LIMIT = 300
 """A function of more statements than this is divided."""
@@ -155,8 +155,7 @@ class _Outline:
         body = list(inside)
         if outputs:
             body.append(ast.Return(several(outputs, ast.Load()), lineno=inside[-1].lineno))
-        args = ast.arguments([], [ast.arg(n) for n in inputs], None, [], [], None, [])
-        made = ast.FunctionDef(name, args, body, list(self.function.decorator_list), None, lineno=0)
+        made = defined(name, inputs, body, self.function.decorator_list)
         self.kernels.append(made)
         call = ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in inputs], [])
         if not outputs:

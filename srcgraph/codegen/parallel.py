@@ -42,7 +42,7 @@ from srcgraph.codegen.flow import (
 from srcgraph.codegen.independent import Independent, Known, independent
 from srcgraph.codegen.pieces import call
 from srcgraph.codegen.regions import Region
-from srcgraph.codegen.statements import names_in, statements_in
+from srcgraph.codegen.statements import defined, names_in, statements_in
 from srcgraph.codegen.variables import Variables
 from srcgraph.codegen.work import work_of
 
@@ -228,10 +228,9 @@ class Sharing:
 
     def function_of(self, node: ast.For, params: Sequence[str], body: Statements) -> str:
         """The name of a function of these statements, which may be there already, with other names."""
-        args = ast.arguments([], [ast.arg(p) for p in params], None, [], [], None, [])
         for statement in statements_in(body):
             statement.lineno = getattr(statement, "lineno", 0)
-        made = ast.FunctionDef("", args, body, list(self.function.decorator_list), None, lineno=0)
+        made = defined("", params, body, self.function.decorator_list)
         form = _form(made, self.variables)
         raises = any(isinstance(s, ast.Raise) for s in statements_in(body))  # the place is the user's to know
         if form in self.forms and not raises:

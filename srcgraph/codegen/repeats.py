@@ -26,7 +26,7 @@ from srcgraph.codegen.flow import (
     target_of,
 )
 from srcgraph.codegen.outline import MOST_ARGUMENTS, appended, new_list, several
-from srcgraph.codegen.statements import statements_in
+from srcgraph.codegen.statements import defined, statements_in
 
 LIMIT = 120
 """A function of fewer statements than this is left in one piece."""
@@ -149,8 +149,7 @@ class _Repeats:
         if returned:
             body.append(ast.Return(several(returned, ast.Load()), lineno=body[-1].lineno))
         name = self.name(returned)
-        args = ast.arguments([], [ast.arg(first.names[k]) for k in inputs], None, [], [], None, [])
-        self.made.append(ast.FunctionDef(name, args, body, list(self.function.decorator_list), None, lineno=0))
+        self.made.append(defined(name, [first.names[k] for k in inputs], body, self.function.decorator_list))
         return name
 
     def name(self, made: Sequence[str]) -> str:

@@ -8,6 +8,13 @@ from operator import attrgetter
 from typing import Any
 
 
+def defined(name: str, params: Sequence[str], body: list[ast.stmt], decorators: Sequence[ast.expr]) -> ast.FunctionDef:
+    """A function of arguments by their names."""
+    args = ast.arguments([], [ast.arg(p) for p in params], None, [], [], None, [])
+    # without `type_params`, nodes of Python 3.12 lack an attribute that 3.11 has not and 3.13 fills in
+    return ast.FunctionDef(name, args, body, list(decorators), None, lineno=0, type_params=[])  # pyright: ignore[reportCallIssue]
+
+
 def statements_in(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Every statement of a block, and those inside it, in no particular order."""
     todo = list(block)

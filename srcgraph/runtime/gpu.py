@@ -32,9 +32,12 @@ if not hasattr(np, "row_stack"):  # numba-cuda reads it; NumPy 2.5 has it no mor
 
 try:
     from numba import config, cuda
-    from numba.core.errors import NumbaPerformanceWarning
 except ImportError as error:
     raise ImportError(f"target='cuda' needs numba-cuda: {HOW}") from error
+try:  # numba-cuda has warnings of its own
+    from numba.cuda.core.errors import NumbaPerformanceWarning  # pyright: ignore[reportMissingImports]
+except ImportError:
+    from numba.core.errors import NumbaPerformanceWarning
 
 SIMULATED = bool(getattr(config, "ENABLE_CUDASIM", False))
 THREADS = 16 if SIMULATED else 256
