@@ -135,8 +135,8 @@ def generate(
         name, graph = taken.get(name, name), calling(graph, taken)
     module = Module({**callees, name: (graph, interface)}, fastmath, integers, inplace, kernels, parallel)
     parts = [part for key, (inner, to) in module.graphs.items() for part in module.function(key, inner, to)]
-    several = several_at_once(parts)
-    helpers = {**module.helpers, **dict.fromkeys(several, "vector"), **dict.fromkeys(kept(parts), "arrays")}
+    several = several_at_once(parts, divides=bool(fastmath))
+    helpers = {**module.helpers, **several, **dict.fromkeys(kept(parts), "arrays")}
     text = emit(ast.Module([*_imports(parts, helpers, kernels), *parts], []), module.places)
     frame = max(map(_frame, parts)) if module.depth_left else 0
     again = not kernels and _is_repeatable(interface, (graph, *(g for g, _ in callees.values())))

@@ -2,17 +2,19 @@
 of what does not depend on earlier steps.
 
 ``np.exp(x[i])`` is such a call if it is that of `srcgraph.runtime.vector`; elsewhere numba's own stays, as a person
-would write it.
+would write it. So is ``x[i] / d``, which is several multiplications where ``d`` stays the same (`quotients`).
 """
 
 from __future__ import annotations
 
 import ast
+import copy
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from srcgraph.codegen.flow import NOTHING, live_before
-from srcgraph.codegen.statements import names_in, nodes_in, statements_in
+from srcgraph.codegen.statements import is_pure, names_in, nodes_in, statements_in
 from srcgraph.codegen.sums import FEW
 
 FUNCTIONS = {
@@ -25,31 +27,52 @@ FUNCTIONS = {
 """What there is for several elements, and where numba's own is."""
 SPECIAL = frozenset(("ndtr", "expit", "log_expit"))
 """Those that `srcgraph.runtime.special` has for one number."""
+QUOTIENT = "quotient"
+_HOMES = {QUOTIENT: "quotients"}
+"""Modules of `srcgraph.runtime`, for what is not in `vector`."""
 _NESTED = (ast.For, ast.While, ast.Break, ast.Return, ast.Raise)
 
 
-def several_at_once(functions: Sequence[ast.FunctionDef]) -> list[str]:
-    """Change the calls in place; the names that are called then. A name that is taken is not changed."""
+def several_at_once(functions: Sequence[ast.FunctionDef], divides: bool) -> dict[str, str]:
+    """Change the calls in place; the names that are called then, and where they are. A name that is taken stays.
+
+    Quotients are called, too, unless LLVM ``divides`` in ways of its own.
+    """
     taken = {n.id for n in names_in(*functions)} | {f.name for f in functions}
     taken |= {a.arg for f in functions for a in f.args.args}
     found: Counter[str] = Counter()
     for function in functions:
         for loop in _innermost(function):
-            _Calls(taken, found, _Carried(loop)).visit(loop)
+            carried = _Carried(loop)
+            _Calls(taken, found, carried).visit(loop)
+            if not divides and QUOTIENT not in taken and not _is_short(loop):
+                _Quotients(found, carried).visit(loop)
     alone = Counter(n.id for n in names_in(*functions) if n.id in SPECIAL)
     alone.subtract(found)
-    return [name for name in found if alone[name] <= 0]
+    return {name: _HOMES.get(name, "vector") for name in found if alone[name] <= 0}
 
 
 def _innermost(function: ast.FunctionDef) -> Iterator[ast.For]:
     """The loops over elements in which there is no other one, and that nothing leaves."""
     for node in statements_in(function.body):
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
-            inside = list(nodes_in(*node.body))
+            inside = list(nodes_in(*_after_guards(node)))
             places = (n.slice for n in inside if isinstance(n, ast.Subscript))
             if any(node.target.id in {n.id for n in names_in(p)} for p in places):
                 if not any(isinstance(n, _NESTED) and not _is_short(n) for n in inside):
                     yield node
+
+
+def _after_guards(loop: ast.For) -> list[ast.stmt]:
+    """The statements of a loop but for the first ones, as long as they raise something in the first step or never."""
+    carried, count = _Carried(loop), 0
+    for statement in loop.body:
+        match statement:
+            case ast.If(test=test, body=[ast.Raise()], orelse=[]) if carried.stays(test):
+                count += 1
+            case _:
+                break
+    return loop.body[count:]
 
 
 def _is_short(node: ast.AST) -> bool:
@@ -72,6 +95,7 @@ class _Carried:
                 if isinstance(target, ast.Subscript):
                     self.stores.setdefault(ast.unparse(target.value), set()).add(ast.unparse(target.slice))
         own = frozenset(n.id for s in inside for t in _targets(s) for n in _names(t))
+        self.changing = own | {n.id for s in (loop, *inside) if isinstance(s, ast.For) for n in names_in(s.target)}
         self.names: set[str] = set()
         first = own & live_before(loop.body, NOTHING, NOTHING, NOTHING)
         self._spread([n for n in inside if isinstance(n, ast.Assign | ast.AugAssign)], first)
@@ -93,6 +117,16 @@ class _Carried:
     def reaches(self, expr: ast.AST) -> bool:
         """Whether an expression depends on earlier steps."""
         return any(n.id in self.names for n in names_in(expr)) or self._reads_stored(expr)
+
+    def stays(self, expr: ast.AST) -> bool:
+        """Whether an expression is the same in all steps."""
+        for node in ast.walk(expr):
+            match node:
+                case ast.Name(id=name) if name in self.changing:
+                    return False
+                case ast.Subscript(value=base) if ast.unparse(base) in self.stores:
+                    return False
+        return is_pure(expr)
 
     def _reads_stored(self, expr: ast.AST) -> bool:
         """Whether an expression reads an array that is stored into, at another place."""
@@ -152,3 +186,35 @@ class _Calls(ast.NodeTransformer):
             return False
         self.found[name] += 1
         return True
+
+
+class _Quotients(ast.NodeTransformer):
+    """``x / d`` as ``quotient(x, d)`` where ``d`` stays the same; ``found`` gets the name."""
+
+    def __init__(self, found: Counter[str], carried: _Carried):
+        self.found = found
+        self.carried = carried
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Div) and self.pays(node.left, node.right):
+            return ast.copy_location(self.quotient(node.left, node.right), node)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.generic_visit(node)
+        if not (isinstance(node.op, ast.Div) and self.pays(node.target, node.value)):
+            return node
+        read = copy.copy(node.target)
+        read.ctx = ast.Load()
+        return ast.copy_location(ast.Assign([node.target], self.quotient(read, node.value)), node)
+
+    def pays(self, x: ast.expr, d: ast.expr) -> bool:
+        """Whether LLVM would divide in each step, without waiting for the step before."""
+        if isinstance(d, ast.Constant) and isinstance(d.value, int | float) and math.frexp(d.value)[0] in (0.0, 0.5):
+            return False
+        return self.carried.stays(d) and not self.carried.stays(x) and not self.carried.reaches(x)
+
+    def quotient(self, x: ast.expr, d: ast.expr) -> ast.expr:
+        self.found[QUOTIENT] += 1
+        return ast.Call(ast.Name(QUOTIENT, ast.Load()), [x, d], [])
