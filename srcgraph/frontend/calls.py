@@ -200,8 +200,9 @@ def call_object(low: Lowering, function: Any, args: Sequence[Entity], kwargs: di
     except TypeError:  # not hashable
         special = None
     if special is not None:
-        if args and objects.has_special(args[0], f"__{function.__name__}__"):
-            return objects.special(low, f"__{function.__name__}__", *args)
+        name = f"__{function.__name__}__"  # `dataclasses.replace` does not ask for one
+        if args and function.__module__ != "dataclasses" and objects.has_special(args[0], name):
+            return objects.call_method(low, args[0], name, args[1:], kwargs, hint)
         return special(low, args, kwargs, hint)
     if isinstance(function, type) and issubclass(function, np.generic):
         return _numpy_scalar(low, function, args)
@@ -263,7 +264,7 @@ def _call_ours(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dic
         code = low.session.code_of(inner)
         return call_function(low, code, bound(low, code, inner, args, kwargs))
     name = getattr(function, "__qualname__", repr(function))
-    module = getattr(function, "__module__", None) or type(function).__module__
+    module = (getattr(function, "__module__", None) or type(function).__module__).removeprefix("_")
     instead = generators.instead_of(function) or INSTEAD.get(name, INSTEAD.get(module, ""))
     raise refuse(f"{module}.{name} is not supported", low.loc, instead)
 

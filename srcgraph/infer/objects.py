@@ -32,13 +32,19 @@ def why_opaque(cls: type) -> str:
         return "it has a meaning of its own"
     for base in cls.__mro__[:-1]:
         own = "__slots__" in base.__dict__ or any("__dict__" in c.__dict__ for c in base.__mro__[:-1])
-        if not base.__flags__ & _HEAP or not own:
+        if not base.__flags__ & _HEAP or not own or _in_c(base):
             return f"it is derived from {base.__name__}"
     for hook in ("__getattr__", "__getattribute__", "__setattr__", "__delattr__"):
         found = inspect.getattr_static(cls, hook, None)
         if found is not getattr(object, hook, None) and not _of_dataclass(cls, hook):
             return f"its class defines {hook}"
     return ""
+
+
+def _in_c(cls: type) -> bool:
+    """Whether a class has methods of its own that are written in C: there is more to its instances than fields."""
+    kinds = types.MethodDescriptorType | types.WrapperDescriptorType | types.ClassMethodDescriptorType
+    return any(isinstance(v, kinds) and v.__objclass__ is cls for v in vars(cls).values())
 
 
 def _of_dataclass(cls: type, hook: str) -> bool:

@@ -433,3 +433,17 @@ def fields_of_a_dataclass(a, x, n):
     other = replace(swap, notional=2.0)
     rate, times = astuple(swap.fixed)
     return parts["fixed"]["times"], rate * np.sum(times), other.notional * other.fixed.rate, len(parts)
+
+
+class _Amount:
+    def __init__(self, units):
+        self.units = units
+
+    def __round__(self, ndigits=0):
+        return self.units * 10.0**ndigits
+
+
+def method_for_a_builtin(a, n):
+    """What a builtin is called with by name goes to the object's method, too."""
+    amount = _Amount(a)
+    return round(amount, ndigits=2), round(amount), round(amount, ndigits=n)
