@@ -11,7 +11,7 @@ PEERS := .venv-peers
 PYTHRAN := .venv-pythran
 DACE := .venv-dace
 
-.PHONY: demo test lint bench bench-peers gradbench golden fuzz conformance native second_order clean
+.PHONY: demo test pythons lint bench bench-peers gradbench golden fuzz conformance native second_order clean
 
 # make fuzz N=20000 SEED=1: random programs against CPython
 N    ?= 1000
@@ -38,6 +38,10 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto
+
+# make pythons PYTHONS="python3.12 python3.13": the tests under other versions of Python, each in an environment of its own
+pythons:
+	for python in $(PYTHONS); do $(MAKE) test PYTHON=$$python VENV=.venv-$$(basename $$python) || exit 1; done
 
 golden: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile --update-golden tests/test_golden.py tests/test_errors.py \
@@ -82,4 +86,4 @@ conformance: $(VENV)/.test
 	cd tests && $(abspath $(BIN))/python -m conformance --quiet --write ../docs/conformance_graphs.md
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(PYTHRAN) $(DACE) build dist *.egg-info demo_output
+	rm -rf $(VENV) .venv-python* $(PEERS) $(PYTHRAN) $(DACE) build dist *.egg-info demo_output

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import srcgraph
+from srcgraph.codegen.statements import defined
 
 ROOT = Path(srcgraph.__file__).parent
 ALLOWED = {
@@ -127,3 +128,15 @@ def test_an_import_inside_a_function_is_found() -> None:
     """Imports in functions, methods and lambdas count as nested."""
     text = "class A:\n    def f(self):\n        import os\ng = lambda: __import__('re')\nimport sys\n"
     assert [(i.line, i.nested) for i in imports(ROOT / "errors.py", text)] == [(5, False), (3, True), (4, True)]
+
+
+def test_functions_are_written_in_one_place() -> None:
+    """What a node of a function needs differs between versions of Python: `codegen.statements.defined` knows."""
+    made = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("ast.FunctionDef", "ast.ClassDef")
+    ]
+    assert [place.split(":")[0] for place in made] == ["codegen/statements.py"], made
+    assert defined("f", ["x"], [ast.Pass()], []).type_params == []  # type: ignore[attr-defined]

@@ -10,7 +10,10 @@ from gradbench.protocol import Function, numbers
 
 @dataclass
 class Hand:
-    """Bones as a tree, each with its place relative to its parent; vertices follow bones by weights."""
+    """Bones as a tree, each with its place relative to its parent; vertices follow bones by weights.
+
+    Vertices are columns, so that a transform is multiplied by all of them at once; weights have a row for each bone.
+    """
 
     parents: np.ndarray
     relatives: np.ndarray
@@ -77,19 +80,18 @@ def bone_transforms(hand, angles):
 
 
 def skin(theta, hand):
-    """Where the vertices are."""
+    """Where the vertices are, as columns."""
     transforms = bone_transforms(hand, bone_angles(theta, len(hand.parents)))
-    positions = np.zeros((len(hand.vertices), 3))
+    positions = np.zeros((3, hand.vertices.shape[1]))
     for i in range(len(transforms)):
-        moved = hand.vertices @ transforms[i].T
-        positions += hand.weights[:, i : i + 1] * moved[:, :3]
+        positions += hand.weights[i] * (transforms[i, :3] @ hand.vertices)
     if hand.mirrored:
-        positions[:, 0] = -positions[:, 0]
-    return positions @ about_axis(theta[:3]).T + theta[3:6]
+        positions[0] = -positions[0]
+    return about_axis(theta[:3]) @ positions + theta[3:6, None]
 
 
 def to_vertices(theta, hand, correspondences, points):
-    return (points - skin(theta, hand)[correspondences]).ravel()
+    return (points - skin(theta, hand)[:, correspondences].T).ravel()
 
 
 def to_triangles(theta, us, hand, correspondences, points):
@@ -98,7 +100,7 @@ def to_triangles(theta, us, hand, correspondences, points):
     for i in range(len(points)):
         a, b, c = hand.triangles[correspondences[i]]
         u, v = us[i]
-        out[i] = points[i] - (u * positions[a] + v * positions[b] + (1.0 - u - v) * positions[c])
+        out[i] = points[i] - (u * positions[:, a] + v * positions[:, b] + (1.0 - u - v) * positions[:, c])
     return out.ravel()
 
 
@@ -125,8 +127,8 @@ def read(given):
         np.array(model["parents"]),
         np.array(model["base_relatives"]),
         np.array(model["inverse_base_absolutes"]),
-        np.array(model["base_positions"]),
-        np.array(model["weights"]),
+        np.array(np.transpose(model["base_positions"]), order="C"),
+        np.array(np.transpose(model["weights"]), order="C"),
         np.array(model["triangles"]),
         bool(model["is_mirrored"]),
     )
