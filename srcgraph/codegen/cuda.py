@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from srcgraph.codegen.blocks import BLOCK_FUNCTIONS
+from srcgraph.codegen.blocks import BLOCK_FUNCTIONS, TEAM
 from srcgraph.codegen.buffers import made_once
 from srcgraph.codegen.cpu import NO_CALLEES, NO_KERNELS, Generated, last_origin, returning
 from srcgraph.codegen.helpers import helper_modules, helpers_used
@@ -35,12 +35,12 @@ from srcgraph.ir.types import ArrayType, ListType, ScalarType
 from srcgraph.ir.walk import all_nodes, calls
 
 HOST = frozenset((
-    "THREADS", "cuda", "driver", "over", "striding", "parts", "copy", "full", "zeros", "ones", "fill",
+    "THREADS", "cuda", "driver", "over", "striding", "team_of", "parts", "copy", "full", "zeros", "ones", "fill",
     "device_array", "device_array_like", "host_value", "narrowed",
     "sum_of", "product_of", "max_of", "min_of", "all_of", "any_of",
 ))  # fmt: skip
 """The names of `srcgraph.runtime.gpu` that drivers use."""
-_OWN = HOST | DEVICE | BLOCK_FUNCTIONS.keys() | {"np", "math"}
+_OWN = HOST | DEVICE | BLOCK_FUNCTIONS.keys() | {n.replace("block", TEAM) for n in BLOCK_FUNCTIONS} | {"np", "math"}
 
 
 def generate(

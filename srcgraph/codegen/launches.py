@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import count
 
-from srcgraph.codegen.blocks import OF_COMBINE, block_function
+from srcgraph.codegen.blocks import OF_COMBINE, TEAM, block_function, team_function
 from srcgraph.codegen.body import Body, combined, is_sum
 from srcgraph.codegen.expr import call, dotted
 from srcgraph.codegen.integers import is_numpy_integer
@@ -34,6 +34,7 @@ from srcgraph.codegen.source import Places
 from srcgraph.codegen.spelling import DEVICE, NoSpelling, in_kernel, kind_of, on_host
 from srcgraph.codegen.statements import defined, names_in, statements_in
 from srcgraph.codegen.sums import FEW
+from srcgraph.codegen.teams import has_teams, is_read, wait
 from srcgraph.codegen.threads import loops_of, refused
 from srcgraph.ir.graph import NOWHERE, Origin, Value
 from srcgraph.ir.types import FLOAT, ArrayType, Type
@@ -57,6 +58,10 @@ class Launching(Body):
         self.types: dict[str, Type] = {}
         self.lost: dict[Value, str] = {}
         """For sums that note what rounding takes: the variable for that."""
+        self.team: str = ""
+        """The argument that says how many threads share a point, while a kernel is written in which several do."""
+        self.ours: dict[str, str] = {}
+        """The variables of all such kernels."""
         self.taken = {*names.named, *names.reserved}
         self.origin: Origin | None = None
         """Of the part of a kernel that is written."""
@@ -69,6 +74,12 @@ class Launching(Body):
         name = next(n for k in count(1) if (n := base if k == 1 else f"{base}_{k}") not in self.taken)
         self.taken.add(name)
         return name
+
+    def own(self, base: str) -> str:
+        """The same name in all kernels."""
+        if base not in self.ours:
+            self.ours[base] = self.fresh(base)
+        return self.ours[base]
 
     # -- expressions ------------------------------------------------------------------------------
 
@@ -137,7 +148,10 @@ class Launching(Body):
         sizes = [self.resolved(item.extents[k]) for k in loops_of(item)]
         self.origin = item.origin
         rooms = {p.acc: self.fresh(f"{self.names.of(p.acc)}_parts") for p in sums}
-        body = as_written(self.reducing(item, sums, rooms) if sums else self.mapping(item))
+        long = frozenset(p for p in item.parts if isinstance(p, InnerReduce) and _is_long(p))
+        teams = has_teams(item, long)
+        written = self.reducing(item, sums, rooms) if sums else self.teaming(item) if teams else self.mapping(item)
+        body = as_written(written)
         self.origin = None
         self.placed(body, item.origin)
         self.note_types(item)
@@ -145,7 +159,13 @@ class Launching(Body):
         for part in sums:
             self.types[rooms[part.acc]] = ArrayType(part.acc.type.dtype, (1,))  # type: ignore[arg-type]
             out.append(_assign(rooms[part.acc], self.room(part, sizes)))
+        if teams:
+            lengths = [self.product(p.extents) for p in item.parts if p in long]
+            points = self.product([item.extents[k] for k in loops_of(item)])
+            out.append(_assign(self.team, call("team_of", points, *{ast.unparse(n): n for n in lengths}.values())))
+            sizes.append(ast.Name(self.team, ast.Load()))
         name, args = self.as_kernel(self.called(item), body)
+        self.team = ""
         grid: ast.expr = call("striding" if sums else "over", *sizes)
         if not sizes and not sums:
             grid = ast.Tuple([ast.Constant(1), ast.Constant(1)], ast.Load())
@@ -182,6 +202,47 @@ class Launching(Body):
         test = ast.Compare(ast.Name(point, ast.Load()), [ast.Lt()], [self.product(sizes)])
         start = _assign(point, call("cuda.grid", ast.Constant(1)))
         return [start, ast.If(test, [*self.unfolded(item, loops, point), *inner], [])]
+
+    def teaming(self, item: Kernel) -> list[ast.stmt]:
+        """A team for each point; those beyond the last do what the last one does, and store nothing."""
+        loops = loops_of(item)
+        point = self.index(item, loops, "point")
+        self.team, member, leads = self.own(TEAM), self.own("t"), self.own("leads")
+        last = self.product([item.extents[k] for k in loops])
+        start = _assign(f"{point}, {member}", call("divmod", call("cuda.grid", ast.Constant(1)), _name(self.team)))
+        is_there = ast.Compare(_name(point), [ast.Lt()], [last])
+        is_first = ast.Compare(_name(member), [ast.Eq()], [ast.Constant(0)])
+        lead = _assign(leads, ast.BoolOp(ast.And(), [is_first, is_there]))
+        clamp = _assign(point, call("minimum", _name(point), ast.BinOp(last, ast.Sub(), ast.Constant(1))))
+        inner: list[ast.stmt] = []
+        for part in item.parts:
+            self.origin = part.origin if part.origin.loc is not None else item.origin
+            made = self.placed(self.part(part), part.origin)
+            if isinstance(part, LoopStore):
+                made = list[ast.stmt]((ast.If(_name(leads), made, []),))
+                made = [wait(), *made, wait()] if is_read(item, part, self.names) else made
+            inner += self.placed(made, part.origin)
+        self.origin = item.origin
+        some = ast.Compare(last, [ast.Gt()], [ast.Constant(0)])
+        return [start, ast.If(some, [lead, clamp, *self.unfolded(item, loops, point), *inner], [])]
+
+    def shared(self, part: InnerReduce) -> list[ast.stmt]:
+        """A reduction that the threads of a team share."""
+        body = [s for let in part.parts for s in self.part(let)] + self.reduced(part)
+        indices = [self.index_names[INDICES[part.first + k]] for k in range(len(part.extents))]
+        at = indices[0] if len(indices) == 1 else self.own("at")
+        run = call("range", _name(self.own("t")), self.product(part.extents), _name(self.team))
+        flat = []
+        for k in range(len(indices) - 1, 0, -1):
+            both = f"{indices[0] if k == 1 else at}, {indices[k]}"
+            flat.append(_assign(both, call("divmod", _name(at), self.resolved(part.extents[k]))))
+        loop = ast.For(ast.Name(at, ast.Store()), run, [*flat, *body], [], lineno=0)
+        function = team_function(part.combine, _dtype(part.acc.type))
+        self.blocks.setdefault(function.name, function)
+        value: ast.expr = self.plain(part.acc)
+        if part.acc in self.lost:
+            value = ast.BinOp(value, ast.Add(), _name(self.lost[part.acc]))
+        return [*self.started(part), loop, *self.assign(part.acc, call(function.name, value, _name(self.team)))]
 
     def reducing(self, item: Kernel, sums: Sequence[LoopReduce], rooms: dict[Value, str]) -> list[ast.stmt]:
         """Threads that take several points each; the numbers that these come to are combined by blocks."""
@@ -248,6 +309,8 @@ class Launching(Body):
     def part(self, part: Part) -> list[ast.stmt]:
         if isinstance(part, InnerReduce):
             self.note_lost(part)
+            if self.team and _is_long(part):
+                return self.shared(part)
         out = super().part(part)
         if isinstance(part, InnerReduce) and part.acc in self.lost:
             out.append(ast.AugAssign(self.target(part.acc), ast.Add(), ast.Name(self.lost[part.acc], ast.Load())))
@@ -315,6 +378,15 @@ class Launching(Body):
         found = dict.fromkeys(n for s in body for n in _in_order(s) if n not in own)
         names = [n for n in found if n not in _KNOWN and n not in self.blocks]
         return sorted(names, key=lambda n: not isinstance(self.types.get(n), ArrayType))
+
+
+def _name(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def _dtype(type: Type) -> str:
+    dtype = type.dtype  # type: ignore[union-attr]
+    return "bool_" if dtype.kind == "b" else dtype.name
 
 
 def _is_long(part: LoopReduce | InnerReduce) -> bool:

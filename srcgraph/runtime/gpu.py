@@ -44,6 +44,8 @@ THREADS = 16 if SIMULATED else 256
 """Of a block; the simulator runs each in a thread of Python's."""
 BLOCKS = 4 if SIMULATED else 1024
 """So many blocks at most share the points of a reduction."""
+ROW, BUSY = (2, 64) if SIMULATED else (16, 1 << 18)
+"""Threads of a team at least, where rows are long; threads that a device has enough of."""
 
 if SIMULATED:
     from numba.cuda.simulator.kernelapi import FakeCUDAShared
@@ -81,6 +83,18 @@ def over(*sizes: int) -> tuple[int, int]:
 def striding(*sizes: int) -> tuple[int, int]:
     """Blocks and threads for a kernel whose threads take several points each."""
     return min(over(*sizes)[0], BLOCKS), THREADS
+
+
+def team_of(points: int, *lengths: int) -> int:
+    """How many threads share each point of a nest that reduces so many elements at each: a power of two.
+
+    As many as keep the device busy, and sixteen that read rows side by side, but no more than have something to do.
+    """
+    most = min(THREADS, max(1, max(lengths) // 4))
+    team = 1 << (most.bit_length() - 1)
+    while team > ROW and team * points > BUSY:
+        team //= 2
+    return team
 
 
 def parts(*sizes: int, dtype: Any = np.float64) -> Any:

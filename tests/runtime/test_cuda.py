@@ -83,7 +83,7 @@ def test_a_target_is_kept_by_what_is_made_of_a_function() -> None:
 
 def test_inspect_shows_the_text() -> None:
     seen = sg.inspect(sg.compile(programs.softmax, target="cuda"), M)
-    assert "m_max_2_kernel[over(n)](" in seen.cuda and seen.cpu == ""
+    assert "m_max_2_kernel[over(n, team)](" in seen.cuda and seen.cpu == ""
     assert 'target="cuda"' in repr(seen) and "@cuda.jit" in repr(seen)
     assert "m_max_2_kernel" in seen._repr_html_()
     on_cpu = sg.inspect(programs.softmax, M)
