@@ -180,10 +180,20 @@ def _axes(low: Lowering, asked: Any, ndim: int) -> list[int]:
     return axes
 
 
+def _turned(low: Lowering, a: Entity, order: Entity) -> bool:
+    """Whether elements are taken in Fortran's order, the first index fastest: that of the transposed array in C's."""
+    asked = low.static(order, "the order of elements")
+    if asked not in ("C", "F"):
+        raise refuse(f"order={asked!r} is not supported", low.loc, "use order='C' or order='F'")
+    return asked == "F" and ref_type(low, as_array(low, a)).ndim > 1
+
+
 @array_function(np.reshape, method="reshape")
-def reshape(low: Lowering, a: Entity, shape: Entity, *more: Entity) -> Entity:
-    ref = as_array(low, a)
+def reshape(low: Lowering, a: Entity, shape: Entity, *more: Entity, order: Entity = Const("C")) -> Entity:
     parts = list(shape.items) if isinstance(shape, Tup) else [shape, *more]
+    if low.static(order, "the order of elements") != "C" and (_turned(low, a, order) or len(parts) > 1):
+        return transpose(low, reshape(low, transpose(low, a), Tup(tuple(parts[::-1]))))
+    ref = as_array(low, a)
     return _reshaped(low, ref, _full_shape(low, product(ref_type(low, ref).shape), parts))
 
 
@@ -197,14 +207,14 @@ def of_shape(low: Lowering, ref: Array, name: str, shape: Entity) -> Array:
 
 
 @array_function(np.ravel, method="ravel")
-def ravel(low: Lowering, a: Entity) -> Entity:
-    ref = as_array(low, a)
+def ravel(low: Lowering, a: Entity, order: Entity = Const("C")) -> Entity:
+    ref = as_array(low, transpose(low, a) if _turned(low, a, order) else a)
     return _reshaped(low, ref, [low.builder.dim_value(product(ref_type(low, ref).shape))], ravel=True)
 
 
 @array_function(method="flatten")
-def flatten(low: Lowering, a: Entity) -> Entity:
-    value = read(low, as_array(low, a))
+def flatten(low: Lowering, a: Entity, order: Entity = Const("C")) -> Entity:
+    value = read(low, as_array(low, transpose(low, a) if _turned(low, a, order) else a))
     return new_array(low, OPS["reshape"](value, low.builder.dim_value(product(value.type.shape))))
 
 

@@ -644,3 +644,16 @@ def rows_until(x, m, a):
             break
         state = a * np.cos(state) * state + m[i, 0]
     return np.sum(state)
+
+
+def jumps(x, m, a):
+    """Differences with something put before and after: a number, a part of the array."""
+    rows = np.diff(m, axis=0, prepend=a, append=m[:1])
+    return np.sum(np.diff(x, prepend=a) ** 3), np.sum(rows**2), np.diff(x, 2, -1, x[:1], 0)
+
+
+def columns_first(m, x):
+    """Elements in Fortran's order."""
+    table = m.ravel(order="F") * np.arange(m.size)
+    table[0] = x[0]
+    return m.flatten("F") @ table, np.reshape(table, m.T.shape, order="F"), m.reshape(-1, 1, order="F")[1]

@@ -221,17 +221,23 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Value:
     "diff",
     python=np.diff,
     static="n axis",
-    views=lambda a, n=1, axis=-1: n == 0,
-    samples=(sample("f64[5]"), sample("f64[5]", n=2), sample("f64[3, 4]", axis=0)),
-)
-def diff(a: Any, n: int = 1, axis: int = -1) -> Value:
-    """Differences of neighbours along an axis, ``n`` times."""
+    views=lambda a, n=1, axis=-1, prepend=None, append=None: n == 0,
+    samples=(
+        sample("f64[5]"), sample("f64[5]", n=2), sample("f64[3, 4]", axis=0), sample("f64[5]", prepend=0.5),
+        sample("f64[2, 4]", 2, 0, "f64[1, 4]", "f64[2, 4]"),
+    ),
+)  # fmt: skip
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Value:
+    """Differences of neighbours along an axis, ``n`` times, after other elements are put before and after."""
     b = current_builder()
     x = as_operand(a)
     if n < 0:
         raise InferenceError(f"order must be non-negative but got {n}")
     at = one_axis(axis, x.type.ndim)
     view = View(tuple(1 if k == at else ":" for k in range(x.type.ndim)), tuple(range(x.type.ndim)))
+    if n and not (prepend is None and append is None):
+        first, last = (None if e is None else _end(b.value(e), x, at) for e in (prepend, append))
+        x = concatenate(tuple(e for e in (first, x, last) if e is not None), axis=at)
     for _ in range(n):
         size = sub(dims_of(x)[at], 1)
         if not b.proves(size.type.value):
@@ -239,6 +245,14 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Value:
         later, earlier = (getitem(x, k, size, view=view) for k in (1, 0))
         x = not_equal(later, earlier) if x.type.dtype == BOOL else sub(later, earlier)
     return x
+
+
+def _end(value: Value, x: Value, axis: int) -> Value:
+    """What is put before or after an array; a number stands in one place of the axis."""
+    if isinstance(value.type, ArrayType) and value.type.ndim:
+        return value
+    sizes = [current_builder().const(1) if k == axis else d for k, d in enumerate(dims_of(x))]
+    return broadcast_to(value, *sizes) if isinstance(value.type, ArrayType) else full(value, *sizes)
 
 
 # -- searching --------------------------------------------------------------------------------------
