@@ -25,6 +25,7 @@ from numba import cuda
 
 import srcgraph as sg
 from srcgraph.errors import ArgumentError, OverlapError, UnsupportedError
+from srcgraph.runtime import gpu
 
 
 def numbers(seed: int, *shape: int) -> np.ndarray:
@@ -221,6 +222,19 @@ def sums_repeat() -> None:
     assert first == second
     exact = float(np.sum(big.astype(np.longdouble)))
     assert abs(first[0] - exact) <= 2e-16 * np.sum(np.abs(big)), (first[0], exact)
+
+
+@check
+def teams_divide_blocks() -> None:
+    """As many threads as are busy, for rows of any number and length; and a row is added up whole by each size of team."""
+    for points in (0, 1, 7, 5000, 10**7):
+        for length in (0, 1, 5, 64, 10**6):
+            assert gpu.THREADS % gpu.team_of(points, length) == 0
+    assert gpu.team_of(1, 10**6) == gpu.THREADS and gpu.team_of(10**7, 3, 2) == 1
+    fast = sg.compile(programs.over_axes, target="cuda")
+    for rows, length in ((1, 64), (3, 64), (40, 33), (2, 3)):
+        m = numbers(30, rows, length)
+        same(fast(m), programs.over_axes(m))
 
 
 @check

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import count
 
+from srcgraph.codegen.alike import form, in_order
 from srcgraph.codegen.blocks import OF_COMBINE, TEAM, block_function, team_function
 from srcgraph.codegen.body import Body, combined, is_sum
 from srcgraph.codegen.expr import call, dotted
@@ -32,7 +33,7 @@ from srcgraph.codegen.names import Names
 from srcgraph.codegen.registers import as_written
 from srcgraph.codegen.source import Places
 from srcgraph.codegen.spelling import DEVICE, NoSpelling, in_kernel, kind_of, on_host
-from srcgraph.codegen.statements import defined, names_in, statements_in
+from srcgraph.codegen.statements import defined, names_in
 from srcgraph.codegen.sums import FEW
 from srcgraph.codegen.teams import has_teams, is_read, wait
 from srcgraph.codegen.threads import loops_of, refused
@@ -365,7 +366,7 @@ class Launching(Body):
     def as_kernel(self, name: str, body: list[ast.stmt]) -> tuple[str, list[str]]:
         """The kernel with that body, another one's if that does the same, and the arguments that it takes."""
         args = self.arguments(body)
-        key = _key(body, args, [_type_text(self.types.get(a)) for a in args])
+        key = form(body, args, [_type_text(self.types.get(a)) for a in args])
         if key not in self.alike:
             name = self.alike[key] = self.fresh(name)
             self.kernels_made[name] = defined(name, args, body, [dotted("cuda.jit")])
@@ -375,7 +376,7 @@ class Launching(Body):
     def arguments(self, body: Sequence[ast.stmt]) -> list[str]:
         """What a kernel reads that is not made in it: arrays first, in the order in which they are met."""
         own = {n.id for n in names_in(*body) if isinstance(n.ctx, ast.Store)}
-        found = dict.fromkeys(n for s in body for n in _in_order(s) if n not in own)
+        found = dict.fromkeys(n for s in body for n in in_order(s) if n not in own)
         names = [n for n in found if n not in _KNOWN and n not in self.blocks]
         return sorted(names, key=lambda n: not isinstance(self.types.get(n), ArrayType))
 
@@ -395,32 +396,6 @@ def _is_long(part: LoopReduce | InnerReduce) -> bool:
         return True
     known = [e.value for e in part.extents if isinstance(e, ast.Constant) and isinstance(e.value, int)]
     return len(known) < len(part.extents) or math.prod(known) > FEW
-
-
-def _in_order(node: ast.AST) -> Iterable[str]:
-    """The names in a piece of text, as they are read."""
-    if isinstance(node, ast.Name):
-        yield node.id
-    for child in ast.iter_child_nodes(node):
-        yield from _in_order(child)
-
-
-def _key(body: Sequence[ast.stmt], args: Sequence[str], types: Sequence[str]) -> str:
-    """What is the same for kernels that differ by the names of their variables only."""
-    numbers = {a: f"<{k}>" for k, a in enumerate(args)}
-    local = dict.fromkeys(n.id for s in statements_in(body) for n in names_in(s) if isinstance(n.ctx, ast.Store))
-    order = [n for s in body for n in _in_order(s) if n in local]
-    numbers |= {n: f"<{k}>" for k, n in enumerate(dict.fromkeys(order), len(args))}
-    renamed = [_Renamed(numbers).visit(ast.parse(ast.unparse(ast.fix_missing_locations(s)))) for s in body]
-    return "\n".join([*types, *map(ast.dump, renamed)])
-
-
-class _Renamed(ast.NodeTransformer):
-    def __init__(self, names: dict[str, str]):
-        self.names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.Name(self.names.get(node.id, node.id), node.ctx)
 
 
 def _type_text(type: Type | None) -> str:
