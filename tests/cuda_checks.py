@@ -226,7 +226,7 @@ def sums_repeat() -> None:
 
 @check
 def teams_divide_blocks() -> None:
-    """As many threads as are busy, for rows of any number and length; and a row is added up whole by each size of team."""
+    """A block is a whole number of teams, and a row is added up whole by each size of team."""
     for points in (0, 1, 7, 5000, 10**7):
         for length in (0, 1, 5, 64, 10**6):
             assert gpu.THREADS % gpu.team_of(points, length) == 0
