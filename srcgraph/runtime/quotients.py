@@ -2,9 +2,9 @@
 
 A division takes a processor as long as eight multiplications and more. With ``r``, the reciprocal of ``d`` rounded,
 ``q = x * r`` is next to the quotient; what is left of ``x``, ``x - q * d``, is exact where multiplying and adding round
-once, and ``q + (x - q * d) * r`` is ``x / d`` rounded to nearest. A divisor below 2^-1000 is scaled by a power of two,
-with ``x``, so that it has a reciprocal. Where ``q`` is 0, infinite or NaN, it is the quotient itself. What is left of
-an ``x`` below 2^-969 need not be exact; then the last bit may differ.
+once, and ``q + (x - q * d) * r`` is ``x / d`` rounded to nearest. A divisor below 1 is scaled by a power of two, with
+``x``, so that it has a reciprocal and what is left is not too small; a ``q`` that is too large begins with the largest
+float. What is left need not be exact for a quotient below 2^-969: there the last bit may differ, of subnormal ones too.
 
 References
 ----------
@@ -15,7 +15,9 @@ known in advance", IEEE Trans. Comput. 53 (2004).
 
 from __future__ import annotations
 
+import math
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +28,9 @@ from numba.extending import lower_builtin, type_callable
 
 HAS_FMA = "x86_64" not in llvm.get_default_triple() or bool(llvm.get_host_cpu_features().get("fma"))
 """Whether the processor multiplies and adds with one rounding; all but old ones of x86 do."""
-_SMALL, _SCALE = 2.0**-1000, 2.0**64
+_BIAS, _MANTISSA = 1023, 52
+"""Of a float64's exponent, and its bits below it."""
+_LARGEST = sys.float_info.max
 
 
 def quotient(x: Any, d: Any) -> Any:
@@ -50,14 +54,22 @@ def _multiplied(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _divided(context, builder, signature, args)
     b, (x, d) = builder, args
     number: Any = d.type
-    is_small = b.fcmp_ordered("<", _of(b, "fabs", d), number(_SMALL))
-    scale = b.select(is_small, number(_SCALE), number(1.0))
-    x, d = b.fmul(x, scale), b.fmul(d, scale)
+    scale = _of(b, "copysign", _scale(b, d), d)
+    x, d = b.fmul(x, scale), b.fmul(d, scale)  # `d` is positive now, and the quotient's sign that of `x`
     r = b.fdiv(number(1.0), d)
-    q = b.fmul(x, r)
-    found = b.fma(b.fma(b.fneg(q), d, x), r, q)
-    found = b.select(b.fcmp_ordered("ord", found, found), found, q)
-    return _of(b, "copysign", found, q)
+    d = b.select(b.fcmp_ordered("==", d, number(math.inf)), number(0.0), d)  # x / inf is x * 0
+    size = _of(b, "fabs", x)
+    q = b.fmul(size, r)
+    q = b.select(b.fcmp_ordered("<", q, number(_LARGEST)), q, number(_LARGEST))
+    return _of(b, "copysign", b.fma(b.fma(b.fneg(q), d, size), r, q), x)
+
+
+def _scale(b: Any, d: Any) -> Any:
+    """The power of two that makes a number one from 1/2 to 1, or 1 for larger ones; 2^1022 for subnormal ones."""
+    word: Any = ir.IntType(64)
+    exponent = b.and_(b.lshr(b.bitcast(d, word), word(_MANTISSA)), word(2 * _BIAS + 1))
+    power = b.bitcast(b.shl(b.sub(word(2 * _BIAS - 1), exponent), word(_MANTISSA)), d.type)
+    return b.select(b.icmp_unsigned("<", exponent, word(_BIAS)), power, d.type(1.0))
 
 
 def _of(builder: Any, name: str, *args: Any) -> Any:

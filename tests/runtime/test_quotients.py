@@ -9,6 +9,9 @@ import pytest
 
 import srcgraph as sg
 
+SMALL = 2.0**-960
+"""Below, the last bit may differ."""
+
 
 def shares(x, d):
     """Each element over one number."""
@@ -108,6 +111,18 @@ def test_all_sizes(exponents: int) -> None:
         x = rng.normal(size=200) * 2.0 ** rng.integers(-exponents, exponents, 200)
         d = float(rng.normal() * 2.0 ** rng.integers(-exponents, exponents))
         with np.errstate(all="ignore"):
+            want = x / d
+        known = ~(np.abs(want) < SMALL)
+        same(fast(x, d)[known], want[known])
+
+
+def test_the_largest_quotients() -> None:
+    """What rounds to the largest float is not infinite."""
+    fast, top = sg.compile(shares), np.finfo(float).max
+    near = np.nextafter(1.0, 0.0)
+    for d in (near, 0.5 * near, near * 2.0**-900, -near, 5e-324, 0.75, 0.3):
+        x = np.array([top, np.nextafter(top, 0.0), top * abs(d), np.nextafter(top * abs(d), 0.0), -top, np.inf, 0.0])
+        with np.errstate(all="ignore"):
             same(fast(x, d), x / d)
 
 
@@ -122,7 +137,19 @@ def test_where_numbers_end() -> None:
             same(slow(ends, d), want)
 
 
-def test_the_smallest_numbers_are_a_bit_away_at_most() -> None:
+def test_small_divisors_and_numbers() -> None:
+    """Subnormal ones too, as long as the quotient is not small."""
+    fast, rng = sg.compile(shares), np.random.default_rng(9)
+    for power in (-1074, -1073, -1060, -1023, -1022, -1021, -1000, -970, -60, -1, 0):
+        d = max(float(rng.uniform(1.0, 2.0)) * 2.0**power, 5e-324)
+        x = rng.uniform(-2.0, 2.0, 2000) * 2.0 ** rng.integers(max(-1074, power - 900), min(1023, power + 1030), 2000)
+        with np.errstate(all="ignore"):
+            want = x / d
+        known = ~(np.abs(want) < SMALL)
+        same(fast(x, d)[known], want[known])
+
+
+def test_the_smallest_quotients_are_a_bit_away_at_most() -> None:
     rng = np.random.default_rng(8)
     x = rng.normal(size=1000) * 2.0 ** rng.integers(-1074, -960, 1000)
     for d in (0.3, 7e10, 3e-200, -1e-308):
