@@ -95,7 +95,11 @@ def to_vertices(theta, hand, correspondences, points):
 
 
 def to_triangles(theta, us, hand, correspondences, points):
-    positions = skin(theta, hand)
+    return in_triangles(skin(theta, hand), us, hand, correspondences, points)
+
+
+def in_triangles(positions, us, hand, correspondences, points):
+    """How far points are from places in triangles, each with two numbers of its own."""
     out = np.empty_like(points)
     for i in range(len(points)):
         a, b, c = hand.triangles[correspondences[i]]
@@ -108,15 +112,11 @@ def along(theta, us, hand, correspondences, points):
     """Derivatives by the two numbers of a point's own, then by theta, one direction at a time."""
     rows = 3 * len(points)
     out = np.empty((rows, 2 + len(theta)))
-    still = np.zeros_like(us)
+    positions = skin(theta, hand)
     for k in range(2):
-        direction = still.copy()
+        direction = np.zeros_like(us)
         direction[:, k] = 1.0
-        out[:, k] = sg.jvp(
-            lambda t, u: to_triangles(t, u, hand, correspondences, points),
-            (theta, us),
-            (np.zeros_like(theta), direction),
-        )[1]
+        out[:, k] = sg.jvp(lambda u: in_triangles(positions, u, hand, correspondences, points), (us,), (direction,))[1]
     out[:, 2:] = sg.jacfwd(to_triangles)(theta, us, hand, correspondences, points)
     return out
 
