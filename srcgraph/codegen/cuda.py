@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from srcgraph.codegen.blocks import BLOCK_FUNCTIONS, TEAM
+from srcgraph.codegen.blocks import BLOCK_FUNCTIONS
 from srcgraph.codegen.buffers import made_once
 from srcgraph.codegen.cpu import NO_CALLEES, NO_KERNELS, Generated, last_origin, returning
 from srcgraph.codegen.helpers import helper_modules, helpers_used
@@ -40,7 +40,7 @@ HOST = frozenset((
     "sum_of", "product_of", "max_of", "min_of", "all_of", "any_of",
 ))  # fmt: skip
 """The names of `srcgraph.runtime.gpu` that drivers use."""
-_OWN = HOST | DEVICE | BLOCK_FUNCTIONS.keys() | {n.replace("block", TEAM) for n in BLOCK_FUNCTIONS} | {"np", "math"}
+_OWN = HOST | DEVICE | BLOCK_FUNCTIONS.keys() | {"np", "math"}
 
 
 def generate(

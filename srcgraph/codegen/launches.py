@@ -239,6 +239,7 @@ class Launching(Body):
             flat.append(_assign(both, call("divmod", _name(at), self.resolved(part.extents[k]))))
         loop = ast.For(ast.Name(at, ast.Store()), run, [*flat, *body], [], lineno=0)
         function = team_function(part.combine, _dtype(part.acc.type))
+        function.name = self.own(function.name)
         self.blocks.setdefault(function.name, function)
         value: ast.expr = self.plain(part.acc)
         if part.acc in self.lost:

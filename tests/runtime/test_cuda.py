@@ -6,6 +6,7 @@ The simulator has to be switched on before numba is imported, so all of this run
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -167,6 +168,20 @@ def test_names_of_the_users_are_kept_apart_from_ours() -> None:
     text = sg.compile(named_like_our_own, target="cuda").python(X, 2.0, X, X[:4], 1.0, 3.0)
     assert "[striding(m, n)](over_2" in text and "over_2" in text
     compile(text, "text", "exec")
+
+
+def named_like_a_team(m, team, leads, team_sum_float32):
+    t = np.sum(m, axis=1) * team
+    team_sum = np.sum(m.astype(np.float32), axis=1) * team_sum_float32
+    return t + leads, team_sum
+
+
+def test_names_of_teams_are_kept_apart_from_the_users() -> None:
+    text = sg.compile(named_like_a_team, target="cuda").python(M, 2.0, 1.0, 3.0)
+    assert "def team_sum_2(" in text or "def team_sum_3(" in text
+    compile(text, "text", "exec")
+    made = {n.name for n in ast.parse(text).body if isinstance(n, ast.FunctionDef)}
+    assert made.isdisjoint(("team", "leads", "team_sum", "team_sum_float32"))
 
 
 def test_explain_knows_of_no_machine_code() -> None:
