@@ -715,7 +715,7 @@ def check_value(program: Callable) -> None:
     for args in calls(program):
         want = outcome(program, args)
         compare(interpreted(versions, args), want, f"interp{args}")
-        native = is_full_size(args) and natively(label(program), 2)
+        native = is_full_size(args) and natively(label(program), 3)
         run = compiled if native else partial(call_plainly, compiled)
         got = outcome(run, args)
         compare(got, want, f"compiled{args}")
@@ -772,8 +772,8 @@ def raised_by_text(run: Callable, text: str) -> Callable:
     return call
 
 
-def natively(name: str, share: int = 5) -> bool:
-    """Whether a text is compiled: one in ``share``, by default those of a fifth; all with SRCGRAPH_NATIVE=all.
+def natively(name: str, share: int = 8) -> bool:
+    """Whether a text is compiled: one in ``share``, by default an eighth; all with SRCGRAPH_NATIVE=all.
 
     The others run as plain Python.
     """
