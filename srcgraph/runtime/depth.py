@@ -112,13 +112,16 @@ def on_own_stack(action: Callable[[], Any], size: int) -> Any:
         except BaseException as raised:
             error.append(raised)
 
+    own = -(-size // 65536) * 65536
     with _sizes:
-        before = threading.stack_size(-(-size // 65536) * 65536)
+        before = threading.stack_size(own)
         try:
             thread = threading.Thread(target=run, name="srcgraph recursion")
             thread.start()
         finally:
-            threading.stack_size(before)
+            found = threading.stack_size(before)
+            if found != own:  # another thread has set it since, for threads of its own
+                threading.stack_size(found)
     thread.join()
     if error:
         raise error[0]

@@ -80,6 +80,17 @@ def test_in_a_thread_of_a_small_stack(function, size: int) -> None:
     assert found == [want]
 
 
+def test_a_stack_size_that_another_thread_sets_meanwhile_stays(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is one setting for the process: to put back what was there would undo the other's."""
+    own = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (own(thread), threading.stack_size(1 << 20))[0])
+    assert countdown(limit - 10, 0.0) == limit - 10
+    assert threading.stack_size(0) == 1 << 20
+    monkeypatch.undo()
+    assert countdown(limit - 10, 0.0) == limit - 10
+    assert threading.stack_size(0) == 0
+
+
 def test_no_thread_is_started_where_a_small_stack_does(monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
     own = threading.Thread.start
