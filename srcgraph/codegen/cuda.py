@@ -179,6 +179,8 @@ class _Arrays(ast.NodeTransformer):
                 return _call("copy", array)
             case ast.Attribute(value=array, attr="fill"):
                 return _call("fill", array, *node.args)
+            case ast.Name(id="edges"):
+                return _call("copy", node.args[0])
             case ast.Name(id="reshape"):
                 array, shape = node.args
                 return ast.Call(ast.Attribute(array, "reshape", ast.Load()), [shape], [])

@@ -255,7 +255,29 @@ def _reads_elsewhere(s: Scheduler, value: Value, shape: Sequence[Dim], base: Val
     _, reads = body.expr(value, _aligned(value, shape, loop_index(shape)))
     reads = reads + [r for let in body.parts for r in let.reads]
     body.close()
-    return any(v is base and i != at for v, i in reads)
+    return any(v is base and i != at and not _apart(i, at, shape) for v, i in reads)
+
+
+def _apart(read: Index, written: Index, shape: Sequence[Dim]) -> bool:
+    """Whether no point of a nest over ``shape`` reads what another one writes: one axis is enough."""
+    lengths = {f"@{k}": length for k, length in enumerate(shape)}
+    for i, j in zip(read, written, strict=True):
+        between = i - j
+        if any(s in lengths for s in between.symbols()):
+            continue
+        moving = [s for s in j.symbols() if s in lengths]
+        step = dict(j.terms).get((moving[0],), 0) if len(moving) == 1 else 0
+        if not moving and between.const:
+            return True
+        if step and between.const is not None and between.const % step:
+            return True
+        if step and any(_is_positive(d - (lengths[moving[0]] - 1) * abs(step)) for d in (between, -between)):
+            return True
+    return False
+
+
+def _is_positive(dim: Dim) -> bool:
+    return dim.const is not None and dim.const > 0
 
 
 # -- reductions -------------------------------------------------------------------------------------

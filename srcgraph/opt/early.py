@@ -2,6 +2,7 @@
 
 ``a + b``, ``c + d`` of arrays whose lengths have to agree is two loops with a check between them; with both checks
 first it is one loop. Nothing moves past what has an order: another check, an effect, a draw, a store that callers see.
+But a check that fails only where a store is into no element moves past it: ``u[1:-1] = y`` before ``u[-2]``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_gr
 from srcgraph.ir.op import OPS, building
 from srcgraph.ir.rebuild import Rebuild, substitute_type
 from srcgraph.ir.types import ArrayType, ScalarType
+from srcgraph.ir.view import split_operands
 from srcgraph.ir.walk import all_nodes, has_order
 
 
@@ -80,16 +82,46 @@ class _Run:
         self.nodes: list[Node] = []
         self.makers: dict[Value, Node] = {}
         self.first: set[Node] = set()
+        self.stores: list[Apply] = []
+        """Those that callers see."""
 
     def ends_with(self, node: Node, changes: bool) -> bool:
-        """Add a node; whether nothing may move past it, as nothing may where it changes what the caller sees."""
+        """Add a node; whether nothing may move past it; ``changes`` says whether it changes what the caller sees."""
         self.nodes.append(node)
         self.makers.update(dict.fromkeys(node.outputs, node))
+        if changes and isinstance(node, Apply):
+            self.stores.append(node)
+            return False
         if changes or not has_order(node):
             return changes
         needed = self.needed(node)
-        self.first |= needed or set()
-        return needed is None
+        if needed is None or not all(self.fails_for_none(node, store) for store in self.stores):
+            return True
+        self.first |= needed
+        return False
+
+    def fails_for_none(self, check: Node, store: Apply) -> bool:
+        """Whether a check can only fail where a store is into no element."""
+        failed = self.failed(check)
+        if failed is None or store.op.name not in ("setitem", "add_at"):
+            return False
+        view, operands = store.attrs["view"], store.inputs[2:]
+        own = zip(view.axes, split_operands(view, operands), store.inputs[0].type.shape, strict=True)
+        lengths = [size if way == ":" else places[1].type.value for way, places, size in own if way != "i"]
+        return any(n is not None and dims.prove_nonnegative(-dims.unclamped(n), [failed]) for n in lengths)
+
+    def failed(self, check: Node) -> Dim | None:
+        """What is not negative where a check fails."""
+        if not isinstance(check, Apply) or check.op.check is None:
+            return None
+        test = self.makers.get(check.inputs[0]) if check.op.name == "check_that" else check
+        known = isinstance(test, Apply) and (test.op.name == "greater_equal" or test is check)
+        x, y = (getattr(v.type, "value", None) for v in test.inputs[:2]) if known else (None, None)  # type: ignore[union-attr]
+        if x is None or y is None:
+            return None
+        if test is check:
+            return x - y if check.op.check.fails == "x >= y" else None
+        return y - x - 1
 
     def needed(self, check: Node) -> set[Node] | None:
         """A check and what it needs of the run, if that is only arithmetic of numbers."""

@@ -12,6 +12,7 @@ from srcgraph.opt.coordinates import coordinates
 from srcgraph.opt.dce import dce
 from srcgraph.opt.distribute import distribute
 from srcgraph.opt.early import early
+from srcgraph.opt.exchanged import exchanged
 from srcgraph.opt.fuse import fuse
 from srcgraph.opt.gathers import LogsOfGathered
 from srcgraph.opt.lanes import batch
@@ -88,6 +89,7 @@ db.register("once", once, "fast_run", at="last")
 db.register("added", added, "fast_run", at="last")
 db.register("coordinates", coordinates, "fast_run", at="last")
 db.register("recomputed", recomputed, "fast_run", at="last")
+db.register("exchanged", exchanged, "fast_run", at="last")
 
 
 _OWN = {e.name: e.item for e in db.everything()}

@@ -54,6 +54,25 @@ empty = define(
 )
 
 
+def _edges(x: np.ndarray, width: int) -> np.ndarray:
+    out = x.copy()
+    out[(slice(width, -width),) * x.ndim] = 0
+    return out
+
+
+edges = define(
+    name="edges",
+    doc="An array of its own with the elements of ``x`` less than ``width`` from an end of an axis; others are unset.",
+    infer=lambda x, width: x,
+    numpy=_edges,
+    kind="library",
+    emit={"cpu": "edges"},
+    helpers="edges",
+    fresh=True,
+    samples=(sample("f64[6]", width=2), sample("f64[3, 4]", width=1), sample("f64[3, 4, 5]", width=1)),
+)
+
+
 def zeros_of(x: Value) -> Value:
     """Zeros of the type of ``x``: an array, or a number."""
     if isinstance(x.type, ScalarType):
