@@ -43,6 +43,7 @@ CASES: dict[Callable, tuple[Any, ...]] = {
     programs.masked: (X,),
     programs.sliced: (X, Y),
     programs.heat: (X, 0.2, 3),
+    programs.diffusion: (X, 3),
     programs.jacobi: (numbers(4, 7, 6), numbers(5, 7, 6), 3),
     programs.until_flat: (X[:9], 0.05, 5),
     programs.history: (X, 3),
@@ -155,8 +156,8 @@ def group(name: str) -> dict[str, Callable[[], None]]:
 
 
 SIZED = [
-    programs.chain, programs.outer_chain, programs.sliced, programs.heat, programs.jacobi, programs.over_axes,
-    programs.in_three, programs.several_sums, programs.softmax, programs.logsumexp,
+    programs.chain, programs.outer_chain, programs.sliced, programs.heat, programs.diffusion, programs.jacobi,
+    programs.over_axes, programs.in_three, programs.several_sums, programs.softmax, programs.logsumexp,
 ]  # fmt: skip
 REFUSED: dict[Callable, tuple[tuple[Any, ...], str]] = {
     programs.one_by_one: ((X,), "element by element"),

@@ -118,12 +118,12 @@ def _refuse_points(params: Sequence[Value]) -> None:
 
 
 def _is_on_host(node: Apply) -> bool:
-    """Whether it gives another shape, or numbers for numbers."""
+    """Whether it gives another shape, a copy, or numbers for numbers."""
     numbers = all(isinstance(v.type, ScalarType) for v in (*node.inputs, *node.outputs))
-    return node.op.name in _RESHAPES or (node.op.kind == "library" and numbers)
+    return node.op.name in _ARRAYS or (node.op.kind == "library" and numbers)
 
 
-_RESHAPES = ("reshape", "reshape_view")
+_ARRAYS = ("reshape", "reshape_view", "edges")
 
 
 def _refuse_block(block: Block, inside: Item | None = None) -> None:

@@ -7,7 +7,7 @@ joined: two accesses touch the same place when their indices are equal expressio
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
@@ -260,24 +260,22 @@ def _reads_elsewhere(s: Scheduler, value: Value, shape: Sequence[Dim], base: Val
 
 def _apart(read: Index, written: Index, shape: Sequence[Dim]) -> bool:
     """Whether no point of a nest over ``shape`` reads what another one writes: one axis is enough."""
-    lengths = {f"@{k}": length for k, length in enumerate(shape)}
-    for i, j in zip(read, written, strict=True):
-        between = i - j
-        if any(s in lengths for s in between.symbols()):
-            continue
-        moving = [s for s in j.symbols() if s in lengths]
-        step = dict(j.terms).get((moving[0],), 0) if len(moving) == 1 else 0
-        if not moving and between.const:
-            return True
-        if step and between.const is not None and between.const % step:
-            return True
-        if step and any(_is_positive(d - (lengths[moving[0]] - 1) * abs(step)) for d in (between, -between)):
-            return True
-    return False
+    last = {f"@{k}": length - 1 for k, length in enumerate(shape)}
+    return any(_apart_on_axis(i, j, last) for i, j in zip(read, written, strict=True))
 
 
-def _is_positive(dim: Dim) -> bool:
-    return dim.const is not None and dim.const > 0
+def _apart_on_axis(read: Dim, written: Dim, last: Mapping[str, Dim]) -> bool:
+    between, moving = read - written, [s for s in written.symbols() if s in last]
+    if any(s in last for s in between.symbols()) or len(moving) > 1:
+        return False
+    step = abs(dict(written.terms).get((moving[0],), 0)) if moving else 0
+    if not step:
+        return not moving and bool(between.const)
+    if between.const is not None and between.const % step:
+        return True
+    reach = last[moving[0]] * step
+    further = [(d - reach).const for d in (between, -between)]
+    return reach != -step and any(n is not None and n > 0 for n in further)
 
 
 # -- reductions -------------------------------------------------------------------------------------

@@ -115,13 +115,13 @@ class _Run:
         if not isinstance(check, Apply) or check.op.check is None:
             return None
         test = self.makers.get(check.inputs[0]) if check.op.name == "check_that" else check
-        known = isinstance(test, Apply) and (test.op.name == "greater_equal" or test is check)
-        x, y = (getattr(v.type, "value", None) for v in test.inputs[:2]) if known else (None, None)  # type: ignore[union-attr]
+        at_least = isinstance(test, Apply) and test.op.name == "greater_equal"
+        if not isinstance(test, Apply) or not (at_least or check.op.check.fails == "x >= y"):
+            return None
+        x, y = (getattr(v.type, "value", None) for v in test.inputs)
         if x is None or y is None:
             return None
-        if test is check:
-            return x - y if check.op.check.fails == "x >= y" else None
-        return y - x - 1
+        return y - x - 1 if at_least else x - y
 
     def needed(self, check: Node) -> set[Node] | None:
         """A check and what it needs of the run, if that is only arithmetic of numbers."""

@@ -142,12 +142,8 @@ def _stores(body: Graph, param: Value, result: Value) -> list[Apply]:
 
 def _is_only_read(body: Graph, values: AbstractSet[Value], first: Apply) -> bool:
     """Whether nothing but the first store changes the memory of an array and its copies, or hands it on."""
-    if not values.isdisjoint(body.results):
-        return False
-    for node in body.nodes:
-        if node is not first and not values.isdisjoint(taken_over(node)):
-            return False
-    return True
+    others = (v for n in body.nodes if n is not first for v in taken_over(n))
+    return values.isdisjoint(body.results) and values.isdisjoint(others)
 
 
 def _width(store: Apply) -> int | None:
@@ -159,8 +155,9 @@ def _width(store: Apply) -> int | None:
     for selector, operands, size in zip(view.axes, split_operands(view, store.inputs[2:]), shape, strict=True):
         if selector == 1:
             start, length = (v.type.value for v in operands)
-            known = start is not None and length is not None
-            widths += [start.const, (size - start - unclamped(length)).const] if known else [None]
+            if start is None or length is None:
+                return None
+            widths += [start.const, (size - start - unclamped(length)).const]
         elif selector != ":":
             return None
     few = [w for w in widths if w is not None and 0 <= w <= WIDEST]
@@ -169,15 +166,14 @@ def _width(store: Apply) -> int | None:
 
 def _may_raise(body: Graph, first: Apply) -> bool:
     """Whether a trip may raise when others could have seen what a trip stored: checks of lengths fail at once."""
-    changing = set(body.params)
-    stored = False
+    changing, stored = set(body.params), False
     for node in body.nodes:
         stored = stored or node is first
-        if has_order(node):
-            fails_at_once = isinstance(node, Apply) and node.op.kind == "check" and not stored
-            if not fails_at_once or not changing.isdisjoint(node.inputs):
-                return True
-        if not (isinstance(node, Apply) and (node.op.name == "dim" or changing.isdisjoint(node.inputs))):
+        steady = isinstance(node, Apply) and (node.op.name == "dim" or changing.isdisjoint(node.inputs))
+        fails_at_once = steady and not stored and isinstance(node, Apply) and node.op.kind == "check"
+        if has_order(node) and not fails_at_once:
+            return True
+        if not steady:
             changing.update(node.outputs)
     return False
 

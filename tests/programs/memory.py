@@ -366,3 +366,23 @@ def shapes_assigned(n, a):
         y.shape = (n, 2)
         y = y.ravel()
     return x, y, x.shape
+
+
+def copied_to_be_changed(m, n):
+    """The steps of a course on fluids: a copy, the middle of it, then its ends from beside them."""
+    for _ in range(n):
+        old = m.copy()
+        m[1:-1, 1:-1] = old[1:-1, 1:-1] + 0.2 * (old[2:, 1:-1] - 2.0 * old[1:-1, 1:-1] + old[:-2, 1:-1])
+        m[:, 0] = m[:, 1]
+        m[:, -1] = m[:, -2]
+        m[0] = 0.5 * old[1]
+        m[-1] = m[0]
+    return np.max(m)
+
+
+def parts_that_do_not_meet(m, k):
+    m[0] = m[1] * 2.0
+    m[:, -1] = m[:, -2] + m[:, 0]
+    m[:-1:2, 0] = m[1::2, 0] - 1.0
+    m[k] = m[k - 1] + m[k]
+    return np.sum(m[-1])

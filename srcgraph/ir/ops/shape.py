@@ -69,7 +69,6 @@ edges = define(
     emit={"cpu": "edges"},
     helpers="edges",
     fresh=True,
-    samples=(sample("f64[6]", width=2), sample("f64[3, 4]", width=1), sample("f64[3, 4, 5]", width=1)),
 )
 
 
