@@ -1,7 +1,13 @@
-"""Which names of a function's statements may mean the same memory.
+"""Which names of a function's statements may mean the same memory, and when.
 
-It does not matter when: two names share memory if anything in the function could make them. Exchanging arrays, as in
-``old, new = new, old``, is the exception: names that only ever change places stay apart.
+What may be one memory is pairs of names, before each statement; a loop's are those of all its trips. That two names
+share memory with a third does not mean that they do with each other: in a loop that ends with ``old, new = new, old``
+both may be the argument that ``old`` was, but not at once.
+
+References
+----------
+W. Landi, B. G. Ryder, "A safe approximate algorithm for interprocedural pointer aliasing", PLDI 1992, 235-248: pairs of
+names, statement by statement.
 """
 
 from __future__ import annotations
@@ -11,8 +17,11 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from srcgraph.codegen.statements import statements_in
 
-NEW = frozenset({"empty", "zeros", "ones", "full", "empty_like", "copy"})
+NEW = frozenset({"empty", "zeros", "ones", "full", "empty_like", "copy", "edges"})
 """What makes an array of its own, as a function of NumPy's or as a method."""
+
+Pairs = frozenset[tuple[str, str]]
+"""Names that may be one memory, in both orders."""
 
 
 class Aliases:
@@ -42,63 +51,84 @@ class Aliases:
         self.held = held
         self.axes = axes
         self.views = views
-        self.parent: dict[str, str] = {}
-        self.exchanged: list[frozenset[str]] = []
-        self.touched: set[str] = set()
-        for node in statements_in(body):
-            self._statement(node)
-        for names in self.exchanged:  # if one of them is somebody else's memory too, nothing is known of any
-            if not names.isdisjoint(self.touched):
-                for name in names:
-                    self._join(name, min(names))
-        self.callers = {self._root(p) for p in params if p in held} - self._remade(body, params)
+        self.loops: dict[ast.stmt, set[tuple[str, str]]] = {}
+        self.open: list[set[tuple[str, str]]] = [set()]
+        """What may share memory in the function, and in the loops around a statement."""
+        given = frozenset(pair for p in params if p in held for pair in ((p, _callers(p)), (_callers(p), p)))
+        self._block(body, self._seen(given))
 
-    def same(self, a: str, b: str) -> bool:
-        """Whether two names may mean the same memory."""
-        return a == b or self._root(a) == self._root(b)
+    def during(self, loop: ast.stmt) -> Shared:
+        """What may share memory at some time in a loop of the function."""
+        return Shared(self.loops.get(loop, self.open[0]))
 
-    def alone(self, name: str) -> bool:
-        """Whether no other name may mean its memory."""
-        return name not in self.touched and not any(name in e for e in self.exchanged)
+    # -- statement by statement ----------------------------------------------------------------------
 
-    def is_callers(self, name: str) -> bool:
-        """Whether the caller may see what is stored into an array."""
-        mine = [e for e in self.exchanged if name in e]
-        return any(self._root(n) in self.callers for n in {name}.union(*mine))
+    def _seen(self, pairs: Pairs) -> Pairs:
+        for found in self.open:
+            found |= pairs
+        return pairs
 
-    # -- how they come to share it -------------------------------------------------------------------
+    def _block(self, body: Sequence[ast.stmt], pairs: Pairs) -> Pairs:
+        for node in body:
+            match node:
+                case ast.If():
+                    pairs = self._block(node.body, pairs) | self._block(node.orelse, pairs)
+                case ast.For() | ast.While():
+                    pairs = self._loop(node, pairs)
+                case _:
+                    after = self._statement(node, pairs)
+                    pairs = pairs if after is pairs else self._seen(after)
+        return pairs
 
-    def _statement(self, node: ast.stmt) -> None:
+    def _loop(self, loop: ast.For | ast.While, pairs: Pairs) -> Pairs:
+        """What may share memory after a loop, once a further trip adds nothing to what does before one."""
+        leaves = any(isinstance(s, ast.Break | ast.Continue) for s in statements_in(loop.body))
+        while True:
+            self.open.append(set(pairs))
+            inside = self._bound({loop.target: loop.iter}, pairs) if isinstance(loop, ast.For) else pairs
+            after = self._block(loop.body, self._seen(inside))
+            found = self.open.pop()
+            before, pairs = pairs, pairs | (frozenset(found) if leaves else after)
+            if pairs == before:
+                break
+        self.loops[loop] = found
+        return self._block(loop.orelse, self._seen(pairs))
+
+    def _statement(self, node: ast.stmt, pairs: Pairs) -> Pairs:
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
-                names = [t.id for t in targets if isinstance(t, ast.Name) and t.id in self.held]
-                moved = [v.id for v in values if isinstance(v, ast.Name) and v.id in self.held]
-                if len(set(names)) > 1 and sorted(names) == sorted(moved) and len(targets) == len(values):
-                    self.exchanged.append(frozenset(names))
-                    return
-                for target, value in zip(targets, values, strict=True):
-                    self._assigned(target, value)
+                return self._bound(dict(zip(targets, values, strict=True)), pairs)
             case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    for part in target.elts if isinstance(target, ast.Tuple) else [target]:
-                        self._assigned(part, value)
-            case ast.For(target=target, iter=run):
-                self._assigned(target, run)
+                parts = [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple) else [t])]
+                return self._bound(dict.fromkeys(parts, value), pairs)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="append"), args=[item])):
-                self._shared(owner, item)
+                return self._put(owner, item, pairs)
+        return pairs
 
-    def _assigned(self, target: ast.expr, value: ast.expr) -> None:
-        match target:
-            case ast.Name(id=name) if name in self.held:
-                self._shared(name, value)
-            case ast.Subscript(value=ast.Name(id=name)) if name in self.held:
-                if isinstance(value, ast.Name):  # an array put into a list; elsewhere elements are copied
-                    self._shared(name, value)
+    def _bound(self, values: Mapping[ast.expr, ast.expr], pairs: Pairs) -> Pairs:
+        """After names are bound to values, all at once, and arrays put into lists."""
+        sources = {
+            target.id: set(self._memory(value))
+            for target, value in values.items()
+            if isinstance(target, ast.Name) and target.id in self.held
+        }
+        if sources:
+            pairs = _rebound(sources, pairs)
+        for target, value in values.items():
+            match target:  # elements of arrays are copied
+                case ast.Subscript(value=ast.Name(id=name)) if name in self.held and isinstance(value, ast.Name):
+                    pairs = self._put(name, value, pairs)
+        return pairs
 
-    def _shared(self, name: str, value: ast.expr) -> None:
-        for other in self._memory(value):
-            self.touched |= {name, other} if name != other else set()
-            self._join(name, other)
+    def _put(self, owner: str, item: ast.expr, pairs: Pairs) -> Pairs:
+        """After an array is put into a list, which goes on to have what it had."""
+        sources = set(self._memory(item)) if owner in self.held else set()
+        if not sources:
+            return pairs
+        lists, items = _with_others({owner}, pairs), _with_others(sources, pairs)
+        return pairs | {(x, y) for a in lists for b in items if a != b for x, y in ((a, b), (b, a))}
+
+    # -- what a value is in ---------------------------------------------------------------------------
 
     def _memory(self, value: ast.expr) -> Iterator[str]:
         """The names whose memory a value may be in."""
@@ -129,30 +159,48 @@ class Aliases:
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         return len(parts) == self.axes.get(name) and all(is_number(p) for p in parts)
 
-    def _remade(self, body: Sequence[ast.stmt], params: Sequence[str]) -> set[str]:
-        """Parameters that mean arrays of the function's own before anything else is done: ``x = copy(x)``."""
-        found = set()
-        for node in body:
-            match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in params and makes_array(value):
-                    found |= {name} if self.alone(name) else set()
-                case ast.Assign(targets=[ast.Name()]):
-                    pass
-                case _:
-                    break
-        return found
 
-    # -- sets ----------------------------------------------------------------------------------------
+class Shared:
+    """What may share memory at some time."""
 
-    def _root(self, name: str) -> str:
-        while name in self.parent:
-            name = self.parent[name]
-        return name
+    def __init__(self, pairs: Set[tuple[str, str]]):
+        self.pairs = pairs
+        self.some = {name for name, _ in pairs}
+        self.callers = {name for name, other in pairs if other.startswith(_callers(""))}
 
-    def _join(self, a: str, b: str) -> None:
-        a, b = self._root(a), self._root(b)
-        if a != b:
-            self.parent[a] = b
+    def same(self, a: str, b: str) -> bool:
+        """Whether two names may mean the same memory."""
+        return a == b or (a, b) in self.pairs
+
+    def alone(self, name: str) -> bool:
+        """Whether no other name may mean its memory."""
+        return name not in self.some
+
+    def is_callers(self, name: str) -> bool:
+        """Whether the caller may see what is stored into an array."""
+        return name in self.callers
+
+
+def _callers(name: str) -> str:
+    """What stands for the memory that the caller has of an argument."""
+    return f" {name}"
+
+
+def _with_others(names: Set[str], pairs: Pairs) -> set[str]:
+    return {*names, *(b for a, b in pairs if a in names)}
+
+
+def _rebound(sources: Mapping[str, Set[str]], pairs: Pairs) -> Pairs:
+    """After names are bound to the memory of others, all at once."""
+    kept = {(a, b) for a, b in pairs if a not in sources and b not in sources}
+    reached = {name: _with_others(own, pairs) for name, own in sources.items() if own}
+    for name, others in reached.items():
+        for other in others - sources.keys():
+            kept |= {(name, other), (other, name)}
+        for second, own in sources.items():
+            if second != name and not own.isdisjoint(others):
+                kept |= {(name, second), (second, name)}
+    return frozenset(kept)
 
 
 def is_number(part: ast.expr) -> bool:

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from srcgraph.codegen.affine import Scope, Terms, Trips, added, reads
-from srcgraph.codegen.aliases import Aliases
+from srcgraph.codegen.aliases import Shared
 from srcgraph.codegen.flow import NOTHING, Names, assigned_names, leaves, live_before
 from srcgraph.codegen.reductions import Sum, reductions
 from srcgraph.codegen.statements import names_in, statements_in
@@ -44,7 +44,8 @@ class Known:
         The integers whose sums raise where 64 bits are too few.
     ordered, fallible : set of str
         Functions whose calls have to stay in order, and functions that may raise.
-    aliases : Aliases
+    aliases : Shared
+        What may share memory in the loop.
     """
 
     axes: Mapping[str, int]
@@ -52,7 +53,7 @@ class Known:
     integers: Set[str]
     ordered: Set[str]
     fallible: Set[str]
-    aliases: Aliases
+    aliases: Shared
 
 
 @dataclass(slots=True)
@@ -309,13 +310,16 @@ class _Analysis:
     def _stored(self) -> Iterator[list[str]]:
         """The arrays that are stored into and not the trip's own, with the other names of their memory."""
         done: set[str] = set()
-        same = self.known.aliases.same
+        used = {a.name for a in self.accesses}
         for access in self.accesses:
             if access.how == "reads" or access.name in done or self._is_own(access.name):
                 continue
-            names = sorted({a.name for a in self.accesses if same(a.name, access.name)})
+            names, more = {access.name}, {access.name}
+            while more:
+                more = {n for n in used - names if any(self.known.aliases.same(n, m) for m in more)}
+                names |= more
             done.update(names)
-            yield names
+            yield sorted(names)
 
     def _array(self, names: list[str]) -> None:
         """One array: every trip at its own place, or all only adding to it."""

@@ -146,7 +146,7 @@ class Sharing:
 
     def loop(self, node: ast.For, after: Names, bound: Names, depth: int) -> Statements:
         has_loops = any(isinstance(s, ast.For | ast.While) for s in statements_in(node.body))
-        found = independent(node, self.known(), after)
+        found = independent(node, self.known(node), after)
         why = found if isinstance(found, str) else self.too_small(node, has_loops, depth)
         if isinstance(found, Independent) and not why:
             made = Region(self, node, found, bound).statements()
@@ -159,11 +159,11 @@ class Sharing:
             self.inside(node, after, bound, depth)
         return [node]
 
-    def known(self) -> Known:
-        """What `independent` is told."""
+    def known(self, loop: ast.For) -> Known:
+        """What `independent` is told of a loop."""
         known = self.variables
         ordered, fallible = known.ordered, known.fallible
-        return Known(known.axes, known.lists, known.integers, ordered, fallible, self.aliases)
+        return Known(known.axes, known.lists, known.integers, ordered, fallible, self.aliases.during(loop))
 
     def counted_up(self, body: Statements, after: Names) -> None:
         """Loops that count down, as in reverse sweeps, count up if that is the same: LLVM vectorises them then."""
@@ -179,7 +179,7 @@ class Sharing:
                     if (
                         trips is not None
                         and trips.step == -1
-                        and _is_plain(node, independent(node, self.known(), needed))
+                        and _is_plain(node, independent(node, self.known(node), needed))
                     ):
                         first, stop = plus(trips.stop, 1), plus(trips.first, 1)
                         node.iter = call("range", [stop] if number_of(first) == 0 else [first, stop])

@@ -19,6 +19,9 @@ from srcgraph.ir.types import ArrayType, ScalarType
 from srcgraph.ir.view import split_operands
 from srcgraph.ir.walk import all_nodes, has_order
 
+MOST_STORES = 32
+"""A check is not asked about more stores than these."""
+
 
 def early(graph: Graph) -> Graph:
     """Checks of sizes first, and what they say of lengths known after them."""
@@ -82,32 +85,39 @@ class _Run:
         self.nodes: list[Node] = []
         self.makers: dict[Value, Node] = {}
         self.first: set[Node] = set()
-        self.stores: list[Apply] = []
-        """Those that callers see."""
+        self.stores: list[Apply | For] = []
+        """Those that callers see, and loops that store what they see."""
 
     def ends_with(self, node: Node, changes: bool) -> bool:
         """Add a node; whether nothing may move past it; ``changes`` says whether it changes what the caller sees."""
         self.nodes.append(node)
         self.makers.update(dict.fromkeys(node.outputs, node))
-        if changes and isinstance(node, Apply):
-            self.stores.append(node)
-            return False
-        if changes or not has_order(node):
-            return changes
+        if not has_order(node):
+            self.stores += [node] if changes and isinstance(node, Apply | For) else []
+            return changes and not isinstance(node, Apply | For)
+        if changes:
+            return True
         needed = self.needed(node)
-        if needed is None or not all(self.fails_for_none(node, store) for store in self.stores):
+        few = len(self.stores) <= MOST_STORES
+        if needed is None or not few or not all(self.fails_for_none(node, store) for store in self.stores):
             return True
         self.first |= needed
         return False
 
-    def fails_for_none(self, check: Node, store: Apply) -> bool:
-        """Whether a check can only fail where a store is into no element."""
+    def fails_for_none(self, check: Node, store: Apply | For) -> bool:
+        """Whether a check can only fail where a store is into no element, or a loop has no trip."""
         failed = self.failed(check)
-        if failed is None or store.op.name not in ("setitem", "add_at"):
+        if failed is None:
             return False
-        view, operands = store.attrs["view"], store.inputs[2:]
-        own = zip(view.axes, split_operands(view, operands), store.inputs[0].type.shape, strict=True)
-        lengths = [size if way == ":" else places[1].type.value for way, places, size in own if way != "i"]
+        if isinstance(store, For):
+            start, stop, step = (v.type.value for v in (store.start, store.stop, store.step))
+            lengths = [stop - start] if start is not None and stop is not None and step == 1 else []
+        elif store.op.name in ("setitem", "add_at"):
+            view, operands = store.attrs["view"], store.inputs[2:]
+            own = zip(view.axes, split_operands(view, operands), store.inputs[0].type.shape, strict=True)
+            lengths = [size if way == ":" else places[1].type.value for way, places, size in own if way != "i"]
+        else:
+            lengths = []
         return any(n is not None and dims.prove_nonnegative(-dims.unclamped(n), [failed]) for n in lengths)
 
     def failed(self, check: Node) -> Dim | None:

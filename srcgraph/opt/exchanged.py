@@ -17,19 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
-from srcgraph.ir.closure import free_values, open_
-from srcgraph.ir.dims import Dim, evaluate, unclamped
-from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs, node_inputs
+from srcgraph.ir.closure import open_
+from srcgraph.ir.dims import Dim, as_dim, evaluate, symbol, unclamped
+from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.op import OPS
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import ArrayType
 from srcgraph.ir.view import split_operands, whole
 from srcgraph.ir.walk import all_nodes, has_order, taken_over
+from srcgraph.opt.fuse import reads
+from srcgraph.opt.private import carried
 
 WIDEST = 4
 """So many elements at an end of an axis are few."""
@@ -58,8 +60,10 @@ class _Exchange:
         Which carry it is.
     copies : list of Apply
         What copies it.
-    first : Apply
-        The store that goes into a new array.
+    first : Apply or For
+        The store, or loop that stores, which goes into a new array.
+    within : int
+        Which of its operands, or carries, the array is.
     width : int
         How far from the ends of axes there is what is copied into that; 0 if nothing is.
     seen : bool
@@ -68,7 +72,8 @@ class _Exchange:
 
     carried: int
     copies: list[Apply]
-    first: Apply
+    first: Apply | For
+    within: int
     width: int
     seen: bool
 
@@ -113,58 +118,29 @@ def _exchange(loop: For | While, k: int, own: AbstractSet[Value]) -> _Exchange |
         return None
     copies = [n for n in _copies(body) if n.inputs[0] is param]
     stores = _stores(body, param, body.results[k])
-    width = _width(stores[0]) if copies and stores else None
-    if width is None or not _is_only_read(body, {param, *(n.outputs[0] for n in copies)}, stores[0]):
+    width = _width(stores[0].part) if copies and stores else None
+    if width is None or not _is_only_read(body, {param, *(n.outputs[0] for n in copies)}, stores[0].node):
         return None
-    if loop.carry[k] not in own and _may_raise(body, stores[0]):
+    if loop.carry[k] not in own and _may_raise(body, stores[0].node):
         return None
     if _States(body, stores).are_stored_first():
         width = 0
-    return _Exchange(k, copies, stores[0], width, loop.carry[k] not in own)
+    first = stores[0].node
+    within = first.carry.index(param) if isinstance(first, For) else 0
+    return _Exchange(k, copies, first, within, width, loop.carry[k] not in own)
 
 
 def _copies(body: Graph) -> list[Apply]:
     return [n for n in body.nodes if isinstance(n, Apply) and n.op.name == "copy"]
 
 
-def _stores(body: Graph, param: Value, result: Value) -> list[Apply]:
-    """The stores that make what a trip leaves of what it begins with; none if it is not made by stores alone."""
-    makers = {v: n for n in body.nodes for v in n.outputs}
-    found: list[Apply] = []
-    while result is not param:
-        maker = makers.get(result)
-        if not isinstance(maker, Apply) or maker.op.name not in _STORES:
-            return []
-        found.append(maker)
-        result = maker.inputs[0]
-    return found[::-1]
-
-
-def _is_only_read(body: Graph, values: AbstractSet[Value], first: Apply) -> bool:
+def _is_only_read(body: Graph, values: AbstractSet[Value], first: Node) -> bool:
     """Whether nothing but the first store changes the memory of an array and its copies, or hands it on."""
     others = (v for n in body.nodes if n is not first for v in taken_over(n))
     return values.isdisjoint(body.results) and values.isdisjoint(others)
 
 
-def _width(store: Apply) -> int | None:
-    """How far from the ends of axes the part begins and ends that a store fills; None if it is not in the middle."""
-    view, shape = store.attrs["view"], store.inputs[0].type.shape
-    if store.op.name != "setitem" or view.order != tuple(range(len(shape))):
-        return None
-    widths: list[int | None] = [0]
-    for selector, operands, size in zip(view.axes, split_operands(view, store.inputs[2:]), shape, strict=True):
-        if selector == 1:
-            start, length = (v.type.value for v in operands)
-            if start is None or length is None:
-                return None
-            widths += [start.const, (size - start - unclamped(length)).const]
-        elif selector != ":":
-            return None
-    few = [w for w in widths if w is not None and 0 <= w <= WIDEST]
-    return max(few) if len(few) == len(widths) else None
-
-
-def _may_raise(body: Graph, first: Apply) -> bool:
+def _may_raise(body: Graph, first: Node) -> bool:
     """Whether a trip may raise when others could have seen what a trip stored: checks of lengths fail at once."""
     changing, stored = set(body.params), False
     for node in body.nodes:
@@ -178,7 +154,7 @@ def _may_raise(body: Graph, first: Apply) -> bool:
     return False
 
 
-# -- what is stored before it is read ----------------------------------------------------------------------
+# -- parts of arrays ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,40 +164,128 @@ class _End:
     from_stop: bool
     offset: int
 
-    def __add__(self, count: int) -> _End:
-        return _End(self.from_stop, self.offset + count)
-
     def of(self, size: int) -> int:
         return self.offset + size * self.from_stop
 
 
 Part = tuple[tuple[_End, _End], ...]
 """Where a part of an array begins and ends on each axis."""
+Run = tuple[Dim, Dim]
 
 
-def _part(node: Node, first: int) -> Part | None:
-    """What a read takes, or a store changes; None if it is not known. Their operands begin at ``first``."""
-    if not isinstance(node, Apply) or node.op.name not in ("getitem", *_STORES):
-        return None
-    view, shape = node.attrs["view"], node.inputs[0].type.shape
+def _ends(run: Run, size: Dim) -> tuple[_End, _End] | None:
+    """Where a run of places begins and ends; None if that is not known for all sizes."""
+    start, stop = run
+    low, high = (
+        next((_End(bool(k), d.const) for k, d in ways if d.const is not None), None)
+        for ways in (((0, start), (1, start - size)), ((1, stop - size), (0, stop)))
+    )
+    return None if low is None or high is None else (low, high)
+
+
+def _part(node: Apply, first: int, runs: Mapping[str, Run]) -> Part | None:
+    """What a read takes, or a store changes; None if it is not known.
+
+    Parameters
+    ----------
+    first : int
+        Where the operands of its view begin.
+    runs : mapping
+        The indices of loops that it is in, each of which has to be that of one axis.
+    """
+    view, shape, left = node.attrs["view"], node.inputs[0].type.shape, dict(runs)
     found = []
-    for selector, operands, size in zip(view.axes, split_operands(view, node.inputs[first:]), shape, strict=True):
-        values = [v.type.value for v in operands]
-        start = _End(False, 0) if selector == ":" else _end(values[0], size)
-        stop = _End(True, 0) if selector == ":" else start and start + 1
-        if selector == 1:
-            stop = _end(None if None in values else values[0] + unclamped(values[1]), size)
-        if start is None or stop is None or selector not in (":", "i", 1):
+    for way, operands, size in zip(view.axes, split_operands(view, node.inputs[first:]), shape, strict=True):
+        places = [v.type.value for v in operands]
+        if None in places or way not in (":", "i", 1):
             return None
-        found.append((start, stop))
-    return tuple(found)
+        if way == ":":
+            run = (as_dim(0), size)
+        elif way == 1:
+            run = (places[0], places[0] + unclamped(places[1]))
+        else:
+            moving = [s for s in left if s in places[0].symbols()]
+            start, stop = left.pop(moving[0]) if len(moving) == 1 else (as_dim(0), as_dim(1))
+            beside = places[0] - symbol(moving[0]) if len(moving) == 1 else places[0]
+            run = (start + beside, stop + beside)
+        ends = _ends(run, size)
+        if ends is None:
+            return None
+        found.append(ends)
+    return None if left else tuple(found)
 
 
-def _end(place: Dim | None, size: Dim) -> _End | None:
-    for from_stop, offset in enumerate((place, None if place is None else place - size)):
-        if offset is not None and offset.const is not None:
-            return _End(bool(from_stop), offset.const)
-    return None
+def _width(part: Part | None) -> int | None:
+    """How far from the ends of axes a part begins and ends; None if it is not in the middle."""
+    if part is None or any(a.from_stop or not b.from_stop for a, b in part):
+        return None
+    widths = [0, *(w for a, b in part for w in (a.offset, -b.offset))]
+    return max(widths) if min(widths) >= 0 and max(widths) <= WIDEST else None
+
+
+# -- what is stored before it is read ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """A store, or a loop that stores.
+
+    Attributes
+    ----------
+    out : Value
+        The array then.
+    part : Part or None
+        All that it stores; None if that is not known.
+    reads : bool
+        Whether it may read the array, too.
+    """
+
+    node: Apply | For
+    out: Value
+    part: Part | None
+    reads: bool
+
+
+def _stores(body: Graph, param: Value, result: Value) -> list[_Store]:
+    """The stores that make what a trip leaves of what it begins with; none if it is not made by stores alone."""
+    makers = {v: n for n in body.nodes for v in n.outputs}
+    found: list[_Store] = []
+    while result is not param:
+        maker = makers.get(result)
+        if isinstance(maker, Apply) and maker.op.name in _STORES:
+            reads = maker.op.name == "add_at"
+            found.append(_Store(maker, result, None if reads else _part(maker, 2, {}), reads))
+            result = maker.inputs[0]
+        elif isinstance(maker, For):
+            k = maker.outputs.index(result)
+            part = _filled(maker, k)
+            found.append(_Store(maker, result, part, part is None))
+            result = maker.carry[k]
+        else:
+            return []
+    return found[::-1]
+
+
+def _filled(loop: For, k: int) -> Part | None:
+    """What of an array a loop, with those inside it, stores, if it reads none of it."""
+    runs: dict[str, Run] = {}
+    while True:
+        index, (start, stop, step) = loop.body.params[0], (v.type.value for v in (loop.start, loop.stop, loop.step))
+        if loop.stops or step != 1 or start is None or stop is None or not index.type.value.symbol:
+            return None
+        runs[index.type.value.symbol] = (start, stop)
+        param, result = loop.body.params[k + 1], loop.body.results[k]
+        users = [n for n in loop.body.nodes if param in reads(n) or result in reads(n)]
+        if len(users) != 1 or result not in users[0].outputs or loop.body.results.count(result) > 1:
+            return None
+        (node,) = users
+        if isinstance(node, Apply):
+            stores = node.op.name == "setitem" and node.inputs.index(param) == 0 and param not in node.inputs[1:]
+            return _part(node, 2, runs) if stores else None
+        inner = carried(node, param)
+        if not isinstance(node, For) or inner is None or node.outputs[inner] is not result:
+            return None
+        loop, k = node, inner
 
 
 class _States:
@@ -233,20 +297,21 @@ class _States:
         In order: a part, and whether it is stored; else it is read. A part that is not known is None.
     """
 
-    def __init__(self, body: Graph, stores: Sequence[Apply]):
-        self.shape = stores[0].inputs[0].type.shape
+    def __init__(self, body: Graph, stores: Sequence[_Store]):
+        self.shape = stores[0].out.type.shape
         self.events: list[tuple[Part | None, bool]] = []
-        reads = [(n, {*node_inputs(n), *(v for g in node_graphs(n) for v in free_values(g))}) for n in body.nodes]
-        for store, after in zip(stores, [*stores[1:], None], strict=True):
-            part, state = _part(store, 2), store.outputs[0]
-            self.events += [(part, False)] if store.op.name == "add_at" else []
-            self.events += [(part, True)] if part is not None else []
-            self.events += [
-                (_part(n, 1) if n is not after else None, False)
-                for n, read in reads
-                if state in (read if n is not after else node_inputs(n)[1:])
-            ]
-        self.events.append((((_End(False, 0), _End(True, 0)),) * len(self.shape), False))
+        others: list[Node | None] = [s.node for s in stores[1:]]
+        for store, after in zip(stores, [*others, None], strict=True):
+            self.events += [(None, False)] if store.reads else []
+            self.events += [(store.part, True)] if store.part is not None else []
+            self.events += [(self.read(n), False) for n in body.nodes if n is not after and store.out in reads(n)]
+            self.events += [(None, False)] if isinstance(after, Apply) and store.out in after.inputs[1:] else []
+        whole = tuple((_End(False, 0), _End(True, 0)) for _ in self.shape)
+        self.events.append((whole, False))
+
+    @staticmethod
+    def read(node: Node) -> Part | None:
+        return _part(node, 1, {}) if isinstance(node, Apply) and node.op.name == "getitem" else None
 
     def are_stored_first(self) -> bool:
         """Whether each element is stored before it is read, and when the trip ends, whatever the lengths are."""
@@ -281,24 +346,36 @@ class _Exchanged(Rebuild):
         self.found = found
         exchanges = [e for each in found.values() for e in each]
         self.dropped = {n for e in exchanges for n in e.copies}
-        self.first = {e.first: e for e in exchanges}
+        self.first: dict[Node, list[_Exchange]] = {}
+        for e in exchanges:
+            self.first.setdefault(e.first, []).append(e)
 
     def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
         if node in self.dropped:
             return inputs[:1]
-        exchange = self.first.get(node)
-        if exchange is None:
-            return super().apply(node, inputs)
-        before = inputs[0]
+        for exchange in self.first.get(node, ()):
+            inputs = (self.fresh(exchange, inputs[0]), *inputs[1:])
+        return super().apply(node, inputs)
+
+    def fresh(self, exchange: _Exchange, before: Value) -> Value:
+        """The array that is filled."""
         if exchange.width:
-            fresh = self.builder.apply(OPS["edges"], (before,), {"width": exchange.width}, name=before.name)
-        else:
-            sizes = tuple(map(self.builder.dim_value, before.type.shape))
-            fresh = self.builder.apply(OPS["empty"], sizes, {"dtype": before.type.dtype}, name=before.name)
-        return super().apply(node, (fresh, *inputs[1:]))
+            return self.builder.apply(OPS["edges"], (before,), {"width": exchange.width}, name=before.name)
+        sizes = tuple(map(self.builder.dim_value, before.type.shape))
+        return self.builder.apply(OPS["empty"], sizes, {"dtype": before.type.dtype}, name=before.name)
 
     def for_(self, node: For) -> Sequence[Value]:
-        return self.stored_back(node, super().for_(node))
+        loop = node
+        for exchange in self.first.get(node, ()):
+            loop = self.filling(loop, exchange)
+        return self.stored_back(node, super().for_(loop))
+
+    def filling(self, loop: For, exchange: _Exchange) -> For:
+        """A loop that stores, beginning with a new array."""
+        before = loop.carry[exchange.within]
+        own = Value(before.name, before.type)
+        self.env[own] = self.fresh(exchange, self.value(before))
+        return replace(loop, carry=tuple(own if k == exchange.within else v for k, v in enumerate(loop.carry)))
 
     def while_(self, node: While) -> Sequence[Value]:
         return self.stored_back(node, super().while_(node))

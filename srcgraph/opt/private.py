@@ -57,10 +57,10 @@ def _fills(graph: Graph) -> Iterator[Fill]:
 
 def _is_read(graph: Graph, value: Value, dead: Set[tuple[Node, int | None]]) -> bool:
     """Whether a value is read, otherwise than as what a loop begins with and does not look at."""
-    return value in graph.results or any(value in reads(n) and (n, _carried(n, value)) not in dead for n in graph.nodes)
+    return value in graph.results or any(value in reads(n) and (n, carried(n, value)) not in dead for n in graph.nodes)
 
 
-def _carried(node: Node, value: Value) -> int | None:
+def carried(node: Node, value: Value) -> int | None:
     """Which carry of a loop a value is, if the loop reads it as that alone."""
     if not isinstance(node, For | While) or node.carry.count(value) != 1:
         return None
@@ -79,7 +79,7 @@ def _filled(loop: For | While, k: int) -> Fill | None:
     if len(readers) != 1 or param in body.results or versions(body, param, body.results[k]) is None:
         return None  # where it is exchanged for another one, two arrays are enough
     (reader,) = readers
-    j = _carried(reader, param)
+    j = carried(reader, param)
     if j is None:
         return None
     if isinstance(reader, For) and _is_fill(reader, j):
@@ -109,7 +109,7 @@ def _is_fill(loop: For, k: int) -> bool:
             return False
         (node,) = readers
         if isinstance(node, For):
-            own = _carried(node, param)
+            own = carried(node, param)
             if own is None:
                 return False
             k = own

@@ -120,3 +120,44 @@ def test_lengths_that_follow() -> None:
 def test_it_can_be_left_out() -> None:
     code = sg.inspect(sg.compile(priced, mode=sg.opt.FAST_RUN.excluding("early")), X, Y, Z).cpu
     assert code.index("for ") < code.rindex("raise ")
+
+
+def ends(x: Any, y: Any, z: Any) -> Any:
+    """Where there is no second element, there is none in the middle."""
+    x[1:-1] = y[2:] + y[:-2]
+    for k in range(2, len(x) - 2):
+        x[k] += 1.0
+    x[0] = x[1]
+    x[-1] = x[-2]
+    return z * 2.0
+
+
+def first_then_third(x: Any, y: Any, z: Any) -> Any:
+    """With two elements, the first is stored all the same."""
+    x[1:-1] = y[2:] + y[:-2]
+    x[0] = 7.0
+    x[1] = x[2]
+    return z * 2.0
+
+
+@pytest.mark.parametrize("program", [ends, first_then_third])
+def test_what_is_stored_before_a_check_fails(program: Callable[..., Any]) -> None:
+    compiled = sg.compile(program)
+    for n in range(6):
+        left = []
+        for f in (compiled, program):
+            x, y = X[:n].copy(), Y[:n].copy()
+            try:
+                left.append((f(x, y, y.copy()), x))
+            except IndexError:
+                left.append((None, x))
+        (found, mine), (wanted, plain) = left
+        np.testing.assert_array_equal(mine, plain)
+        assert (found is None) == (wanted is None)
+
+
+def test_checks_that_fail_for_no_element_come_first() -> None:
+    code = sg.inspect(ends, X, Y, Z).cpu
+    assert code.index("raise IndexError") < code.index("for i in range")
+    code = sg.inspect(first_then_third, X, Y, Z).cpu
+    assert code.rindex("raise IndexError") > code.index("= 7.0")

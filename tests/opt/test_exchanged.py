@@ -102,9 +102,31 @@ def added_to(u: Grid, n: int) -> Grid:
     return np.sum(u * u)
 
 
+def element_by_element(u: Grid, n: int) -> Grid:
+    for _ in range(n):
+        old = u.copy()
+        for i in range(1, len(u) - 1):
+            for j in range(u.shape[1] - 2):
+                u[i, j + 1] = old[i, j] + 0.2 * (old[i + 1, j + 2] - old[i - 1, j + 1])
+        u[0] = 0.5
+        for j in range(u.shape[1]):
+            u[-1, j] = old[0, j]
+    return np.sum(u * u)
+
+
+def two_in_one_loop(u: Grid, n: int) -> Grid:
+    u, v = u * 2.0, np.cos(u)
+    for _ in range(n):
+        old, vold = u.copy(), v.copy()
+        for i in range(1, u.shape[0] - 1):
+            u[i] = old[i - 1] - vold[i]
+            v[i] = vold[i + 1] * old[i]
+    return np.sum(u * v)
+
+
 EXCHANGED = [
     fixed_ends, stored_ends, mirrored_ends, round_ends, two_of_them, everything, loops_in_loops, read_too_early,
-    added_to,
+    added_to, element_by_element, two_in_one_loop,
 ]  # fmt: skip
 
 
@@ -127,6 +149,23 @@ def stores_before_it_raises(u: Grid, n: int) -> Grid:
     return np.sum(u)
 
 
+def from_what_is_new(u: Grid, n: int) -> Grid:
+    for _ in range(n):
+        old = u.copy()
+        for i in range(1, len(u) - 1):
+            u[i] = 0.5 * (u[i - 1] + old[i + 1])
+    return np.sum(u)
+
+
+def stored_sometimes(u: Grid, n: int) -> Grid:
+    for _ in range(n):
+        old = u.copy()
+        for i in range(1, len(u) - 1):
+            if old[i].sum() > 0.1:
+                u[i] = old[i - 1] + old[i + 1]
+    return np.sum(u)
+
+
 def copy_is_changed(u: Grid, n: int) -> Grid:
     for _ in range(n):
         old = u.copy()
@@ -144,7 +183,9 @@ def copy_is_kept(u: Grid, n: int) -> Grid:
     return np.sum(first) + np.sum(u) * 2.0
 
 
-OTHERS = [raises_later, stores_before_it_raises, copy_is_changed, copy_is_kept]
+OTHERS = [
+    raises_later, stores_before_it_raises, from_what_is_new, stored_sometimes, copy_is_changed, copy_is_kept,
+]  # fmt: skip
 
 
 def name(f: Any) -> str:
