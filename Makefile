@@ -11,7 +11,7 @@ PEERS := .venv-peers
 PYTHRAN := .venv-pythran
 DACE := .venv-dace
 
-.PHONY: demo test pythons lint bench bench-peers gradbench golden fuzz conformance native second_order clean
+.PHONY: demo test pythons lowest lint bench bench-peers gradbench golden fuzz conformance native second_order clean
 
 # make fuzz N=20000 SEED=1: random programs against CPython
 N    ?= 1000
@@ -42,6 +42,23 @@ test: $(VENV)/.test
 # make pythons PYTHONS="python3.12 python3.13": the tests under other versions of Python, each in an environment of its own
 pythons:
 	for python in $(PYTHONS); do $(MAKE) test PYTHON=$$python VENV=.venv-$$(basename $$python) || exit 1; done
+
+# make lowest: the tests with the oldest versions of everything that pyproject.toml allows
+LOWEST := .venv-lowest
+lowest:
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -c "$$OLDEST" > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LOWEST)/constraints.txt -e ".[test,notebook,demo]"
+	$(LOWEST)/bin/python -m pytest -n auto
+
+define OLDEST
+import re, tomllib
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+extras = project["optional-dependencies"]
+for line in {*project["dependencies"], *extras["test"], *extras["notebook"], *extras["demo"]}:
+    print(re.sub(",.*", "", line.replace(">=", "==")))
+endef
+export OLDEST
 
 golden: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile --update-golden tests/test_golden.py tests/test_errors.py \

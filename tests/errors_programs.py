@@ -541,7 +541,7 @@ def f(x, a):
 """,
     "vmap inside, an axis there is not": """
 def f(x, m):
-    return sg.vmap(np.dot, in_axes=(0, 2))(x, m)
+    return sg.vmap(np.outer, in_axes=(0, 2))(x, m)
 """,
     "vmap inside, axes of other parts": """
 def f(x, m):

@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from inspect import Parameter, signature
+from inspect import Parameter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,6 +19,7 @@ from srcgraph.errors import InferenceError
 from srcgraph.frontend import structures
 from srcgraph.frontend.entities import NONE, Closure, Const, Entity, Listing, Partial, Tup
 from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.numpy_calls import signature_of
 from srcgraph.frontend.session import FunctionCode, prepare
 
 if TYPE_CHECKING:
@@ -299,6 +300,6 @@ def names_of(function: Entity, count: int) -> list[str]:
         found = [a.id for a in function.node.args.args]
     elif isinstance(function, Const) and callable(function.value):
         kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-        found = [p.name for p in signature(function.value).parameters.values() if p.kind in kinds]
+        found = [p.name for p in signature_of(function.value).values() if p.kind in kinds]
     found = [f"{n}_" if n == "function" else n for n in found[:count]]
     return found + [f"x_{k}" for k in range(len(found), count)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from functools import cache
+from types import MethodDescriptorType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,11 +35,15 @@ UFUNC_KEYWORDS = ("out", "where", "dtype")
 
 @cache
 def signature_of(function: Any) -> Mapping[str, inspect.Parameter]:
-    """NumPy's parameters by name; none for a function Python knows no signature of."""
+    """NumPy's parameters by name; none for a function Python knows no signature of.
+
+    Before NumPy 2.4 it knew none of arrays' methods: these take what the function of the same name takes.
+    """
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
-        return {}
+        like = getattr(np, function.__name__, None) if isinstance(function, MethodDescriptorType) else None
+        return signature_of(like) if like is not None else {}
 
 
 def own_parameters(record: Op | Composite) -> list[str]:

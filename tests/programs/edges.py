@@ -73,7 +73,8 @@ def whole_numbers_of_integers(k, j):
 
 
 def rounded_to_tens(xi, j):
-    return np.round(xi * 37, -1), round(np.int64(125), -1), round(np.int8(127), -1), round(j * 13, -1), np.round(xi, 1)
+    tens = round(np.int64(125), -1), round(np.int8(127), -1), round(j * 13, -1)
+    return np.round(xi * 37, -1), tens, np.round(xi, 1) + 0
 
 
 def powers_of_infinity(a):

@@ -108,7 +108,8 @@ def pseudo_inverse(m, f):
 
 def markov_steps(q, k):
     p = q / np.sum(q, axis=1)[:, None]
-    return np.linalg.matrix_power(p, 3), np.linalg.matrix_rank(p)
+    rank = np.linalg.matrix_rank(p) if len(q) else 0  # before NumPy 2.4.5 an empty matrix has none
+    return np.linalg.matrix_power(p, 3), rank
 
 
 def norms_of_all_orders(x, m):
