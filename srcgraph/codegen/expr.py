@@ -33,6 +33,26 @@ def loop_index(dims: Sequence[Dim]) -> Index:
     return tuple(as_dim(0) if d == 1 else symbol(f"@{k}") for k, d in enumerate(dims))
 
 
+def apart(read: Index, written: Index, dims: Sequence[Dim]) -> bool:
+    """Whether no point of a nest over ``dims`` reads what another one writes: one axis is enough."""
+    last = {f"@{k}": length - 1 for k, length in enumerate(dims)}
+    return any(_apart_on_axis(i, j, last) for i, j in zip(read, written, strict=True))
+
+
+def _apart_on_axis(read: Dim, written: Dim, last: Mapping[str, Dim]) -> bool:
+    between, moving = read - written, [s for s in written.symbols() if s.startswith("@")]
+    if any(s.startswith("@") for s in between.symbols()) or len(moving) > 1 or not last.keys() >= {*moving}:
+        return False
+    step = abs(dict(written.terms).get((moving[0],), 0)) if moving else 0
+    if not step:
+        return not moving and bool(between.const)
+    if between.const is not None and between.const % step:
+        return True
+    reach = last[moving[0]] * step
+    further = [(d - reach).const for d in (between, -between)]
+    return reach != -step and any(n is not None and n > 0 for n in further)
+
+
 class Expressions:
     """Writes values as expressions.
 

@@ -7,13 +7,13 @@ joined: two accesses touch the same place when their indices are equal expressio
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from srcgraph.codegen.expr import Index, base_index, call, dotted, literal, loop_index
+from srcgraph.codegen.expr import Index, apart, base_index, call, dotted, literal, loop_index
 from srcgraph.codegen.items import (
     Access,
     InnerReduce,
@@ -255,27 +255,7 @@ def _reads_elsewhere(s: Scheduler, value: Value, shape: Sequence[Dim], base: Val
     _, reads = body.expr(value, _aligned(value, shape, loop_index(shape)))
     reads = reads + [r for let in body.parts for r in let.reads]
     body.close()
-    return any(v is base and i != at and not _apart(i, at, shape) for v, i in reads)
-
-
-def _apart(read: Index, written: Index, shape: Sequence[Dim]) -> bool:
-    """Whether no point of a nest over ``shape`` reads what another one writes: one axis is enough."""
-    last = {f"@{k}": length - 1 for k, length in enumerate(shape)}
-    return any(_apart_on_axis(i, j, last) for i, j in zip(read, written, strict=True))
-
-
-def _apart_on_axis(read: Dim, written: Dim, last: Mapping[str, Dim]) -> bool:
-    between, moving = read - written, [s for s in written.symbols() if s in last]
-    if any(s in last for s in between.symbols()) or len(moving) > 1:
-        return False
-    step = abs(dict(written.terms).get((moving[0],), 0)) if moving else 0
-    if not step:
-        return not moving and bool(between.const)
-    if between.const is not None and between.const % step:
-        return True
-    reach = last[moving[0]] * step
-    further = [(d - reach).const for d in (between, -between)]
-    return reach != -step and any(n is not None and n > 0 for n in further)
+    return any(v is base and i != at and not apart(i, at, shape) for v, i in reads)
 
 
 # -- reductions -------------------------------------------------------------------------------------

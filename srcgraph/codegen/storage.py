@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from srcgraph.codegen.expr import loop_index
+from srcgraph.codegen.expr import Index, apart, loop_index
 from srcgraph.codegen.items import (
     Block,
     Branch,
@@ -38,6 +38,7 @@ from srcgraph.codegen.items import (
 )
 from srcgraph.codegen.liveness import Liveness, Needed
 from srcgraph.codegen.uses import in_memory
+from srcgraph.errors import InternalError
 from srcgraph.ir.graph import Value
 from srcgraph.ir.types import ArrayType, ListType
 
@@ -113,14 +114,19 @@ def fills(part: LoopStore, kernel: Kernel) -> bool:
 
 
 def _read_around(kernel: Kernel, store: LoopStore) -> frozenset[Value]:
-    """The arrays a nest reads other than at the very element that ``store`` changes next."""
+    """The arrays a nest reads other than at the very element that ``store`` changes next, or apart from all these."""
     last = kernel.parts.index(store)
     return frozenset(
         value
         for k, part in enumerate(kernel.parts)
         for value, index in part.reads
-        if value is not store.base and not (k <= last and index == store.at)
+        if value is not store.base and not ((k <= last and index == store.at) or _is_apart(value, index, store, kernel))
     )
+
+
+def _is_apart(value: Value, index: Index, store: LoopStore, kernel: Kernel) -> bool:
+    assert store.base is not None
+    return value.type.shape == store.base.type.shape and apart(index, store.at, (*kernel.dims, *store.inner))
 
 
 class _Storage:
@@ -292,6 +298,8 @@ class _Storage:
                 if fills(part, item) and self.conflict(part.base, needed, here):
                     self.anew(item, part)
                     continue
+                if part.base in here and self.conflict(part.base, needed, here):
+                    raise InternalError(f"{part.base.name} is made, and has to be copied, in one nest")
                 part.base = self.movable(part.base, needed, part.origin, out, here)
                 self.put(part.target, self.of(part.base))
 

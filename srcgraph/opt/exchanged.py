@@ -121,7 +121,8 @@ def _exchange(loop: For | While, k: int, own: AbstractSet[Value]) -> _Exchange |
     width = _width(stores[0].part) if copies and stores else None
     if width is None or not _is_only_read(body, {param, *(n.outputs[0] for n in copies)}, stores[0].node):
         return None
-    if loop.carry[k] not in own and _may_raise(body, stores[0].node):
+    tests = loop.cond.nodes if isinstance(loop, While) else ()
+    if loop.carry[k] not in own and (any(map(has_order, tests)) or _may_raise(body, stores[0].node)):
         return None
     if _States(body, stores).are_stored_first():
         width = 0

@@ -380,6 +380,24 @@ def copied_to_be_changed(m, n):
     return np.max(m)
 
 
+def parts_stored_twice(m, n):
+    """What is stored from elsewhere in an array, and changed where it is then."""
+    m[0] = m[1]
+    m[0] += 1.0
+    m[1:-1, 0] = m[1:-1, 1]
+    m[1:-1, 0] -= m[1:-1, 2] * m[1:-1, 1]
+    for _ in range(n):
+        m[:, -1] = m[:, -2]
+        m[:, -1] += 0.5
+        m[-1] += m[-2]
+        m[-1] = m[-1] * 2.0
+    if n > 1:
+        row = m[0] * 2.0
+        m[0] = m[1]
+        m[0] += row
+    return np.sum(m)
+
+
 def parts_that_do_not_meet(m, k):
     m[0] = m[1] * 2.0
     m[:, -1] = m[:, -2] + m[:, 0]
