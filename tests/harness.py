@@ -66,6 +66,7 @@ from srcgraph.opt.modes import FAST_RUN, Mode, compiling
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import DERIVED, LAST, PRIMAL
 from srcgraph.runtime.depth import WithDepth
+from srcgraph.runtime.engines.versions import apart
 from srcgraph.runtime.floats import leaf_positions, structured, with_places
 from srcgraph.runtime.load import load
 from srcgraph.runtime.options import PARALLEL, USUAL
@@ -685,8 +686,12 @@ def interpreted(versions: Versions, args: tuple[Any, ...]) -> Outcome:
         except Exception as e:
             return Outcome(None, type(e), own, printed.getvalue())
     place = {k: k for k in range(len(results))}
-    for position, k in version.interface.changed.items():
-        leaves[position][...] = results[k]
+    changed = version.interface.changed
+    stored = [leaves[position] for position in changed]
+    contents = {k: apart(results[k], stored) for k in changed.values()}
+    results = [r if k in contents else apart(r, stored) for k, r in enumerate(results)]
+    for position, k in changed.items():
+        leaves[position][...] = contents[k]
     known = Objects(objects_of(own), describe_arguments(versions.names, own, versions.way)[1].lists)
     value = maker(version.template, version.graph.results, place)(results, leaves, known)
     makes = [(k, maker(t, version.graph.results, place)) for k, t in version.lists]

@@ -80,7 +80,7 @@ def scheduled(
     inplace : bool
         Whether arrays are stored into where they are.
     """
-    plain = with_copies(dots_as_sums(transparent(open_(graph))))
+    plain = with_copies(dots_as_sums(transparent(open_(graph))), interface.changed)
     scheduler = Scheduler(plain, target, unread)
     block = scheduler.function()
     stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface, inplace)

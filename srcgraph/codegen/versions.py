@@ -1,38 +1,84 @@
-"""Lists that change while something still needs what they were: copied first.
+"""Lists and arguments that change while something still needs what they were: copied first.
 
 A list is a value; the code generator lets a changed list be the same object. That is right where nothing reads the old
-one afterwards, which is so for a user's lists, as these are objects, but for what rewriting made of them.
+one afterwards, which is so for a user's lists, as these are objects, but for what rewriting made of them. An array that
+the caller sees is stored into where it is, so that an exception leaves what it should: ``old = +u`` is read of a copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from srcgraph.codegen.uses import Place, Use, Uses, analyse, carry_params, changes_first
 from srcgraph.ir.closure import with_graphs, with_inputs
 from srcgraph.ir.graph import Apply, Call, For, Graph, Node, Value, While, node_graphs, node_inputs
 from srcgraph.ir.op import OPS
-from srcgraph.ir.types import ListType
+from srcgraph.ir.types import ArrayType, ListType
 from srcgraph.ir.walk import all_nodes
 
 
-def with_copies(graph: Graph) -> Graph:
-    """An open graph in which a list changes where nothing needs what it was."""
-    if any(isinstance(n, Apply) and n.op.kind == "list" for n in all_nodes(graph)):
-        while (copied := _one_copied(graph)) is not None:
+def with_copies(graph: Graph, changed: Iterable[int] = ()) -> Graph:
+    """An open graph in which a list changes where nothing needs what it was, and so do arrays that callers see.
+
+    ``changed`` are the positions of these among the parameters.
+    """
+    seen = _needed_later(graph, {graph.params[k] for k in changed if isinstance(graph.params[k].type, ArrayType)})
+    if seen or any(isinstance(n, Apply) and n.op.kind == "list" for n in all_nodes(graph)):
+        while (copied := _one_copied(graph, seen)) is not None:
             graph = copied
     return graph
 
 
-def _one_copied(graph: Graph) -> Graph | None:
+def _needed_later(graph: Graph, seen: set[Value]) -> set[Value]:
+    """Those arrays in memory that callers see which something reads once they are changed."""
+    taken, found = set[Value](), set[Value]()
+    for node in graph.nodes:
+        found |= taken & set(_read_by(node))
+        changed = dict(_changed(node, seen))
+        if not isinstance(node, Apply):
+            found |= changed.keys() & {v for g in node_graphs(node) for v in (*g.results, *_read_in(g))}
+        taken |= changed.keys()
+        seen |= set(changed.values())
+    return found | (taken & {*graph.results})
+
+
+def _changed(node: Node, seen: AbstractSet[Value]) -> Iterator[tuple[Value, Value]]:
+    """Those arrays that a node may store into, and what they are then."""
+    match node:
+        case Apply() if changes_first(node) and node.inputs[0] in seen:
+            yield node.inputs[0], node.outputs[0]
+        case For() | While():
+            ends = zip(node.carry, carry_params(node), node.body.results, node.outputs, strict=False)
+            yield from ((v, out) for v, param, result, out in ends if v in seen and result is not param)
+
+
+_NOT_ELEMENTS = ("dim", "keep")
+"""What asks for lengths, and what names the memory."""
+
+
+def _read_by(node: Node) -> Iterator[Value]:
+    """The values whose elements a node reads, or hands on, by graphs of its own too."""
+    if not isinstance(node, Apply) or node.op.name not in _NOT_ELEMENTS:
+        yield from node_inputs(node)
+    for graph in node_graphs(node):
+        yield from graph.results
+        yield from _read_in(graph)
+
+
+def _read_in(graph: Graph) -> Iterator[Value]:
+    return (v for node in graph.nodes for v in _read_by(node))
+
+
+def _one_copied(graph: Graph, arrays: AbstractSet[Value]) -> Graph | None:
     """The graph with one more copy; None if it needs none."""
     uses = analyse(graph)
-    for value in [v for v in uses.reads if v in uses.consumed and isinstance(v.type, ListType)]:
+    for value in [v for v in uses.reads if v in uses.consumed and (isinstance(v.type, ListType) or v in arrays)]:
         home = uses.defined_at[value].graph
         for use in uses.reads[value]:
             taken = _taken(uses, use.node, value)
-            if use.node is None or not taken:
+            if use.node is None or not taken or (value in arrays and use.place.graph is not home):
                 continue
             copy = _Copy(value, Value(value.name, value.type))
             if _is_repeated(use.place, home):
@@ -50,10 +96,12 @@ def _one_copied(graph: Graph) -> Graph | None:
 def _read_after(copy: _Copy, uses: Uses, use: Use, taken: int) -> None:
     """Let what is read once a list has been changed be read of a copy."""
     for other in uses.reads[copy.old]:
+        if isinstance(other.node, Apply) and other.node.op.name in _NOT_ELEMENTS:
+            continue
         if other.node is None:
-            if _is_after(other.place, use.place):
+            if _is_after(other.place, use.place) or _is_inside(other.place, use.node):
                 copy.results.add(other.place.graph)
-        elif other.node is use.node or _is_after(other.place, use.place):
+        elif other.node is use.node or _is_after(other.place, use.place) or _is_inside(other.place, use.node):
             places = [k for k, v in enumerate(node_inputs(other.node)) if v is copy.old]
             left = [k for k in places if other.node is not use.node or k != taken]
             if left:
@@ -89,6 +137,11 @@ def _is_after(later: Place, place: Place) -> bool:
     return next(p.position > around[p.graph] for p in _outward(later) if p.graph in around)
 
 
+def _is_inside(place: Place, node: Node | None) -> bool:
+    graphs = () if node is None else node_graphs(node)
+    return any(p.graph in graphs for p in _outward(place))
+
+
 def _outward(place: Place | None) -> Iterator[Place]:
     while place is not None:
         yield place
@@ -97,7 +150,7 @@ def _outward(place: Place | None) -> Iterator[Place]:
 
 @dataclass(slots=True)
 class _Copy:
-    """A copy of a list: before which node it is made, and by what it is read, at which places."""
+    """A copy of a list, or an array: before which node it is made, and by what it is read, at which places."""
 
     old: Value
     new: Value
@@ -109,7 +162,8 @@ class _Copy:
         nodes: list[Node] = []
         for node in graph.nodes:
             if node is self.before:
-                nodes.append(Apply(OPS["list_copy"], (self.old,), (self.new,), {}, node.origin))
+                copied = OPS["list_copy" if isinstance(self.old.type, ListType) else "copy"]
+                nodes.append(Apply(copied, (self.old,), (self.new,), {}, node.origin))
             inner = node_graphs(node)
             new = with_graphs(node, [self.into(g) for g in inner]) if inner else node
             if node in self.inputs:

@@ -404,3 +404,21 @@ def parts_that_do_not_meet(m, k):
     m[:-1:2, 0] = m[1::2, 0] - 1.0
     m[k] = m[k - 1] + m[k]
     return np.sum(m[-1])
+
+
+def kept_by_another_name(x, k):
+    """What is stored is there when something raises; the other name has what was."""
+    old = +x
+    x[1:] = old[:-1] * 2.0
+    newer = x / 1.0
+    x[0] = newer[-1] + 1.0
+    return np.sum(old), np.sum(newer) + x[2 * k]
+
+
+def kept_while_it_changes(x, n):
+    old = 1.0 * x
+    for i in range(n):
+        x[1:-1] = old[:-2] + old[2:] * x[1:-1]
+        if i == 4:
+            raise ValueError("stop")
+    return old
