@@ -36,6 +36,7 @@ from srcgraph.codegen.registers import as_written, in_registers
 from srcgraph.codegen.repeats import written_once
 from srcgraph.codegen.rows import by_rows
 from srcgraph.codegen.several import several_at_once
+from srcgraph.codegen.shifted import gathered
 from srcgraph.codegen.source import Places, Text, emit
 from srcgraph.codegen.statements import defined, names_in
 from srcgraph.codegen.storage import Copied, Interface
@@ -260,7 +261,7 @@ def quick_loops(
     statements = guarded(filled_once(statements))
     statements = handed_on(upward(statements), watched)
     if users.isdisjoint(sums.HELPERS):
-        statements = in_registers(by_rows(statements), set(taken))
+        statements = in_registers(gathered(by_rows(statements), taken), set(taken))
     return in_blocks(as_written(statements), taken)
 
 

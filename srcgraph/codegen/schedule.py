@@ -8,6 +8,7 @@ because their operands are about to be overwritten. Order is the program's own.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
@@ -173,7 +174,7 @@ class Scheduler(Decisions):
         if check.fails == "not x":
             fails = self.negation(node.inputs[0], operands[0])
         else:
-            fails = _literal_last(filled(check.fails, operands, attrs))
+            fails = _literal_last(_decided(filled(check.fails, operands, attrs)))
         error = check.error.format_map(_Kept(attrs))
         if node.op.name == "check_that":
             args = _arguments(error, attrs["message"], operands[1:])
@@ -456,6 +457,17 @@ def _message(text: str, operands: dict[str, ast.expr]) -> tuple[ast.expr, ...]:
 
 _OPPOSITE = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 _MIRROR = {ast.Lt: ast.Gt, ast.GtE: ast.LtE, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.Eq: ast.Eq, ast.NotEq: ast.NotEq}
+
+
+_OF_LITERALS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Constant, ast.cmpop, ast.boolop, ast.unaryop)
+
+
+def _decided(test: ast.expr) -> ast.expr:
+    """A test of literals as a literal: what certainly raises is raised without a test."""
+    if not all(isinstance(n, _OF_LITERALS) for n in ast.walk(test)):
+        return test
+    whole = ast.fix_missing_locations(ast.Expression(copy.deepcopy(test)))
+    return ast.Constant(bool(eval(compile(whole, "", "eval"), {})))
 
 
 def _literal_last(test: ast.expr) -> ast.expr:

@@ -1,19 +1,21 @@
-"""What is added to a part of a derivative's array is added there, not in an array of its own that is added to it then.
+"""What is added to a derivative's array, or a part of it, is added there, not in an array of its own first.
 
 The derivative of ``row = l[j]``, of which loops read ``row[k]``, adds up in an array of zeros, as long as the row, and
-adds that to ``d_l[j]``. Added to ``d_l[j, k]`` at once, neither zeros nor sums of whole rows are needed. Only sums of
-derivatives, whose rounding is nobody's, are added up in another order.
+adds that to ``d_l[j]``. Added to ``d_l[j, k]`` at once, neither zeros nor sums of whole rows are needed. The same holds
+for ``old = u.copy()``: what reads of ``old`` add up is added to ``d_u``. Only sums of derivatives, whose rounding is
+nobody's, are added up in another order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
+from typing import TypeGuard
 
 from srcgraph.ir.closure import close, open_
 from srcgraph.ir.graph import Apply, Graph, Node, Value
-from srcgraph.ir.types import ArrayType, is_float
+from srcgraph.ir.types import ArrayType, Type, is_float
 from srcgraph.ir.view import View
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.dce import dce
@@ -26,7 +28,7 @@ from srcgraph.opt.together import added_states
 
 def accumulate(graph: Graph) -> Graph:
     """Add to arrays where it belongs, at every depth."""
-    if not any(_adds_part(n) for n in all_nodes(graph)):
+    if not any(_adds(n) for n in all_nodes(graph)):
         return graph
     opened = open_(graph)
     literals = (n for n in all_nodes(opened) if isinstance(n, Apply) and n.op.name == "const")
@@ -38,40 +40,63 @@ def accumulate(graph: Graph) -> Graph:
 def _block(graph: Graph, nothing: Set[Value]) -> Graph:
     """A block changed, where some values are known to be 0."""
     tried = set[Node]()
-    while (node := next((n for n in graph.nodes if _adds_part(n) and n not in tried), None)) is not None:
+    while (node := next((n for n in graph.nodes if _adds(n) and n not in tried), None)) is not None:
         tried.add(node)
         graph = _added_there(graph, node, nothing)
     return inner_blocks(graph, lambda inner: _block(inner, nothing))
 
 
-def _adds_part(node: Node) -> bool:
+def _adds(node: Node) -> TypeGuard[Apply]:
+    """Whether a node may add to an array, in arithmetic of derivatives, what has been added up elsewhere."""
+    return isinstance(node, Apply) and bool(node.origin.by) and (_adds_part(node) or _adds_whole(node))
+
+
+def _adds_whole(node: Apply) -> bool:
+    """Whether a node adds two arrays of the same sizes."""
+    kind = node.outputs[0].type
+    return node.op.name == "add" and all(_is_large(v.type) and v.type == kind for v in node.inputs)
+
+
+def _adds_part(node: Apply) -> bool:
     """Whether a node adds something of many elements, or of unknown many, to a part of an array."""
-    if not isinstance(node, Apply) or node.op.name != "add_at" or not node.origin.by:
+    if node.op.name != "add_at":
         return False
     part, view = node.inputs[1].type, node.attrs["view"]
-    if not is_float(part) or not part.ndim or view.axes != ("i",) * view.axes.count("i") + (":",) * part.ndim:
+    if not _is_large(part) or view.axes != ("i",) * view.axes.count("i") + (":",) * part.ndim:
         return False
-    sizes = [d.const for d in part.shape]
-    small = None not in sizes and math.prod(sizes) <= LIMIT
-    return "i" in view.axes and view.order == tuple(range(part.ndim)) and not small
+    return "i" in view.axes and view.order == tuple(range(part.ndim))
 
 
-def _added_there(graph: Graph, node: Node, nothing: Set[Value]) -> Graph:
-    """A block in which a part is added up where it belongs; the same if it cannot be."""
-    assert isinstance(node, Apply)
-    whole, part, *at = node.inputs
-    place = {v: k for k, n in enumerate(graph.nodes) for v in n.outputs}
-    if _readers(graph, whole) != [node] or _readers(graph, part) != [node] or len({whole, part, *at}) < len(at) + 2:
-        return graph
-    for zeros in (n.outputs[0] for n in graph.nodes if _is_zeros(n, part, nothing)):
-        states = added_states(graph, zeros, part)
-        users = [k for k, n in enumerate(graph.nodes) if zeros in reads(n)]
-        if states is None or not users or any(place.get(v, -1) >= users[0] for v in (whole, *at)):
-            continue
-        there = _There(states, zeros, node)
-        nodes = (there.node(n) for n in graph.nodes if n is not node and zeros not in n.outputs)
-        return replace(graph, nodes=tuple(nodes))
+def _is_large(kind: Type) -> bool:
+    """Whether something is an array of floats that are many, or of unknown many."""
+    if not isinstance(kind, ArrayType) or not is_float(kind) or not kind.ndim:
+        return False
+    sizes = [d.const for d in kind.shape]
+    return None in sizes or math.prod(n for n in sizes if n is not None) > LIMIT
+
+
+def _added_there(graph: Graph, node: Apply, nothing: Set[Value]) -> Graph:
+    """A block in which something is added up where it belongs; the same if it cannot be."""
+    x, y, *at = node.inputs
+    ways = [(x, y), (y, x)] if node.op.name == "add" else [(x, y)]
+    for whole, part in ways:
+        if _readers(graph, whole) == _readers(graph, part) == [node] and len({x, y, *at}) == len(node.inputs):
+            zeros = _zeros(graph, part, (whole, *at), nothing)
+            if zeros is not None:
+                there = _There(added_states(graph, zeros, part) or set(), zeros, whole, part, node)
+                nodes = (there.node(n) for n in graph.nodes if n is not node and zeros not in n.outputs)
+                return replace(graph, nodes=tuple(nodes))
     return graph
+
+
+def _zeros(graph: Graph, part: Value, needed: Sequence[Value], nothing: Set[Value]) -> Value | None:
+    """The zeros that something is added to in order to make ``part``, if what is ``needed`` is there before."""
+    place = {v: k for k, n in enumerate(graph.nodes) for v in n.outputs}
+    for zeros in (n.outputs[0] for n in graph.nodes if _is_zeros(n, part, nothing)):
+        users = [k for k, n in enumerate(graph.nodes) if zeros in reads(n)]
+        if users and all(place.get(v, -1) < users[0] for v in needed) and added_states(graph, zeros, part) is not None:
+            return zeros
+    return None
 
 
 def _readers(graph: Graph, value: Value) -> list[Node]:
@@ -89,18 +114,20 @@ def _is_zeros(node: Node, part: Value, nothing: Set[Value]) -> bool:
 class _There(Restated):
     """The states of a part of an array as those of the array."""
 
-    def __init__(self, states: Set[Value], zeros: Value, node: Apply):
-        self.whole, self.part, *self.at = node.inputs
-        self.view: View = node.attrs["view"]
+    def __init__(self, states: Set[Value], zeros: Value, whole: Value, part: Value, node: Apply):
+        self.whole = whole
+        self.at = node.inputs[2:]
+        self.view: View | None = node.attrs.get("view")
         super().__init__(states)
-        self.now |= {zeros: self.whole, self.part: node.outputs[0]}
+        self.now |= {zeros: whole, part: node.outputs[0]}
 
     def type(self, old: ArrayType) -> ArrayType:
         return self.whole.type
 
     def access(self, node: Apply) -> Node:
         state, x, *at = node.inputs
-        inner = node.attrs["view"]
-        view = View((*self.view.axes[: len(self.at)], *inner.axes), inner.order)
+        view = inner = node.attrs["view"]
+        if self.view is not None:
+            view = View((*self.view.axes[: len(self.at)], *inner.axes), inner.order)
         inputs = (self.now[state], x, *self.at, *at)
         return replace(node, inputs=inputs, attrs={"view": view}, outputs=self.values(node.outputs))

@@ -53,15 +53,15 @@ class _Given:
         self.arrays = {p for p in graph.params if isinstance(p.type, ArrayType)}
 
     def is_changed_by(self, node: Node) -> bool:
-        """Whether a node stores into one; what it makes of it is one, too."""
+        """Whether a node stores into one; what it makes of it is one, too, and what it may hand on as it is."""
         if isinstance(node, Apply):
             same = node.op.kind == "update" or node.op.name in ("with_shape", "assumed", "reshape_view")
             changes = same and node.inputs[0] in self.arrays
             self.arrays.update(node.outputs if changes else ())
             return changes and node.op.kind == "update"
-        changes = not self.arrays.isdisjoint(node_inputs(node)) and any(map(_stores, _nodes_inside(node)))
-        self.arrays.update(node.outputs if changes else ())
-        return changes
+        given = not self.arrays.isdisjoint(node_inputs(node))
+        self.arrays.update(node.outputs if given else ())
+        return given and any(map(_stores, _nodes_inside(node)))
 
 
 def _nodes_inside(node: Node) -> Iterator[Node]:

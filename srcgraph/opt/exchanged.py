@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import TypeGuard
 
 import numpy as np
 
@@ -37,8 +38,8 @@ WIDEST = 4
 """So many elements at an end of an axis are few."""
 MOST_AXES = 3
 _STORES = ("setitem", "add_at")
-_SAME = ("with_shape", "assumed")
-"""What says more of an array, and is that array."""
+_SAME = ("with_shape", "assumed", "reshape_view")
+"""What says more of an array, or sees it in another way, and is in its memory."""
 
 
 def exchanged(graph: Graph) -> Graph:
@@ -46,7 +47,7 @@ def exchanged(graph: Graph) -> Graph:
     if not any(isinstance(n, For | While) and _copies(n.body) for n in all_nodes(graph)):
         return graph
     opened = open_(graph)
-    found = dict(_found(opened, set()))
+    found = dict(_found(opened, _Memory(opened)))
     return _Exchanged(graph.name, found).run(opened) if found else graph
 
 
@@ -67,7 +68,7 @@ class _Exchange:
     width : int
         How far from the ends of axes there is what is copied into that; 0 if nothing is.
     seen : bool
-        Whether others see the array, so that in the end its own memory has to have the elements.
+        Whether others see the array afterwards, so that in the end its own memory has to have the elements.
     """
 
     carried: int
@@ -81,17 +82,58 @@ class _Exchange:
 Found = tuple[Node, list[_Exchange]]
 
 
-def _found(graph: Graph, own: set[Value]) -> Iterator[Found]:
-    """The loops, with what is exchanged in each; ``own`` are arrays that nobody else sees."""
+class _Memory:
+    """Whose memory arrays are in.
+
+    Attributes
+    ----------
+    own : set of Value
+        Arrays that nobody else sees, of those that have been met.
+    handed : set of Value
+        Those that others see afterwards, in the memory of something that they gave, and what such are made of.
+    """
+
+    def __init__(self, graph: Graph):
+        self.own: set[Value] = set()
+        nodes = list(all_nodes(graph))
+        self.handed = {*graph.results, *(v for n in nodes if _is_keep(n) for v in n.inputs)}
+        size = -1
+        while size != len(self.handed):
+            size = len(self.handed)
+            for node in reversed(nodes):
+                self.handed |= {v for out, v in _same_memory(node) if out in self.handed}
+
+
+def _is_keep(node: Node) -> TypeGuard[Apply]:
+    return isinstance(node, Apply) and node.op.name == "keep"
+
+
+def _same_memory(node: Node) -> Iterator[tuple[Value, Value]]:
+    """Pairs of arrays of which the first may be in the memory of the second."""
+    match node:
+        case Apply(op=op) if op.kind == "update" or op.changes or op.name in _SAME:
+            yield node.outputs[0], node.inputs[0]
+        case For() | While():
+            params, results = node.body.params[isinstance(node, For) :], node.body.results
+            for out, init, param, result in zip(node.outputs, node.carry, params, results, strict=False):
+                yield from ((out, result), (out, init), (param, result), (param, init))
+        case If(then=then, orelse=orelse):
+            for out, x, y in zip(node.outputs, then.results, orelse.results, strict=True):
+                yield from ((out, x), (out, y))
+
+
+def _found(graph: Graph, memory: _Memory) -> Iterator[Found]:
+    """The loops, with what is exchanged in each."""
+    own = memory.own
     for node in graph.nodes:
         if isinstance(node, For | While):
             params = node.body.params[isinstance(node, For) :]
             own |= {p for p, init in zip(params, node.carry, strict=True) if init in own}
-            exchanges = [e for k in range(len(node.carry)) if (e := _exchange(node, k, own)) is not None]
+            exchanges = [e for k in range(len(node.carry)) if (e := _exchange(node, k, memory)) is not None]
             if exchanges:
                 yield node, exchanges
         for inner in node_graphs(node):
-            yield from _found(inner, own)
+            yield from _found(inner, memory)
         own |= _owned(node, own)
 
 
@@ -99,7 +141,7 @@ def _owned(node: Node, own: AbstractSet[Value]) -> set[Value]:
     """Those of a node's arrays that are in memory of the function's own."""
     match node:
         case Apply(op=op):
-            same = op.kind == "update" or op.changes or op.name in _SAME or op.name == "reshape_view"
+            same = op.kind == "update" or op.changes or op.name in _SAME
             return set(node.outputs) if not same or node.inputs[0] in own else set()
         case For() | While():
             return {out for out, init in zip(node.outputs, node.carry, strict=True) if init in own}
@@ -112,7 +154,7 @@ def _owned(node: Node, own: AbstractSet[Value]) -> set[Value]:
 # -- one loop ----------------------------------------------------------------------------------------------
 
 
-def _exchange(loop: For | While, k: int, own: AbstractSet[Value]) -> _Exchange | None:
+def _exchange(loop: For | While, k: int, memory: _Memory) -> _Exchange | None:
     body, param = loop.body, loop.body.params[k + isinstance(loop, For)]
     if not isinstance(param.type, ArrayType) or param.type.ndim > MOST_AXES:
         return None
@@ -122,13 +164,14 @@ def _exchange(loop: For | While, k: int, own: AbstractSet[Value]) -> _Exchange |
     if width is None or not _is_only_read(body, {param, *(n.outputs[0] for n in copies)}, stores[0].node):
         return None
     tests = loop.cond.nodes if isinstance(loop, While) else ()
-    if loop.carry[k] not in own and (any(map(has_order, tests)) or _may_raise(body, stores[0].node)):
+    own = loop.carry[k] in memory.own
+    if not own and (any(map(has_order, tests)) or _may_raise(body, stores[0].node)):
         return None
     if _States(body, stores).are_stored_first():
         width = 0
     first = stores[0].node
     within = first.carry.index(param) if isinstance(first, For) else 0
-    return _Exchange(k, copies, first, within, width, loop.carry[k] not in own)
+    return _Exchange(k, copies, first, within, width, not own and loop.outputs[k] in memory.handed)
 
 
 def _copies(body: Graph) -> list[Apply]:

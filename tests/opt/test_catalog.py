@@ -38,7 +38,7 @@ PASSES = {
     "private": "an array that each trip of a loop fills anew is made in each trip, and carried by none",
     "distribute": "costly work of inner loops that is the same in all trips of an outer one is done before it, into an "
     "array",
-    "accumulate": "what is added to a part of a derivative's array is added there, not in an array of its own first",
+    "accumulate": "what is added to a derivative's array is added there, not in an array of its own first",
     "contract": "an array of which each trip of a loop has a part of its own loses the axis of the trips",
     "together": "a loop of a derivative that goes back over independent trips is one with the loop that it goes "
     "back over",

@@ -263,6 +263,21 @@ def test_what_is_stored_is_not_copied(program: Callable[..., Any]) -> None:
     assert "edges" not in text and "empty(" in text
 
 
+def test_what_no_caller_sees_is_not_stored_back() -> None:
+    """A gradient leaves its argument as it was: the loop's last array is what is read after it."""
+    assert "u[i, j] =" in sg.inspect(fixed_ends, grid(6, 5), 3).cpu
+    text = sg.inspect(sg.grad(fixed_ends), grid(6, 5), 3).cpu
+    after = text[text.index("u = u_2") :]
+    assert text.count("edges(u, 1)") == 1 and "empty_like" not in after
+
+
+def test_what_a_copy_is_due_is_added_at_once() -> None:
+    """The derivative of a copy needs no array of its own."""
+    text = sg.inspect(sg.grad(fixed_ends), grid(6, 5), 3).cpu
+    apart = sg.inspect(sg.grad(fixed_ends, mode=sg.opt.FAST_RUN.excluding("accumulate")), grid(6, 5), 3).cpu
+    assert "d_old" not in text and ".fill(0)" not in text and "d_old.fill(0)" in apart
+
+
 SHAPES = [(n,) for n in range(8)] + [(n, m) for n in range(6) for m in range(6)] + [(3, 4, 5), (5, 1, 6), (0, 2, 2)]
 
 

@@ -422,3 +422,25 @@ def kept_while_it_changes(x, n):
         if i == 4:
             raise ValueError("stop")
     return old
+
+
+def stored_after_no_trip(x, k):
+    for t in range(k):
+        for i in range(1, len(x)):
+            for j in range(2, x.ndim):
+                x[i] = x[i - 1] + j
+        x[-2] += x[2] + 1.0
+        if t == 1:
+            raise ValueError("stop")
+    return x
+
+
+def stored_before_what_certainly_raises(x, k):
+    column = x[:, None]
+    for _ in range(2):
+        for t in range(k):
+            column[1:-1] = 0.3 * column[:-2]
+            if t > 1:
+                raise ValueError("stop")
+        column[1:-1, -1] = column[1:-1, 1] * 0.5
+    return x
