@@ -11,6 +11,8 @@ from types import MappingProxyType
 import numpy as np
 
 from srcgraph.codegen import sums, tapes
+from srcgraph.codegen.ahead import read_ahead
+from srcgraph.codegen.aliases import Aliases
 from srcgraph.codegen.body import Body, is_extreme, is_sum
 from srcgraph.codegen.buffers import made_once
 from srcgraph.codegen.delayed import delayed
@@ -46,7 +48,7 @@ from srcgraph.codegen.tidy import calls_nested, tidy
 from srcgraph.codegen.told import told
 from srcgraph.codegen.unfilled import without_unfilled
 from srcgraph.codegen.upward import upward
-from srcgraph.codegen.variables import variables_of
+from srcgraph.codegen.variables import Variables, variables_of
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import NOWHERE, Apply, Graph, Origin
@@ -204,6 +206,7 @@ class Module:
         statements = tidy(statements + body.placed([leave], last_origin(block, interface)))
         users = {*params, *(n.id for n in names_in(*statements))}
         statements = quick_loops(statements, users, {*params, *reserved}, self.watched(names) if watched else set())
+        statements = read_ahead(statements, {*params, *reserved}, lambda: self.aliases(statements, params, names))
         statements = in_arrays(statements, _numbers_in_lists(names), {*params, *reserved})
         statements = told(without_unfilled(statements), _items_of_lists(names))
         called = {n.id for n in names_in(*statements)} - users
@@ -233,14 +236,21 @@ class Module:
         """A function, and those of its loops that threads share."""
         if not self.parallel or any(a.arg in HELPERS for a in function.args.args):
             return [function]
-        ordered = frozenset((*self.graphs, *self.kernels))
-        variables = variables_of(names, watched, ordered, frozenset((*self.helpers, *ordered)))
-        found = shared_out(function, variables, self.lines(), self.parallel)
+        found = shared_out(function, self.variables(names, watched), self.lines(), self.parallel)
         self.shared += [(self.places[k], note) for k, note in found.notes if k]
         used = {n.id for n in names_in(*found.functions)}
         self.helpers.update(dict.fromkeys(used.intersection(HELPERS), "parallel"))
         self.helpers.update(dict.fromkeys(used & {"assume"}, "known"))
         return found.functions
+
+    def variables(self, names: Names, watched: bool) -> Variables:
+        ordered = frozenset((*self.graphs, *self.kernels))
+        return variables_of(names, watched, ordered, frozenset((*self.helpers, *ordered)))
+
+    def aliases(self, body: list[ast.stmt], params: Sequence[str], names: Names) -> Aliases:
+        """What may share memory in a function."""
+        found = self.variables(names, False)
+        return Aliases(body, params, {*found.axes, *found.lists}, found.axes, found.views)
 
     @staticmethod
     def watched(names: Names) -> set[str]:

@@ -74,15 +74,17 @@ class _Moving:
 def _moves(node: ast.stmt) -> _Moving | None:
     """A loop that does nothing but add to one place in each step, which moves along with its number."""
     match node:
-        case ast.For(target=ast.Name(id=index), body=[*numbers, Added() as added], orelse=[]):
+        case ast.For(
+            target=ast.Name(id=index), body=[*numbers, Added(target=ast.Subscript(slice=at)) as added], orelse=[]
+        ) if axes_of(at):
             trips = Trips.of(node.iter)
             if trips is None or trips.step != 1 or not all(_is_number(s) for s in numbers):
                 return None
         case _:
             return None
     assert isinstance(added.target, ast.Subscript) and isinstance(added.target.value, ast.Name)
-    *others, last = _axes(added.target.slice)
-    by = _beside(last, index)
+    *others, last = axes_of(added.target.slice)
+    by = beside(last, index)
     changing = assigned_names([node])
     if by is None or any(n.id in changing for e in others for n in names_in(e)):
         return None
@@ -99,11 +101,11 @@ def _is_number(s: ast.stmt) -> bool:
     return isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
 
 
-def _axes(index: ast.expr) -> list[ast.expr]:
+def axes_of(index: ast.expr) -> list[ast.expr]:
     return index.elts if isinstance(index, ast.Tuple) else [index]
 
 
-def _beside(node: ast.expr, index: str) -> int | None:
+def beside(node: ast.expr, index: str) -> int | None:
     """How far from a loop's number a place is."""
     match node:
         case ast.Name(id=name) if name == index:
@@ -239,9 +241,9 @@ class _Shift(ast.NodeTransformer):
         self.index, self.by, self.names = index, by, names
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        beside = _beside(node, self.index)
-        if beside is not None:
-            return ast.copy_location(plus(ast.Name(self.index, ast.Load()), beside + self.by), node)
+        more = beside(node, self.index)
+        if more is not None:
+            return ast.copy_location(plus(ast.Name(self.index, ast.Load()), more + self.by), node)
         self.generic_visit(node)
         return node
 

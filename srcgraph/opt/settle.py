@@ -1,7 +1,7 @@
 """What never changes is not carried: loop carries handed on as they are, and branches that agree.
 
-A carry whose body returns it unchanged is the initial value; an output of an ``if`` that is the same
-value on both sides is that value. Both appear where derivatives are built, one carry per capture.
+A carry whose body returns it unchanged, or what the loop began with, is the initial value; an output of an ``if`` that
+is the same value on both sides is that value. Both appear where derivatives are built, one carry per capture.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class _Settle:
         inside: dict[Value, Value] = {}
         kept = []
         for k, (init, param, out) in enumerate(zip(node.carry, params, node.outputs, strict=True)):
-            if node.body.results[k] is param and init.type == param.type == out.type:
+            unchanged = node.body.results[k] in (param, init)
+            if unchanged and init.type == param.type == out.type:
                 inside[param] = same[out] = init
                 if isinstance(node, While):
                     inside[node.cond.params[k]] = init

@@ -9,9 +9,9 @@ Only sums of derivatives, whose rounding is nobody's, are added up in another or
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from srcgraph.ir.closure import close, free_values, open_
 from srcgraph.ir.graph import Apply, For, Graph, Node, Value, While, node_graphs, node_inputs
@@ -53,6 +53,9 @@ def _fused(graph: Graph) -> list[Node] | None:
                 if found is not None:
                     return found
     return None
+
+
+Readers: TypeAlias = Callable[[Value], Sequence[Node]]
 
 
 class _Back(Pair):
@@ -122,14 +125,14 @@ def _is_read(graph: Graph, value: Value, result: Value) -> bool:
     return value is not result and (graph.results.count(result) > 1 or any(result in reads(n) for n in graph.nodes))
 
 
-def added_states(graph: Graph, value: Value, result: Value) -> set[Value] | None:
+def added_states(graph: Graph, value: Value, result: Value, readers: Readers | None = None) -> set[Value] | None:
     """The states of a number, or an array, if all that a graph does with it is to add to it, in arithmetic of
-    derivatives."""
+    derivatives; ``readers`` gives the nodes that read a value, if that is known."""
     if not is_float(value.type):
         return None
     found = {value}
     while value is not result:
-        users = [n for n in graph.nodes if value in reads(n)]
+        users = [n for n in graph.nodes if value in reads(n)] if readers is None else readers(value)
         if len(users) != 1 or value in graph.results:
             return None
         (node,) = users

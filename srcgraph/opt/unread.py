@@ -17,6 +17,7 @@ from srcgraph.ir.view import split_operands
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.dce import dce
 from srcgraph.opt.fuse import inner_blocks, reads
+from srcgraph.opt.settle import settle
 from srcgraph.opt.simplify import simplify
 
 STORES = ("setitem", "add_at")
@@ -28,7 +29,7 @@ def unread(graph: Graph) -> Graph:
         return graph
     opened = open_(graph)
     changed = _block(opened, frozenset())
-    return graph if changed is opened else dce(simplify(close(changed)))
+    return graph if changed is opened else dce(settle(simplify(close(changed))))
 
 
 def _block(graph: Graph, lost: Set[Value]) -> Graph:

@@ -48,6 +48,7 @@ PASSES = {
     "from a transposed copy",
     "recomputed": "an array that is read at a few shifts, and whose elements cost little, is not made: they are "
     "computed where they are read",
+    "raised": "loops of derivatives whose steps add to several elements of an array are operations on rows",
     "exchanged": "a loop that copies an array in order to change it fills another one",
     "carry_reshaped": "a loop that changes an array through a reshape of it carries the reshaped array",
     "early": "checks of sizes come before the work, and what they say of lengths is known after them",
