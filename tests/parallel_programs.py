@@ -253,3 +253,11 @@ def transposed_in_order(m):
     for i in range(1, min(m.shape[0], m.shape[1])):
         m.T[i, 0] = m[0, i - 1] + 1.0
     return m
+
+
+def functions_with_constants(x, y):
+    return np.abs(x) ** 1.5 + np.arctan2(y, 1.5) + np.hypot(x, 2.0)
+
+
+def functions_of_constants(x):
+    return np.sin(np.zeros(len(x))) + np.cos(np.full(len(x), 0.5)) + x

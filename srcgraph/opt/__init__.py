@@ -21,6 +21,7 @@ distribute, private  work that is the same, and arrays that are not, from trip t
 accumulate, contract, restated  arrays of parts that are added or read where the whole is
 raised    loops of derivatives over elements, as operations on rows
 exchanged  loops that fill another array than the one they read
+rolls     arrays shifted round, as parts of one copy
 reshapes  loops that change an array through a reshape of it carry the reshaped array
 ad        reverse-mode derivatives
 """

@@ -26,6 +26,7 @@ from srcgraph.opt.recomputed import recomputed
 from srcgraph.opt.reshapes import carry_reshaped
 from srcgraph.opt.rewriting.database import EquilibriumDB, InSequence, SequenceDB
 from srcgraph.opt.rewriting.walkers import Equilibrium, Rewriter
+from srcgraph.opt.rolls import copied_once, in_parts
 from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE
 from srcgraph.opt.rules import LAST as FINAL
 from srcgraph.opt.rules.rule import Rule
@@ -83,6 +84,8 @@ db.register("slopes", slopes, "fast_run", at="loops")
 db.register("dce_again", dce, *ALWAYS, at="clean")
 db.register("early", early, "fast_run", at="clean")
 _local("last", "fast_run", "last")(FINAL)
+db.register("copied_once", copied_once, "fast_run", "cpu", at="last")
+db.register("in_parts", in_parts, "fast_run", at="last")
 db.register("accumulate", accumulate, "fast_run", at="last")
 db.register("together", together, "fast_run", at="last")
 db.register("contract", contract, "fast_run", at="last")
@@ -133,3 +136,5 @@ DERIVED = Passes(without=("primal", "last"))
 """What a derivative's graph goes through."""
 LAST = Passes(only=("last",))
 """What graphs go through that are not differentiated any more."""
+LAST_ON_GPU = Passes(only=("last",), without=("cpu",))
+"""The same, where generated code runs on a GPU."""

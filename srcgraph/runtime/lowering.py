@@ -27,6 +27,8 @@ from srcgraph.runtime.raising import is_plain, raise_with
 from srcgraph.runtime.short_loops import ends_of_steps, keep_for_lanes
 from srcgraph.runtime.uses import Loop, Uses, is_element
 
+SHARED = "srcgraph_"
+"""How the names of functions begin that each module has, and LLVM one of, see `srcgraph.runtime.vector.shared`."""
 LARGE = 1500
 """A function of more of LLVM's instructions than this, as they are written, is large."""
 
@@ -51,14 +53,16 @@ class Library(JITCodeLibrary):
         self.environments: list[Any] = []
         """Of the internal functions in it: where numba looks for objects of Python's, once there is machine code."""
         self.parts: set[str] = set()
-        """The names of the internal functions in it."""
+        """The names of the internal functions in it, but for those that each module has: what LLVM calls for several
+        elements goes with their arguments as they are."""
 
     def add_linking_library(self, library: Any) -> None:
         super().add_linking_library(library)
         if isinstance(library, Library) and library.internal:
             self.large = self.large or library.large
             self.environments += library.environments
-            self.parts |= {f.name for f in library._final_module.functions if not f.is_declaration}
+            own = (f.name for f in library._final_module.functions if not f.is_declaration)
+            self.parts |= {name for name in own if not name.startswith(SHARED)}
 
     def _optimize_functions(self, ll_module: Any) -> None:
         with self._level():

@@ -36,7 +36,7 @@ from srcgraph.opt.inline import inline
 from srcgraph.opt.marks import unmarked
 from srcgraph.opt.modes import compiling, current_mode
 from srcgraph.opt.passes import Report, run_passes
-from srcgraph.opt.pipeline import DERIVED, LAST, PRIMAL
+from srcgraph.opt.pipeline import DERIVED, LAST, LAST_ON_GPU, PRIMAL, Passes
 from srcgraph.runtime.collecting import seldom_collecting
 from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.effects import raised
@@ -522,7 +522,7 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
     """A version compiled, as if it read nothing from outside."""
     report = Report() if report is None else report
     with compiling(options.mode):
-        version = to_run(version, report)
+        version = to_run(version, report, LAST if options.on_cpu else LAST_ON_GPU)
     integers = "Integers" if options.raises else "WrappingIntegers"
     emitted = with_kernels(version.graph, version.callees, options.compares or options.mode.check)
     on_cpu = partial(generate, integers=integers, parallel=PARALLEL[options.parallel], fastmath=options.mode.fastmath)
@@ -608,11 +608,11 @@ def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton], graphs: 
     )
 
 
-def to_run(version: Version, report: Report | None = None) -> Version:
+def to_run(version: Version, report: Report | None = None, last: Passes = LAST) -> Version:
     """A version without what only derivatives read: rules of functions, and marks."""
     version = _without_rules(version, report)
-    callees = {n: (run_passes(unmarked(g), LAST), to) for n, (g, to) in version.callees.items()}
-    return replace(version, graph=run_passes(unmarked(version.graph), LAST, report=report), callees=callees)
+    callees = {n: (run_passes(unmarked(g), last), to) for n, (g, to) in version.callees.items()}
+    return replace(version, graph=run_passes(unmarked(version.graph), last, report=report), callees=callees)
 
 
 def _without_rules(version: Version, report: Report | None) -> Version:

@@ -176,7 +176,7 @@ def test_the_order_of_the_product() -> None:
     ]  # fmt: skip
     assert [r.name for r in DERIVED] == [n for n in primal if n != "thread"]
     assert [r.name for r in LAST] == [
-        "last_rules", "accumulate", "together", "contract", "once", "added", "coordinates",
+        "last_rules", "copied_once", "in_parts", "accumulate", "together", "contract", "once", "added", "coordinates",
         "recomputed", "raised", "exchanged",
     ]  # fmt: skip
     shown = db.summary().splitlines()

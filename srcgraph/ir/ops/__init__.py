@@ -9,6 +9,7 @@ effects      text written, warnings issued
 random       draws from a random generator;  generators: the methods of np.random.Generator
 index        getitem, setitem, add_at: parts of arrays, by `srcgraph.ir.view.View`
 shape        full, arange, reshape, broadcast_to and the like
+wraps        arrays whose axes go round
 reduce       sum, max, all, ... along axes
 linalg       matrix products
 sorting      sort, gather, searchsorted, ...: what runs in memory
@@ -90,6 +91,7 @@ from srcgraph.ir.ops import (
     statistics,
     tricks,
     vector,
+    wraps,
 )
 
 for _op in OPS.values():  # what these records leave out is zero, see `UNSAID`
@@ -141,4 +143,5 @@ __all__ = [
     "statistics",
     "tricks",
     "vector",
+    "wraps",
 ]

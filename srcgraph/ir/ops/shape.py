@@ -54,7 +54,7 @@ empty = define(
 )
 
 
-def _edges(x: np.ndarray, width: int) -> np.ndarray:
+def _edges(x: np.ndarray, *, width: int) -> np.ndarray:
     out = x.copy()
     out[(slice(width, -width),) * x.ndim] = 0
     return out
@@ -63,7 +63,7 @@ def _edges(x: np.ndarray, width: int) -> np.ndarray:
 edges = define(
     name="edges",
     doc="An array of its own with the elements of ``x`` less than ``width`` from an end of an axis; others are unset.",
-    infer=lambda x, width: x,
+    infer=lambda x, *, width: x,
     numpy=_edges,
     kind="library",
     emit={"cpu": "edges"},

@@ -15,14 +15,15 @@ from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._loops import chosen, counted, item, with_item
 from srcgraph.ir.ops.checks import check_index
 from srcgraph.ir.ops.compare import equal, greater, greater_equal, less, less_equal, logical_and, where
-from srcgraph.ir.ops.index import getitem, setitem
+from srcgraph.ir.ops.index import add_at, getitem, setitem
 from srcgraph.ir.ops.masks import marked
 from srcgraph.ir.ops.reductions import as_operand, cast_to, demand, max_array, min_array, one_axis, reduced
 from srcgraph.ir.ops.remainders import maximum, minimum, mod, rint
 from srcgraph.ir.ops.sequences import concatenate, flat
-from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, with_new_axes
+from srcgraph.ir.ops.shape import broadcast_to, copy, dims_of, empty, full, reshape, with_new_axes
 from srcgraph.ir.ops.statistics import mean
 from srcgraph.ir.ops.vector import add, mul, sub
+from srcgraph.ir.ops.wraps import MOST_AXES, rolled
 from srcgraph.ir.types import BOOL, INT, ArrayType, is_complex
 from srcgraph.ir.view import View, transposed
 
@@ -324,13 +325,40 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Value:
 
 
 def _rolled(x: Value, shift: Value, axis: int) -> Value:
-    count = dims_of(x)[axis]
-    tail = minimum(mod(shift, maximum(count, 1)), count)
-    head = sub(count, tail)
+    by = shift.type.value.const if shift.type.value is not None else None
+    if by is not None and x.type.ndim <= MOST_AXES:
+        return rolled(x, shift=by, axis=axis) if by else copy(x)
+    return shifted_round(x, shift, axis)
+
+
+def shifted_round(x: Value, shift: Value, axis: int) -> Value:
+    """An array's elements shifted round along an axis, in two parts."""
+    return _both_parts(setitem, empty(*dims_of(x), dtype=x.type.dtype), x, shift, axis)
+
+
+def added_round(y: Value, x: Value, shift: Value, axis: int) -> Value:
+    """``y``, to which ``x`` is added, shifted round along an axis."""
+    return _both_parts(add_at, y, x, shift, axis)
+
+
+def _both_parts(store: Op, out: Value, x: Value, shift: Value, axis: int) -> Value:
+    head, tail = _lengths(dims_of(x)[axis], shift)
     view = slice_of(x.type.ndim, axis)
-    out = empty(*dims_of(x), dtype=x.type.dtype)
-    out = setitem(out, getitem(x, 0, head, view=view), tail, head, view=view)
-    return setitem(out, getitem(x, head, tail, view=view), 0, tail, view=view)
+    out = store(out, getitem(x, 0, head, view=view), tail, head, view=view)
+    return store(out, getitem(x, head, tail, view=view), 0, tail, view=view)
+
+
+def _lengths(count: Value, shift: Value) -> tuple[Value, Value]:
+    """How many elements stay in order at the beginning, and how many come round to the front."""
+    by = shift.type.value.const if shift.type.value is not None else None
+    if by in (1, 2):
+        tail = minimum(by, count)
+        return sub(count, tail), tail
+    if by in (-1, -2):
+        head = minimum(-by, count)
+        return head, sub(count, head)
+    tail = minimum(mod(shift, maximum(count, 1)), count)
+    return sub(count, tail), tail
 
 
 @composite(

@@ -1,0 +1,156 @@
+"""Arrays shifted round: several shifts are parts of one copy, single ones two parts, added ones no array at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcgraph as sg
+from srcgraph.ir.op import OPS
+from srcgraph.runtime.wraps import rolled, wrapped
+
+
+def laplacian(u, k):
+    for _ in range(2):
+        around = np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 1, axis=1) + np.roll(u, -1, axis=1)
+        u = u + k * (around - 4.0 * u) + k * u * u
+    return np.sum(u * u)
+
+
+def chaos(u, k):
+    x = u[:, 0] * 1.0
+    for _ in range(3):
+        x = x + 0.05 * ((np.roll(x, -1) - np.roll(x, 2)) * np.roll(x, 1) - x + k)
+    return np.sum(x * x)
+
+
+def upstream(u, k):
+    return np.sum((u - np.roll(u, 1, axis=0)) ** 2) + k * np.sum(np.roll(u, -1, axis=1) * u)
+
+
+def far(u, k):
+    """Further than some arrays are long."""
+    return np.sum(np.roll(u, 4, 0) * np.roll(u, -3, 0) + k * np.roll(u, 3, 1) * u) + np.sum(np.roll(u, 7, 1) * u)
+
+
+def flattened(u, k):
+    return np.sum(np.roll(u, 2) * np.roll(u, -1) * k) + np.sum(np.roll(u, (1, -1), axis=(0, 1)) * u)
+
+
+def by_a_number(u, k):
+    total = 0.0
+    for s in range(4):
+        total = total + np.sum(np.roll(u, s, 0) * np.roll(u, -s, 0)) * k
+    return total
+
+
+def of_three_axes(u, k):
+    w = np.stack((u, k * u))
+    return np.sum(np.roll(w, 1, 0) * np.roll(w, 1, 1) * np.roll(w, -1, 2) + np.roll(w, -1, 1))
+
+
+def in_branches(u, k):
+    if k > 0.0:
+        return np.sum(np.roll(u, 1, 0) * np.roll(u, -1, 0))
+    return np.sum(np.roll(u, 1, 0) * u)
+
+
+def kept(u, k):
+    """The shifted array is returned, and changed."""
+    v = np.roll(u, 1, 0)
+    w = np.roll(u, -1, 0)
+    v[0] = k
+    return np.sum(v * w) + np.sum(v)
+
+
+PROGRAMS = [laplacian, chaos, upstream, far, flattened, by_a_number, of_three_axes, in_branches, kept]
+
+
+def name(f: Callable[..., Any]) -> str:
+    return f.__name__
+
+
+def grid(*shape: int) -> np.ndarray:
+    return 0.7 * np.cos(np.arange(1.0, 1.0 + np.prod(shape))).reshape(shape)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=name)
+@pytest.mark.parametrize("mode", [sg.opt.FAST_RUN, sg.opt.FAST_COMPILE], ids=["fast", "plain"])
+def test_values(program: Callable[..., Any], mode: Any) -> None:
+    compiled = sg.compile(program, mode=mode)
+    for shape in [(n, m) for n in range(1, 6) for m in range(1, 6)] + [(9, 14)]:
+        u = grid(*shape)
+        assert compiled(u.copy(), 0.1) == pytest.approx(program(u.copy(), 0.1), rel=1e-12), shape
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_no_elements(shape: tuple[int, int]) -> None:
+    for program in (laplacian, upstream, far, flattened):
+        u = np.ones(shape)
+        assert sg.compile(program)(u, 0.1) == program(u, 0.1) == 0.0
+        assert sg.grad(program)(u, 0.1).shape == shape
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=name)
+def test_derivatives(program: Callable[..., Any]) -> None:
+    for shape in [(1, 1), (1, 3), (2, 2), (3, 1), (4, 5), (6, 7)]:
+        u, along, h = grid(*shape), np.sin(np.arange(float(np.prod(shape)))).reshape(shape), 1e-6
+        d_u, d_k = sg.grad(program, argnums=(0, 1))(u.copy(), 0.1)
+        slope = (program(u + h * along, 0.1 + h) - program(u - h * along, 0.1 - h)) / (2 * h)
+        assert np.sum(d_u * along) + d_k == pytest.approx(slope, rel=1e-6, abs=1e-8), shape
+        _, forward = sg.jvp(program, (u.copy(), 0.1), (along, 1.0))
+        assert forward == pytest.approx(slope, rel=1e-6, abs=1e-8)
+
+
+def test_one_copy_for_all() -> None:
+    """The gradient is a sum of shifts, too."""
+    text = sg.inspect(laplacian, grid(5, 6), 0.1).cpu
+    assert text.count("wrapped(") == 1 and "% " not in text
+    text = sg.inspect(sg.grad(laplacian), grid(5, 6), 0.1).cpu
+    assert text.count("wrapped(") == 2 and "] += " not in text
+
+
+def test_what_is_added_is_no_array() -> None:
+    text = sg.inspect(sg.grad(chaos), grid(6, 2), 0.1).cpu
+    back = text[text.index("d_x") :]
+    assert "wrapped(" not in back and back.count("min(1, ") > 2 and "d_x[j] +=" in back
+
+
+def test_types() -> None:
+    for dtype in (np.float32, np.int64, np.bool_, np.complex128):
+        x = np.arange(6).astype(dtype)
+        for f in (lambda x: np.roll(x, 1) * np.roll(x, -1), lambda x: np.roll(x, 2)):
+            found = sg.compile(f)(x)
+            assert found.dtype == f(x).dtype and np.array_equal(found, f(x))
+
+
+def test_second_derivatives() -> None:
+    u, along, h = grid(4, 5), np.sin(np.arange(20.0)).reshape(4, 5), 1e-6
+    gradient = sg.grad(laplacian)
+    _, found = sg.jvp(gradient, (u, 0.1), (along, 0.0))
+    slope = (gradient(u + h * along, 0.1) - gradient(u - h * along, 0.1)) / (2 * h)
+    np.testing.assert_allclose(found, slope, rtol=1e-6, atol=1e-8)
+
+
+SHAPES = [(n,) for n in range(7)] + [(n, m) for n in range(5) for m in range(5)]
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_wrapped(width: int) -> None:
+    for shape in SHAPES:
+        x = np.random.default_rng(1).normal(size=shape)
+        for given in (x, x[::-1], np.asfortranarray(x)):
+            found, meant = wrapped(given, width), OPS["wrapped"].numpy(given, width=width)
+            assert found.shape == meant.shape
+            assert not x.size or np.array_equal(found, meant)
+
+
+def test_rolled() -> None:
+    for shape in (*SHAPES, (2, 3, 4), (1, 1, 1), (0, 2, 3)):
+        x = np.random.default_rng(1).normal(size=shape)
+        for axis in range(x.ndim):
+            for shift in (-5, -1, 0, 1, 2, 7):
+                assert np.array_equal(rolled(x, shift, axis), np.roll(x, shift, axis))
