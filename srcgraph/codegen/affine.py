@@ -52,6 +52,23 @@ def number_of(node: ast.expr) -> int | None:
     return None
 
 
+def axes_of(index: ast.expr) -> list[ast.expr]:
+    """What an index says of each axis."""
+    return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
+def beside(node: ast.expr, index: str) -> int | None:
+    """How far from a loop's number a place is."""
+    match node:
+        case ast.Name(id=name) if name == index:
+            return 0
+        case ast.BinOp(ast.Name(id=name), ast.Add(), ast.Constant(value=int(more))) if name == index:
+            return more
+        case ast.BinOp(ast.Name(id=name), ast.Sub(), ast.Constant(value=int(less))) if name == index:
+            return -less
+    return None
+
+
 def plus(node: ast.expr, more: int) -> ast.expr:
     """``node + more``, of literals and of sums with literals too."""
     known = number_of(node)

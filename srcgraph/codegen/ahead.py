@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from srcgraph.codegen.affine import Trips
+from srcgraph.codegen.affine import Trips, axes_of, beside
 from srcgraph.codegen.aliases import Aliases
 from srcgraph.codegen.flow import assigned_names
-from srcgraph.codegen.shifted import axes_of, beside
 from srcgraph.codegen.statements import names_in, statements_in
 
 Row = tuple[str, ...]

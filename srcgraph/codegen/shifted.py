@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from srcgraph.codegen.affine import Trips, plus
+from srcgraph.codegen.affine import Trips, axes_of, beside, plus
 from srcgraph.codegen.flow import NOTHING, NeededNames, assigned_names, live_before
 from srcgraph.codegen.registers import Added
 from srcgraph.codegen.statements import is_pure, names_in, nodes_in, statements_in
@@ -99,22 +99,6 @@ def _moves(node: ast.stmt) -> _Moving | None:
 
 def _is_number(s: ast.stmt) -> bool:
     return isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
-
-
-def axes_of(index: ast.expr) -> list[ast.expr]:
-    return index.elts if isinstance(index, ast.Tuple) else [index]
-
-
-def beside(node: ast.expr, index: str) -> int | None:
-    """How far from a loop's number a place is."""
-    match node:
-        case ast.Name(id=name) if name == index:
-            return 0
-        case ast.BinOp(ast.Name(id=name), ast.Add(), ast.Constant(value=int(more))) if name == index:
-            return more
-        case ast.BinOp(ast.Name(id=name), ast.Sub(), ast.Constant(value=int(less))) if name == index:
-            return -less
-    return None
 
 
 def _hands_on(m: _Moving) -> bool:

@@ -88,6 +88,8 @@ class _Trips:
         The states of arrays, by which of the carries they are of.
     accesses : dict
         What is done with the elements of each carry.
+    widest : int
+        How many axes the largest part of an array has that is a trip's own, and stored into.
     """
 
     def __init__(self, loop: For):
@@ -96,6 +98,7 @@ class _Trips:
         self.own: set[Value] = set()
         self.carried = {p: k for k, p in enumerate(loop.body.params[1 : 1 + len(loop.carry)])}
         self.accesses: dict[int, list[_Access]] = {k: [] for k in self.carried.values()}
+        self.widest = 0
 
     def can_be_one(self) -> bool:
         """Whether all trips may do one thing before all do the next, and it is worth it."""
@@ -111,8 +114,10 @@ class _Trips:
         return all(ends) and all(map(_is_apart, self.accesses.values())) and self.is_worth_it()
 
     def is_worth_it(self) -> bool:
-        """Whether trips add to elements that others add to; sums are one more time through rows, which may be long
-        where they are all of an array."""
+        """Whether trips add to elements that others add to, and what all compute is no larger than the arrays; sums are
+        one more time through rows, which may be long where they are all of an array."""
+        if any(v.type.ndim > self.widest for v in self.own):
+            return False
         meeting = [self.loop.carry[k].type.ndim for k, a in self.accesses.items() if _meet(a)]
         sums = any(a.axis is None for accesses in self.accesses.values() for a in accesses)
         return bool(meeting) and not (sums and max(meeting) == 1)
@@ -142,7 +147,7 @@ class _Trips:
     def takes(self, node: Apply) -> bool:
         """Whether a node can be one of all trips; what is known of its outputs from here on."""
         special = [v for v in node.inputs if v in self.own or v in self.carried or self.moves(v)]
-        if not special or node.op.name == "dim":
+        if not special or (node.op.name == "dim" and node.inputs[0] not in self.own):
             return True
         if node.op.name == "getitem":
             return self.reads(node)
@@ -188,8 +193,12 @@ class _Trips:
         adds = node.op.name == "add_at" and bool(node.origin.by)
         self.accesses[k].append(_Access(adds, *found))
         self.carried[node.outputs[0]] = k
-        fits = value.type.ndim == len(node.attrs["view"].kept)
-        return (value in self.own and adds and fits) if found[0] is None else (value not in self.own or fits)
+        kept = len(node.attrs["view"].kept)
+        if found[0] is not None:
+            self.widest = max(self.widest, kept)
+        if value in self.own:
+            return value.type.ndim == kept and (adds or found[0] is not None)
+        return found[0] is not None and not value.type.ndim
 
     def place(self, node: Apply, operands: Sequence[Value]) -> tuple[int | None, Dim | None] | None:
         """The axis along which a loop goes through what a node reads or stores, and how far beside its number, or that

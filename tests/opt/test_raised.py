@@ -134,9 +134,20 @@ def transposed(u: Grid, k: float) -> Any:
     return np.sum(v * v)
 
 
+def pairs(u: Grid, k: float) -> Any:
+    """All pairs of columns: what a row computes is an array, what all compute would be larger than any other."""
+    f = np.zeros(u.shape)
+    for i in range(u.shape[1]):
+        for j in range(u.shape[1]):
+            dx, dy = u[0, i] - u[0, j], u[1, i] - u[1, j]
+            f[0, i] += k * dx / (1.0 + dx * dx + dy * dy)
+            f[1, i] += k * dy / (1.0 + dx * dx + dy * dy)
+    return np.sum(f * f)
+
+
 RAISED = [five_points, along_rows, backwards, far_from_the_ends, one_line, three_axes, factors]
 OTHERS = [in_place, prefixes, places_from_numbers, sometimes, along_columns, transposed]
-ALL = [*RAISED, *OTHERS, sums_of_neighbours]
+ALL = [*RAISED, *OTHERS, sums_of_neighbours, pairs]
 
 
 def name(program: Callable[..., Any]) -> str:
@@ -179,6 +190,11 @@ def most_added(text: str) -> int:
 def test_others_are_as_they_were(program: Callable[..., Any]) -> None:
     own, plain = (sg.inspect(sg.grad(program, mode=m), grid(7, 8), 0.3).cpu for m in (sg.opt.FAST_RUN, PLAIN))
     assert own == plain
+
+
+def test_no_array_is_larger_than_those_that_were() -> None:
+    text = sg.inspect(sg.grad(pairs), grid(2, 30), 0.3).cpu
+    assert "(max(m, 0), max(m, 0))" not in text and "empty((m, m))" not in text
 
 
 def test_single_precision() -> None:
