@@ -705,7 +705,15 @@ def interpreted(versions: Versions, args: tuple[Any, ...]) -> Outcome:
 # -- checks -----------------------------------------------------------------------------------------
 
 
-OVERLAPS = frozenset({"reversed_into_itself", "stored_into_meanwhile", "lists_inside", "product_kept_while_stored"})
+OVERLAPS = frozenset(
+    {
+        "reversed_into_itself",
+        "stored_into_meanwhile",
+        "lists_inside",
+        "product_kept_while_stored",
+        "bound_anew_in_a_loop",
+    }
+)
 """Programs that store an array into itself elsewhere, or into one they combine, which NumPy and Python, too, copy;
 one that hands a list inside a list to a function, which is given its numbers and gives them back; one where a product
 with one is the copy."""

@@ -284,6 +284,16 @@ def part_exprs(part: Part) -> list[ast.expr]:
             return [part.start, *part.extents, part.expr, *(p.expr for p in part.parts)]
 
 
+def rename(kernel: Kernel, names: Mapping[Value, Value]) -> None:
+    """Let a nest read other arrays in place of some."""
+    for part in kernel.parts:
+        for inner in (part, *(part.parts if isinstance(part, InnerReduce) else ())):
+            inner.reads = [(names.get(v, v), index) for v, index in inner.reads]
+            inner.expr = renamed(inner.expr, names)
+        if isinstance(part, LoopStore):
+            part.index = tuple(renamed(e, names) for e in part.index)
+
+
 def item_exprs(item: Item) -> Sequence[ast.expr]:
     """The expressions an item evaluates itself, those of inner blocks excluded."""
     match item:

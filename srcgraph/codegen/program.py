@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -39,7 +38,7 @@ from srcgraph.codegen.totals import added_up
 from srcgraph.codegen.versions import with_copies
 from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import NOWHERE, Graph, Value
-from srcgraph.ir.types import ListType, ScalarType
+from srcgraph.ir.types import ArrayType, ListType, ScalarType
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,8 @@ def scheduled(
     scheduler = Scheduler(plain, target, unread)
     block = scheduler.function()
     stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface, inplace)
-    _read_before(block, {param for param, _ in stores})
+    if stores:
+        _read_before(block)
     _store_back(block, stores, scheduler)
     block.results = [block.results[k] for k in interface.returned]
     block.values = [block.values[k] for k in interface.returned]
@@ -94,10 +94,10 @@ def scheduled(
     return Scheduled(plain, block, scheduler, copies)
 
 
-def _read_before(block: Block, changed: AbstractSet[Value]) -> None:
-    """Numbers that are returned are read from arguments before these are changed at the end."""
+def _read_before(block: Block) -> None:
+    """Numbers that are returned are read from arrays before arguments, whose memory that may be, change at the end."""
     for k, (expr, value) in enumerate(zip(block.results, block.values, strict=True)):
-        if isinstance(value.type, ScalarType) and not changed.isdisjoint(refs(expr)):
+        if isinstance(value.type, ScalarType) and any(isinstance(v.type, ArrayType) for v in refs(expr)):
             kept = Value(value.name, value.type)
             block.items.append(Let(kept, expr, block.origins[k]))
             block.results[k] = Ref(kept)

@@ -34,6 +34,7 @@ from srcgraph.codegen.items import (
     inner_blocks,
     ref,
     refs,
+    rename,
     renamed,
 )
 from srcgraph.codegen.liveness import Liveness, Needed
@@ -295,13 +296,26 @@ class _Storage:
             if isinstance(part, LoopStore) and part.base is not None:
                 here = [p.target for p in item.parts if isinstance(p, LoopStore)]
                 needed = live | _read_around(item, part)
-                if fills(part, item) and self.conflict(part.base, needed, here):
+                if self.is_callers(part.base) and not self.conflict(part.base, live, here):
+                    self.read_of_copies(item, part.base, needed, here, out)
+                    needed = live | _read_around(item, part)
+                elif fills(part, item) and self.conflict(part.base, needed, here):
                     self.anew(item, part)
                     continue
                 if part.base in here and self.conflict(part.base, needed, here):
                     raise InternalError(f"{part.base.name} is made, and has to be copied, in one nest")
                 part.base = self.movable(part.base, needed, part.origin, out, here)
                 self.put(part.target, self.of(part.base))
+
+    def is_callers(self, value: Value) -> bool:
+        """Whether a value is in memory that the caller sees when an exception is raised, and in no other."""
+        return bool(self.of(value)) and self.of(value) <= self.callers
+
+    def read_of_copies(self, item: Kernel, base: Value, needed: Needed, own: Sequence[Value], out: list[Item]) -> None:
+        """What may be the memory that a nest stores into is copied before it: the stores stay where they are seen."""
+        for other in [v for v in self.beside(base, needed) if v not in own]:
+            fresh = self.copied(other, f"{base.name or 'it'} is changed where it is", item.origin, out)
+            rename(item, {other: fresh})
 
     def anew(self, item: Kernel, part: LoopStore) -> None:
         """A store over a whole array that is still needed goes into a new one: there is nothing to copy."""
@@ -374,6 +388,8 @@ class _Storage:
                 inits[k] = self.movable(inits[k], after | inner | others, item.origin, out)
                 item.inits[k] = ref(inits[k])
                 self.put(param, frozenset({Buffer(param.name)}))
+                if self.is_callers(inits[k]):
+                    self.callers |= self.of(param)
             else:
                 self.put(param, self.of(inits[k]) | {Buffer(param.name, owned=False)})
         if item.test is not None:

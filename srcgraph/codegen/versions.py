@@ -7,28 +7,85 @@ the caller sees is stored into where it is, so that an exception leaves what it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from srcgraph.codegen.uses import Place, Use, Uses, analyse, carry_params, changes_first
 from srcgraph.ir.closure import with_graphs, with_inputs
-from srcgraph.ir.graph import Apply, Call, For, Graph, Node, Value, While, node_graphs, node_inputs
+from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While, node_graphs, node_inputs
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import ArrayType, ListType
-from srcgraph.ir.walk import all_nodes
+from srcgraph.ir.view import whole
+from srcgraph.ir.walk import all_nodes, has_order
 
 
-def with_copies(graph: Graph, changed: Iterable[int] = ()) -> Graph:
+def with_copies(graph: Graph, changed: Mapping[int, int]) -> Graph:
     """An open graph in which a list changes where nothing needs what it was, and so do arrays that callers see.
 
-    ``changed`` are the positions of these among the parameters.
+    ``changed`` are the positions of these among the parameters, and of what they are at the end among the results.
     """
+    graph = _gone_apart(graph, [graph.results[k] for k in changed.values()])
     seen = _needed_later(graph, {graph.params[k] for k in changed if isinstance(graph.params[k].type, ArrayType)})
     if seen or any(isinstance(n, Apply) and n.op.kind == "list" for n in all_nodes(graph)):
         while (copied := _one_copied(graph, seen)) is not None:
             graph = copied
     return graph
+
+
+def _gone_apart(graph: Graph, ends: Iterable[Value]) -> Graph:
+    """Where what callers see, and another array, go on from one content, the other one goes on from a copy.
+
+    Where nothing can raise, callers see arrays at the end only: whichever is first may have the memory.
+    """
+    seen = {v for v in ends if isinstance(v.type, ArrayType)}
+    if not seen or not any(map(has_order, all_nodes(graph))):
+        return graph
+    _before(graph, seen)
+    for node, taken in list(_leaving(graph, seen)):
+        value = node_inputs(node)[taken]
+        graph = _Copy(value, Value(value.name, value.type), node, {node: [taken]}).into(graph)
+    return graph
+
+
+def _before(graph: Graph, seen: set[Value]) -> None:
+    """Add what the arrays were before whatever changed them."""
+    for node in reversed(graph.nodes):
+        held = [k for k, out in enumerate(node.outputs) if out in seen]
+        if held and isinstance(node, Apply) and (changes_first(node) or node.op.name == "reshape_view"):
+            seen.add(node.inputs[0])
+        elif held and isinstance(node, Call):
+            seen.update(node.inputs[i] for i, k in node.changes if k in held)
+        elif held and isinstance(node, If):
+            seen.update(g.results[k] for g in node_graphs(node) for k in held)
+        elif held and isinstance(node, For | While):
+            params = carry_params(node)
+            seen.update(v for k in held for v in (node.carry[k], params[k], node.body.results[k]))
+        for inner in node_graphs(node):
+            _before(inner, seen)
+
+
+def _leaving(graph: Graph, seen: AbstractSet[Value]) -> Iterator[tuple[Node, int]]:
+    """The nodes that make another array of one of which callers see what becomes of it, and which input that is.
+
+    What is stored over as a whole in the end, as what loops exchange is, needs nothing of what it was.
+    """
+    replaced = {n.inputs[0] for n in all_nodes(graph) if isinstance(n, Apply) and _fills(n)}
+    for node in all_nodes(graph):
+        match node:
+            case Apply() if changes_first(node) and node.outputs[0] not in seen and node.inputs[0] in seen:
+                yield node, 0
+            case For() | While():
+                first = 3 if isinstance(node, For) else 0
+                ends = zip(node.carry, carry_params(node), node.body.results, node.outputs, strict=False)
+                for k, (value, param, result, out) in enumerate(ends):
+                    if value in seen and value not in replaced and out not in seen and result is not param:
+                        yield node, first + k
+
+
+def _fills(node: Apply) -> bool:
+    """Whether a node stores over a whole array."""
+    return node.op.name == "setitem" and node.attrs["view"] == whole(node.inputs[0].type.ndim)
 
 
 def _needed_later(graph: Graph, seen: set[Value]) -> set[Value]:

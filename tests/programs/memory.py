@@ -444,3 +444,32 @@ def stored_before_what_certainly_raises(x, k):
                 raise ValueError("stop")
         column[1:-1, -1] = column[1:-1, 1] * 0.5
     return x
+
+
+def both_go_on_from_what_was(x, k):
+    """What another name of the old content becomes is not the argument, whichever comes first."""
+    x[0] = 5.0
+    other = +x
+    other[k] = other[0] + x[1]
+    x[1] = 3.0
+    return other[0] + np.sum(x), other[k] * x[0]
+
+
+def the_other_one_first(x, k):
+    other = 1.0 * x
+    other[1:] = x[:-1]
+    x[:] = x * 0.5
+    x[::-1] = other[:]
+    x[-1] += 1.0
+    return other[k] + np.sum(x)
+
+
+def bound_anew_in_a_loop(x, n):
+    """The name means the argument or an array of the function's own, whose elements are read in another order."""
+    y = x
+    for _ in range(n):
+        own = np.copy(y)
+        y[::-1] = y[:]
+        y = own
+    y[1] = y[-3]
+    return y[0] - x[0]
