@@ -249,7 +249,10 @@ class Body:
         if item.stop is not None:
             leave = ast.If(self.resolved(item.stop), [ast.Break()], [])
             body += self.placed([leave], item.stop_origin)
-        if item.test is None:
+        once = None if item.test is not None or item.stop is not None or read else self.once(item)
+        if once is not None:
+            out.append(ast.If(once, body or [ast.Pass()], []))
+        elif item.test is None:
             out.append(self.for_(item, body, read))
         else:
             out.append(self.while_(item, body))
@@ -264,6 +267,15 @@ class Body:
         name = self.names.of(item.index) if read else "_"
         run = ast.Call(ast.Name("range", ast.Load()), args, [])
         return ast.For(ast.Name(name, ast.Store()), run, body or [ast.Pass()], [], lineno=0)
+
+    def once(self, item: Loop) -> ast.expr | None:
+        """Whether there is a trip, of a loop that has one at most."""
+        assert item.bounds is not None
+        match list(map(self.resolved, item.bounds)):
+            case [start, ast.Call(func=ast.Name(id="min"), args=[one, count]), step]:
+                if _is(start, 0) and _is(step, 1) and _is(one, 1):
+                    return _is_positive(count)
+        return None
 
     def while_(self, item: Loop, body: list[ast.stmt]) -> ast.stmt:
         assert item.test is not None
@@ -359,6 +371,14 @@ def is_extreme(part: LoopReduce | InnerReduce) -> bool:
 
 def _same_text(x: ast.expr, y: ast.expr) -> bool:
     return type(x) is type(y) and ast.unparse(x) == ast.unparse(y)
+
+
+def _is_positive(count: ast.expr) -> ast.expr:
+    """``n > 1`` for ``n - 1``."""
+    match count:
+        case ast.BinOp(left=left, op=ast.Sub(), right=ast.Constant() as less):
+            return ast.Compare(left, [ast.Gt()], [less])
+    return ast.Compare(count, [ast.Gt()], [ast.Constant(0)])
 
 
 def _is(node: ast.expr, value: int) -> bool:

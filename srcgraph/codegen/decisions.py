@@ -12,8 +12,9 @@ from srcgraph.codegen import kernels
 from srcgraph.codegen.costs import is_cheap, is_stretched
 from srcgraph.codegen.expr import Expressions, repeats_operand
 from srcgraph.codegen.integers import bare, with_kind
-from srcgraph.codegen.uses import Place, Use, Uses, analyse, in_memory
+from srcgraph.codegen.uses import Place, Use, Uses, analyse, in_memory, is_repeated
 from srcgraph.ir.closure import renamed
+from srcgraph.ir.dims import Atom, call_of
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.types import INT, ArrayType, ScalarType
 from srcgraph.ir.view import element
@@ -33,7 +34,7 @@ class Decisions:
         """For each function called: the positions of arguments that it does not read."""
         self.uses: Uses = analyse(graph)
         self.variables: set[Value] = set()
-        self.providers: dict[str, Value] = {}
+        self.providers: dict[Atom, Value] = {}
         self.write = Expressions(self.variables, self.uses.definition, self.providers, self.uses.owners, target)
         self.stretched: set[Value] = set()
         """Delayed arrays whose elements are evaluated several times each."""
@@ -67,7 +68,7 @@ class Decisions:
         known = value.type.value if isinstance(value.type, ScalarType) else None
         if known is not None and value.type.dtype == INT:
             if known.symbol is None or known.symbol in self.providers:
-                return False
+                return self.is_divided_before(value, node)
             if self.uses.symbols[known.symbol] > 1:
                 return not self.counts_trips(value, node)
         if self.is_converted_integer(value, node):
@@ -76,6 +77,13 @@ class Decisions:
         if value.name or len(readers) != 1 or node.op.kind in ("reduction", "library"):
             return True
         return not self.nests(value, readers[0])
+
+    def is_divided_before(self, value: Value, node: Apply) -> bool:
+        """Whether an integer is a quotient or remainder that a loop inside reads in all its trips."""
+        if node.op.name not in ("mod", "floordiv") or call_of(value.type.value) is None:
+            return False
+        home = self.uses.defined_at[value].graph
+        return any(is_repeated(use.place, home) for use in self.uses.reads[value])
 
     def counts_trips(self, value: Value, node: Apply) -> bool:
         """Whether a list's length is only read as the number of trips of one loop: ``range(len(xs))``."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from srcgraph.codegen.items import INDICES, ref
 from srcgraph.errors import InternalError
-from srcgraph.ir.dims import Dim, DimCall, as_dim, symbol
+from srcgraph.ir.dims import Atom, Dim, DimCall, as_dim, symbol
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.promote import is_weak
 from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, ScalarType, TensorType
@@ -74,7 +74,7 @@ class Expressions:
         self,
         variables: set[Value],
         definitions: Mapping[Value, Apply],
-        providers: Mapping[str, Value],
+        providers: Mapping[Atom, Value],
         owners: Mapping[str, Value],
         target: str = "cpu",
     ):
@@ -109,7 +109,7 @@ class Expressions:
         return out or number(0)
 
     def atom(self, atom: str | DimCall) -> ast.expr:
-        if isinstance(atom, DimCall):
+        if isinstance(atom, DimCall) and atom not in self.providers:
             args = [self.dim(a) for a in atom.args]
             if atom.fn in ("floordiv", "mod"):
                 return ast.BinOp(args[0], ast.FloorDiv() if atom.fn == "floordiv" else ast.Mod(), args[1])

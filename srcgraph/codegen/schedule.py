@@ -36,7 +36,7 @@ from srcgraph.codegen.items import (
 )
 from srcgraph.codegen.uses import Place, in_memory, pushed
 from srcgraph.ir.closure import open_
-from srcgraph.ir.dims import Dim, DimCall
+from srcgraph.ir.dims import Dim, DimCall, call_of
 from srcgraph.ir.exceptions import is_known
 from srcgraph.ir.graph import NOWHERE, Apply, Call, For, Graph, If, Node, Origin, Value, While
 from srcgraph.ir.ops.linalg import CHANGED_BY
@@ -135,8 +135,9 @@ class Scheduler(Decisions):
     def name(self, value: Value) -> None:
         self.variables.add(value)
         known = value.type.value if isinstance(value.type, ScalarType) else None
-        if known is not None and known.symbol:
-            self.providers.setdefault(known.symbol, value)
+        atom = None if known is None else known.symbol or call_of(known)
+        if atom is not None:
+            self.providers.setdefault(atom, value)
 
     def apply(self, node: Apply) -> Iterator[Item]:
         out = node.outputs[0]

@@ -147,6 +147,16 @@ def _demand(graph: Graph, consumed: set[Value]) -> None:
                         consumed.update((node.carry[k], node.body.results[k], params[k]))
 
 
+def is_repeated(place: Place, home: Graph) -> bool:
+    """Whether a loop stands between a place and the graph in which something is defined."""
+    while place.graph is not home and place.parent is not None:
+        place, inner = place.parent, place.graph
+        node = place.graph.nodes[place.position]
+        if isinstance(node, For | While) and inner in node_graphs(node):
+            return True
+    return False
+
+
 def carry_params(node: For | While) -> tuple[Value, ...]:
     first = 1 if isinstance(node, For) else 0
     return node.body.params[first : first + len(node.carry)]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from srcgraph.codegen.uses import Place, Use, Uses, analyse, carry_params, changes_first
+from srcgraph.codegen.uses import Place, Use, Uses, analyse, carry_params, changes_first, is_repeated
 from srcgraph.ir.closure import with_graphs, with_inputs
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While, node_graphs, node_inputs
 from srcgraph.ir.op import OPS
@@ -138,7 +138,7 @@ def _one_copied(graph: Graph, arrays: AbstractSet[Value]) -> Graph | None:
             if use.node is None or not taken or (value in arrays and use.place.graph is not home):
                 continue
             copy = _Copy(value, Value(value.name, value.type))
-            if _is_repeated(use.place, home):
+            if is_repeated(use.place, home):
                 copy.before = use.node
                 copy.inputs[use.node] = taken
             else:
@@ -177,16 +177,6 @@ def _taken(uses: Uses, node: Node | None, value: Value) -> list[int]:
             pairs = zip(node.carry, carry_params(node), strict=True)
             return [first + k for k, (c, p) in enumerate(pairs) if c is value and p in uses.consumed]
     return []
-
-
-def _is_repeated(place: Place, home: Graph) -> bool:
-    """Whether a loop stands between a place and the graph in which something is defined."""
-    while place.graph is not home and place.parent is not None:
-        place, inner = place.parent, place.graph
-        node = place.graph.nodes[place.position]
-        if isinstance(node, For | While) and inner in node_graphs(node):
-            return True
-    return False
 
 
 def _is_after(later: Place, place: Place) -> bool:

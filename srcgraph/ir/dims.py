@@ -277,15 +277,18 @@ def parse_dim(node: ast.expr) -> Dim:
     raise InternalError(f"not a size expression: {ast.unparse(node)}")
 
 
+def call_of(dim: Dim) -> DimCall | None:
+    """The function that a dim is; None if it is anything else."""
+    if len(dim.terms) != 1 or dim.terms[0][1] != 1 or len(dim.terms[0][0]) != 1:
+        return None
+    (atom,) = dim.terms[0][0]
+    return atom if isinstance(atom, DimCall) else None
+
+
 def unclamped(dim: Dim) -> Dim:
     """``d`` of ``max(d, 0)``, which is the same where that is not 0; else the dim itself."""
-    if len(dim.terms) == 1 and dim.terms[0][1] == 1:
-        monomial = dim.terms[0][0]
-        if len(monomial) == 1 and isinstance(monomial[0], DimCall) and monomial[0].fn == "max":
-            clamped, floor = monomial[0].args
-            if floor == 0:
-                return clamped
-    return dim
+    atom = call_of(dim)
+    return atom.args[0] if atom is not None and atom.fn == "max" and atom.args[1] == 0 else dim
 
 
 def prove_nonnegative(dim: Dim, known: Iterable[Dim], depth: int = 4) -> bool:

@@ -99,10 +99,10 @@ class Facts:
         elif name == ("logical_and" if holds else "logical_or"):
             for operand in node.inputs:
                 self.learn_condition(operand, holds)
-        elif name in _COMPARISONS:
+        elif name in COMPARISONS:
             x, y = (getattr(v.type, "value", None) for v in node.inputs)
             if x is not None and y is not None:
-                self.learn(*_COMPARISONS[name if holds else _OPPOSITE[name]](x, y))
+                self.learn(*COMPARISONS[name if holds else OPPOSITE[name]](x, y))
                 if name == ("not_equal" if holds else "equal"):
                     self.learn_apart(x, y)
 
@@ -145,7 +145,7 @@ def _limits(value: Dim, region: Region, sign: int) -> list[Dim]:
     return [value, *(limit for limit in found if not value.symbols() <= limit.symbols())]
 
 
-_COMPARISONS = {
+COMPARISONS = {
     "less": lambda x, y: [y - x - 1],
     "less_equal": lambda x, y: [y - x],
     "greater": lambda x, y: [x - y - 1],
@@ -153,7 +153,7 @@ _COMPARISONS = {
     "equal": lambda x, y: [x - y, y - x],
     "not_equal": lambda x, y: [],
 }
-_OPPOSITE = {
+OPPOSITE = {
     "less": "greater_equal",
     "less_equal": "greater",
     "greater": "less_equal",

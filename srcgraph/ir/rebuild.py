@@ -213,12 +213,17 @@ class Rebuild:
 
     def for_(self, node: For) -> Sequence[Value]:
         bounds = (self.value(node.start), self.value(node.stop), self.value(node.step))
+        return self.for_over(node, bounds, list(self.values(node.carry)))
+
+    def for_over(
+        self, node: For, bounds: tuple[Value, Value, Value], inits: list[Value], number: Value | None = None
+    ) -> Sequence[Value]:
+        """A loop over other numbers, or that begins with other values, or all of whose trips are that of one number."""
         old_index, *old_params = node.body.params
         region, index = self.builder.for_region(bounds, old_index.name)
-        inits = list(self.values(node.carry))
         extra = self.extra(node)
         with self.builder.inside(region):
-            self.bind(old_index, index)
+            self.bind(old_index, index if number is None else number)
             params = self.carry(old_params[: len(inits)], node.carry, inits)
             extra.enter()
             self.builder.enter_params(region, (index, *params, *extra.params))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.rebuild import Rebuild
+from srcgraph.ir.types import is_integer
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.fuse import may_raise, reads
 from srcgraph.opt.simplify import simplify
@@ -115,10 +116,20 @@ def _worth_moving(invariant: Sequence[Apply | For]) -> set[Apply | For]:
     moved: set[Apply | For] = set()
     wanted: set[Value] = set()
     for node in reversed(invariant):
-        if isinstance(node, For) or is_costly(node) or not wanted.isdisjoint(node.outputs):
+        if isinstance(node, For) or is_costly(node) or _divides(node) or not wanted.isdisjoint(node.outputs):
             moved.add(node)
             wanted |= reads(node)
     return moved | {n for n in invariant if _is_literal(n)}
+
+
+def _divides(node: Apply) -> bool:
+    """Whether a node divides integers by one that is not a literal; the compiler does not move what it has to ask."""
+    return node.op.name in ("mod", "floordiv") and all(is_integer(v.type) for v in node.inputs) and _is_varied(node.inputs[1])
+
+
+def _is_varied(value: Value) -> bool:
+    known = value.type.value
+    return known is not None and known.const is None
 
 
 def is_pure_loop(node: For) -> bool:

@@ -21,6 +21,7 @@ from srcgraph.opt.modes import Mode, current_mode
 from srcgraph.opt.once import once
 from srcgraph.opt.private import private
 from srcgraph.opt.products import products
+from srcgraph.opt.peeled import peeled
 from srcgraph.opt.raised import raised
 from srcgraph.opt.recomputed import recomputed
 from srcgraph.opt.reshapes import carry_reshaped
@@ -93,6 +94,7 @@ db.register("once", once, "fast_run", at="last")
 db.register("added", added, "fast_run", at="last")
 db.register("coordinates", coordinates, "fast_run", at="last")
 db.register("recomputed", recomputed, "fast_run", at="last")
+db.register("peeled", peeled, "fast_run", "cpu", at="last")
 db.register("raised", raised, "fast_run", at="last")
 db.register("exchanged", exchanged, "fast_run", at="last")
 

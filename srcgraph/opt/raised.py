@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from srcgraph.ir.closure import open_
-from srcgraph.ir.dims import Dim, symbol
+from srcgraph.ir.dims import Dim, prove_nonnegative, symbol
 from srcgraph.ir.graph import Apply, For, Graph, Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.rebuild import Rebuild
@@ -124,8 +124,10 @@ class _Trips:
 
     def is_long(self) -> bool:
         start, stop = self.loop.start.type.value, self.loop.stop.type.value
-        count = None if start is None or stop is None else stop - start
-        return count is not None and (count.const is None or abs(count.const) > LIMIT)
+        if start is None or stop is None:
+            return False
+        count = (stop - start) * (self.loop.step.type.value.const or 1)
+        return not prove_nonnegative(LIMIT - count, ())
 
     @property
     def symbol(self) -> str | None:

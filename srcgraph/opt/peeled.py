@@ -1,0 +1,282 @@
+"""Loops whose first or last steps differ, in three parts: at the start, at the end, and between, where nothing is asked.
+
+``u[(i + 1) % n]``, ``if i == 0`` and ``max(i - 1, 0)`` say in each step what is so in all steps but a few at the ends of
+a row. A loop over the others reads elements side by side and has no branches, so that it takes several at a time. Steps
+stay in order, so that nothing else changes.
+
+References
+----------
+K. Kennedy, R. Allen, "Optimizing Compilers for Modern Architectures", Morgan Kaufmann 2002, section 5.7 (index-set
+splitting, of which peeling is a part).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from srcgraph.ir.builder import index_facts
+from srcgraph.ir.closure import open_
+from srcgraph.ir.dims import Dim, symbol, unclamped
+from srcgraph.ir.facts import COMPARISONS, OPPOSITE
+from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, node_graphs
+from srcgraph.ir.op import OPS
+from srcgraph.ir.rebuild import Rebuild
+from srcgraph.ir.types import ArrayType, ScalarType, is_integer
+from srcgraph.ir.walk import all_nodes, has_order
+from srcgraph.opt.dce import dce
+from srcgraph.opt.scalars import LIMIT
+from srcgraph.opt.simplify import simplify
+
+MOST = 4
+"""So many steps at most are an end."""
+LONGEST = 80
+"""The nodes of a step that is written three times."""
+
+
+def peeled(graph: Graph) -> Graph:
+    """Divide such loops, at every depth."""
+    if not any(isinstance(n, For) and _decides(n) for n in all_nodes(graph)):
+        return graph
+    loops = _Peeled(graph.name)
+    made = loops.run(open_(graph))
+    return dce(simplify(made)) if loops.count else graph
+
+
+def _decides(loop: For) -> bool:
+    return any(isinstance(n, Apply) and n.op.name in _ASKED and _is_of_integers(n) for n in all_nodes(loop.body))
+
+
+def _is_of_integers(node: Apply) -> bool:
+    return all(is_integer(v.type) and v.type.value is not None for v in node.inputs)
+
+
+# -- which -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """How many steps at the lowest and at the highest numbers of a loop are apart."""
+
+    low: int
+    high: int
+
+
+def _ends(loop: For) -> _Ends | None:
+    """The ends of a loop; None if it is left as it is."""
+    nodes = list(all_nodes(loop.body))
+    step = loop.step.type.value if isinstance(loop.step.type, ScalarType) else None
+    if step is None or step.const not in (1, -1) or loop.stops or loop.lanes or len(nodes) > LONGEST:
+        return None
+    if not all(isinstance(n, If) or (isinstance(n, Apply) and not has_order(n)) for n in nodes):
+        return None
+    run = _run(loop)
+    if run is None or not _may_be_at_once(loop):
+        return None
+    first, after = run
+    count = (after - first).const
+    low = high = 0
+    for earliest, latest in _turns(nodes, loop):
+        from_first, to_last = (earliest - first).const, (after - latest).const
+        if from_first is not None and 0 < from_first <= MOST:
+            low = max(low, from_first)
+        elif to_last is not None and 0 < to_last <= MOST:
+            high = max(high, to_last)
+    short = count is not None and count <= max(LIMIT, low + high)
+    return None if short or not (low or high) else _Ends(low, high)
+
+
+def _run(loop: For) -> tuple[Dim, Dim] | None:
+    """The lowest number of a loop, and the one after the highest, if there are any."""
+    start, stop, step = (v.type.value for v in (loop.start, loop.stop, loop.step))
+    if start is None or stop is None:
+        return None
+    return (start, unclamped(stop)) if step.const == 1 else (stop + 1, start + 1)
+
+
+def _turns(nodes: Sequence[Node], loop: For) -> Iterator[tuple[Dim, Dim]]:
+    """The numbers of a loop from which on something is otherwise: the first and the last that may be taken for it."""
+    index = loop.body.params[0].type.value
+    if index is None or index.symbol is None:
+        return
+    for node in nodes:
+        if isinstance(node, Apply) and node.op.name in _ASKED and _is_of_integers(node):
+            either = node.op.name in ("maximum", "minimum")
+            for known in _ASKED[node.op.name](*(v.type.value for v in node.inputs)):
+                if index.symbol not in (known - index).symbols():
+                    yield index - known, index - known + either
+                elif index.symbol not in (known + index).symbols():
+                    yield known + index + 1 - either, known + index + 1
+
+
+def _wraps(x: Dim, n: Dim) -> list[Dim]:
+    return [x, x - n]
+
+
+_ASKED = {
+    "less": lambda x, y: [x - y],
+    "less_equal": lambda x, y: [x - y - 1],
+    "greater": lambda x, y: [x - y - 1],
+    "greater_equal": lambda x, y: [x - y],
+    "equal": lambda x, y: [x - y, x - y - 1],
+    "not_equal": lambda x, y: [x - y, x - y - 1],
+    "maximum": lambda x, y: [x - y],
+    "minimum": lambda x, y: [x - y],
+    "mod": _wraps,
+    "wrap_index": lambda k, n: [k],
+}
+"""What ops ask of integers: which differences of these are not negative. Of equal ones either is the larger."""
+
+
+def _may_be_at_once(loop: For) -> bool:
+    """Whether steps wait for each other by sums only, as far as is seen: else there is nothing to be gained."""
+    params = loop.body.params[1 : 1 + len(loop.carry)]
+    carried = dict(zip(params, range(len(params)), strict=True))
+    _follow(loop.body, carried)
+    places: dict[int, set[tuple[bool, tuple[Dim | None, ...]]]] = {}
+    for node in all_nodes(loop.body):
+        if isinstance(node, Apply) and node.inputs and node.inputs[0] in carried:
+            if node.op.name in ("getitem", "setitem", "add_at"):
+                first = 1 if node.op.name == "getitem" else 2
+                at = tuple(getattr(v.type, "value", None) for v in node.inputs[first:])
+                places.setdefault(carried[node.inputs[0]], set()).add((node.op.name == "add_at", at))
+            elif node.op.name not in ("dim", "add", "sub"):
+                return False
+    numbers = [p for p in params if not isinstance(p.type, ArrayType)]
+    sums = all(any(isinstance(n, Apply) and n.op.name in ("add", "sub") and p in n.inputs for n in loop.body.nodes) for p in numbers)
+    return sums and all(len(at) == 1 or all(adds for adds, _ in at) for at in places.values())
+
+
+def _follow(graph: Graph, carried: dict[Value, int]) -> None:
+    """Note which carry the states of arrays are of."""
+    for node in graph.nodes:
+        if isinstance(node, If):
+            for inner in node_graphs(node):
+                carried.update({p: carried[c] for p, c in zip(inner.params, node.captures, strict=False) if c in carried})
+                _follow(inner, carried)
+            for out, result in zip(node.outputs, node.then.results, strict=True):
+                if result in carried:
+                    carried[out] = carried[result]
+        elif isinstance(node, Apply) and node.op.name in ("setitem", "add_at") and node.inputs[0] in carried:
+            carried[node.outputs[0]] = carried[node.inputs[0]]
+
+
+# -- in parts ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some of a loop's steps, one after the other.
+
+    Attributes
+    ----------
+    bounds : tuple of Value
+        Start, stop and step.
+    number : Value or None
+        The number of the step, if there is one at most.
+    known : tuple of Dim
+        What is not negative where there is a step.
+    """
+
+    bounds: tuple[Value, Value, Value]
+    number: Value | None = None
+    known: tuple[Dim, ...] = ()
+
+
+class _Peeled(Rebuild):
+    """A graph, loops that have ends in parts; ``count`` says how many."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.count = 0
+        self.known: dict[Value, list[Dim]] = {}
+        """What is not negative in the part that is built, by the numbers of the loops."""
+
+    def bind(self, old: Value, new: Value) -> None:
+        super().bind(old, new)
+        if old in self.known:
+            self.builder.learn(*self.known[old])
+
+    def for_(self, node: For) -> Sequence[Value]:
+        ends = _ends(node)
+        if ends is None:
+            return super().for_(node)
+        self.count += 1
+        index, symbols = node.body.params[0], dict(self.symbols)
+        whole = self.values((node.start, node.stop, node.step))
+        values = list(self.values(node.carry))
+        for part in self.parts(whole, ends):
+            self.symbols = dict(symbols)
+            self.known[index] = list(part.known)
+            if part.number is not None:
+                self.known[index] += index_facts(part.number.type.value, whole, self.builder)
+            values = list(self.for_over(node, part.bounds, values, part.number))
+        del self.known[index]
+        return values
+
+    def parts(self, whole: tuple[Value, Value, Value], ends: _Ends) -> Iterator[_Part]:
+        """The parts of a loop, in order; the last one begins after the first one, if there are no steps between."""
+        start, stop, step = whole
+        number, plus, minus = self.builder.const, OPS["add"], OPS["sub"]
+        up = step.type.value.const == 1
+        first, after = (start, stop) if up else (plus(stop, number(1)), plus(start, number(1)))
+        inner, outer = plus(first, number(ends.low)), minus(after, number(ends.high))
+        found = [self.between(step, inner, outer)]
+        if ends.low == 1:
+            found.insert(0, self.once(first, minus(after, first)))
+        elif ends.low:
+            found.insert(0, self.between(step, first, OPS["minimum"](inner, after)))
+        if ends.high == 1:
+            found.append(self.once(outer, minus(after, inner)))
+        elif ends.high:
+            found.append(self.between(step, OPS["maximum"](outer, inner), after))
+        yield from found if up else reversed(found)
+
+    def once(self, index: Value, count: Value) -> _Part:
+        """One step, if there are as many."""
+        number = self.builder.const
+        return _Part((number(0), OPS["minimum"](number(1), count), number(1)), index, (count.type.value - 1,))
+
+    def between(self, step: Value, first: Value, after: Value) -> _Part:
+        """The steps from one number on to another."""
+        one, minus = self.builder.const(1), OPS["sub"]
+        return _Part((first, after, step) if step.type.value.const == 1 else (minus(after, one), minus(first, one), step))
+
+    def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
+        if self.known and node.op.name in _ASKED and _is_of_integers(node):
+            found = self.decided(node, *inputs)
+            if found is not None:
+                return (found,)
+        return super().apply(node, inputs)
+
+    def decided(self, node: Apply, x: Value, y: Value) -> Value | None:
+        """What is asked, if it is known in this part of a loop."""
+        proves, a, b = self.builder.proves, x.type.value, y.type.value
+        if a is None or b is None:
+            return None
+        match node.op.name:
+            case "maximum" | "minimum":
+                larger = proves(a - b) or (None if not proves(b - a) else False)
+                return None if larger is None else x if larger == (node.op.name == "maximum") else y
+            case "mod" | "wrap_index":
+                return self.wrapped(x, y)
+        out = node.outputs[0].type
+        for name, holds in ((node.op.name, True), (OPPOSITE[node.op.name], False)):
+            if name == "not_equal":
+                known = proves(a - b - 1) or proves(b - a - 1)
+            else:
+                known = all(map(proves, COMPARISONS[name](a, b)))
+            if known:
+                return self.builder.const(holds if getattr(out, "weak", False) else np.bool_(holds))
+        return None
+
+    def wrapped(self, x: Value, n: Value) -> Value | None:
+        """An integer within the length that it is counted round."""
+        proves, a, b = self.builder.proves, x.type.value, n.type.value
+        if proves(a):
+            if proves(b - 1 - a):
+                return x
+            return OPS["sub"](x, n) if proves(a - b) and proves(2 * b - 1 - a) else None
+        return OPS["add"](x, n) if proves(-a - 1) and proves(a + b) else None
