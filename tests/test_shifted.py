@@ -58,7 +58,14 @@ def along_rows(u, k):
     return np.sum(flux**2)
 
 
-LINES = [heat, burgers, wide, curvature, forwards]
+def with_literals(u, k):
+    total = 0.0
+    for i in range(2, len(u) - 1):
+        total += k * u[i - 2] ** 2 - u[i] + u[i + 1]
+    return total
+
+
+LINES = [heat, burgers, wide, curvature, forwards, with_literals]
 GRIDS = [nine_points, along_rows]
 
 
@@ -126,11 +133,11 @@ def written(statements: list[ast.stmt]) -> str:
 
 
 def test_any_shifts() -> None:
-    """Three shifts, other first numbers, all small lengths, subtraction, numbers of the loops' own."""
-    for first in (0, 1, 3):
+    """Three shifts, other first numbers, all small lengths, subtraction, literals, numbers of the loops' own."""
+    for first, value in ((0, "w * t[i]"), (1, "1.0"), (3, "-w")):
         for a, b, c in product(range(3), range(4), (0, 2, 5)):
             parts: list[ast.stmt] = [
-                added(f"x[i + {a}]", "w * t[i]", f"{first}, n"),
+                added(f"x[i + {a}]", value, f"{first}, n"),
                 added(f"x[i + {b}]", "-q * 2.0", f"{first}, n", "p = t[i] + 1.0", "q = p * p"),
                 added(f"x[i + {c}]", "q - t[i + 1]", f"{first}, n", "q = t[i] * w"),
             ]

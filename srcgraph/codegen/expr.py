@@ -109,15 +109,15 @@ class Expressions:
         return out or number(0)
 
     def atom(self, atom: str | DimCall) -> ast.expr:
-        if isinstance(atom, DimCall) and atom not in self.providers:
+        if atom in self.providers:
+            return self.counted(self.providers[atom], ref(self.providers[atom]))
+        if isinstance(atom, DimCall):
             args = [self.dim(a) for a in atom.args]
             if atom.fn in ("floordiv", "mod"):
                 return ast.BinOp(args[0], ast.FloorDiv() if atom.fn == "floordiv" else ast.Mod(), args[1])
             return call(atom.fn, *args)
         if atom in INDEX_SYMBOLS:
             return ref(INDEX_SYMBOLS[atom])
-        if atom in self.providers:
-            return self.counted(self.providers[atom], ref(self.providers[atom]))
         owner = self.owners.get(atom)
         if owner is None or (owner not in self.variables and owner not in self.definitions):
             raise InternalError(f"nothing in the generated code knows the size {atom!r}")

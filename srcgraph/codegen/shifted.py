@@ -178,13 +178,15 @@ class _Gathered:
         """The loop over the places that all of them have; its number is that of the loop in the middle."""
         like = sorted(group, key=lambda m: m.by)[len(group) // 2]
         made = like.part(plus(like.trips.first, last - like.by), plus(like.trips.stop, first - like.by))
-        made.body, total = [], ast.Constant(0.0)
+        made.body = []
+        total: ast.expr | None = None
         used: set[str] = set()
         for m in group:
             shift = _Shift(m.index, like.by - m.by, self.fresh(used, assigned_names(m.loop.body)))
             *numbers, added = (shift.visit(copy.deepcopy(s)) for s in m.loop.body)
             made.body += numbers
             total = _sum(total, added)
+        assert total is not None
         place = copy.deepcopy(like.added.target)
         op = ast.Sub() if isinstance(total, ast.UnaryOp) else ast.Add()
         value = total.operand if isinstance(total, ast.UnaryOp) else total
@@ -204,10 +206,10 @@ class _Gathered:
         return out
 
 
-def _sum(total: ast.expr, added: Added) -> ast.expr:
-    """A sum and what one more loop adds."""
+def _sum(total: ast.expr | None, added: Added) -> ast.expr:
+    """A sum, if there is one, and what one more loop adds."""
     less = isinstance(added.op, ast.Sub)
-    if isinstance(total, ast.Constant):
+    if total is None:
         return ast.UnaryOp(ast.USub(), added.value) if less else added.value
     if isinstance(total, ast.UnaryOp) and isinstance(total.op, ast.USub) and not less:
         return ast.BinOp(added.value, ast.Sub(), total.operand)

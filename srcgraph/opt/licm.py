@@ -124,7 +124,11 @@ def _worth_moving(invariant: Sequence[Apply | For]) -> set[Apply | For]:
 
 def _divides(node: Apply) -> bool:
     """Whether a node divides integers by one that is not a literal; the compiler does not move what it has to ask."""
-    return node.op.name in ("mod", "floordiv") and all(is_integer(v.type) for v in node.inputs) and _is_varied(node.inputs[1])
+    return (
+        node.op.name in ("mod", "floordiv")
+        and all(is_integer(v.type) for v in node.inputs)
+        and _is_varied(node.inputs[1])
+    )
 
 
 def _is_varied(value: Value) -> bool:

@@ -1,6 +1,6 @@
-"""Loops whose first or last steps differ, in three parts: at the start, at the end, and between, where nothing is asked.
+"""Loops whose first or last steps differ, in parts: some steps at the start, some at the end, and those between.
 
-``u[(i + 1) % n]``, ``if i == 0`` and ``max(i - 1, 0)`` say in each step what is so in all steps but a few at the ends of
+``u[(i + 1) % n]``, ``if i == 0`` and ``max(i - 1, 0)`` say in each step what is so in all but a few at the ends of
 a row. A loop over the others reads elements side by side and has no branches, so that it takes several at a time. Steps
 stay in order, so that nothing else changes.
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from srcgraph.ir.builder import index_facts
 from srcgraph.ir.closure import open_
-from srcgraph.ir.dims import Dim, symbol, unclamped
+from srcgraph.ir.dims import Dim, unclamped
 from srcgraph.ir.facts import COMPARISONS, OPPOSITE
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, node_graphs
 from srcgraph.ir.op import OPS
@@ -76,16 +76,17 @@ def _ends(loop: For) -> _Ends | None:
     if run is None or not _may_be_at_once(loop):
         return None
     first, after = run
+    turns = list(_turns(nodes, loop))
+    low = max((k for turn, _ in turns if 0 < (k := _steps(turn, first)) <= MOST), default=0)
+    high = max((k for _, turn in turns if 0 < (k := _steps(after, turn)) <= MOST), default=0)
     count = (after - first).const
-    low = high = 0
-    for earliest, latest in _turns(nodes, loop):
-        from_first, to_last = (earliest - first).const, (after - latest).const
-        if from_first is not None and 0 < from_first <= MOST:
-            low = max(low, from_first)
-        elif to_last is not None and 0 < to_last <= MOST:
-            high = max(high, to_last)
     short = count is not None and count <= max(LIMIT, low + high)
     return None if short or not (low or high) else _Ends(low, high)
+
+
+def _steps(later: Dim | None, earlier: Dim | None) -> int:
+    """How far one number is after another; 0 if that is not known."""
+    return 0 if later is None or earlier is None else (later - earlier).const or 0
 
 
 def _run(loop: For) -> tuple[Dim, Dim] | None:
@@ -96,19 +97,23 @@ def _run(loop: For) -> tuple[Dim, Dim] | None:
     return (start, unclamped(stop)) if step.const == 1 else (stop + 1, start + 1)
 
 
-def _turns(nodes: Sequence[Node], loop: For) -> Iterator[tuple[Dim, Dim]]:
-    """The numbers of a loop from which on something is otherwise: the first and the last that may be taken for it."""
+def _turns(nodes: Sequence[Node], loop: For) -> Iterator[tuple[Dim | None, Dim | None]]:
+    """The numbers of a loop from which on something is otherwise, near its start and near its end."""
     index = loop.body.params[0].type.value
     if index is None or index.symbol is None:
         return
     for node in nodes:
         if isinstance(node, Apply) and node.op.name in _ASKED and _is_of_integers(node):
-            either = node.op.name in ("maximum", "minimum")
-            for known in _ASKED[node.op.name](*(v.type.value for v in node.inputs)):
-                if index.symbol not in (known - index).symbols():
-                    yield index - known, index - known + either
-                elif index.symbol not in (known + index).symbols():
-                    yield known + index + 1 - either, known + index + 1
+            for k, known in enumerate(_ASKED[node.op.name](*(v.type.value for v in node.inputs))):
+                up = index.symbol not in (known - index).symbols()
+                turn = index - known if up else known + index + 1
+                if index.symbol in turn.symbols():
+                    continue
+                if node.op.name == "mod":  # between both turns it is the dividend
+                    yield (turn, None) if up == (k == 0) else (None, turn)
+                else:
+                    either = node.op.name in ("maximum", "minimum")  # of equal ones either is the larger
+                    yield (turn, turn + 1) if either and up else (turn - 1, turn) if either else (turn, turn)
 
 
 def _wraps(x: Dim, n: Dim) -> list[Dim]:
@@ -127,26 +132,27 @@ _ASKED = {
     "mod": _wraps,
     "wrap_index": lambda k, n: [k],
 }
-"""What ops ask of integers: which differences of these are not negative. Of equal ones either is the larger."""
+"""What ops ask of integers: which differences of these are not negative."""
 
 
 def _may_be_at_once(loop: For) -> bool:
     """Whether steps wait for each other by sums only, as far as is seen: else there is nothing to be gained."""
     params = loop.body.params[1 : 1 + len(loop.carry)]
-    carried = dict(zip(params, range(len(params)), strict=True))
+    carried = {p: k for k, p in enumerate(params)}
     _follow(loop.body, carried)
+    nodes = [n for n in all_nodes(loop.body) if isinstance(n, Apply)]
     places: dict[int, set[tuple[bool, tuple[Dim | None, ...]]]] = {}
-    for node in all_nodes(loop.body):
-        if isinstance(node, Apply) and node.inputs and node.inputs[0] in carried:
-            if node.op.name in ("getitem", "setitem", "add_at"):
-                first = 1 if node.op.name == "getitem" else 2
-                at = tuple(getattr(v.type, "value", None) for v in node.inputs[first:])
-                places.setdefault(carried[node.inputs[0]], set()).add((node.op.name == "add_at", at))
-            elif node.op.name not in ("dim", "add", "sub"):
-                return False
-    numbers = [p for p in params if not isinstance(p.type, ArrayType)]
-    sums = all(any(isinstance(n, Apply) and n.op.name in ("add", "sub") and p in n.inputs for n in loop.body.nodes) for p in numbers)
-    return sums and all(len(at) == 1 or all(adds for adds, _ in at) for at in places.values())
+    for node in nodes:
+        if not node.inputs or node.inputs[0] not in carried:
+            continue
+        if node.op.name in ("getitem", "setitem", "add_at"):
+            at = tuple(getattr(v.type, "value", None) for v in node.inputs[1 if node.op.name == "getitem" else 2 :])
+            places.setdefault(carried[node.inputs[0]], set()).add((node.op.name == "add_at", at))
+        elif node.op.name not in ("dim", "add", "sub"):
+            return False
+    totals = {v for n in nodes if n.op.name in ("add", "sub") for v in n.inputs}
+    numbers = {p for p in params if not isinstance(p.type, ArrayType)}
+    return numbers <= totals and all(len(at) == 1 or all(adds for adds, _ in at) for at in places.values())
 
 
 def _follow(graph: Graph, carried: dict[Value, int]) -> None:
@@ -154,7 +160,9 @@ def _follow(graph: Graph, carried: dict[Value, int]) -> None:
     for node in graph.nodes:
         if isinstance(node, If):
             for inner in node_graphs(node):
-                carried.update({p: carried[c] for p, c in zip(inner.params, node.captures, strict=False) if c in carried})
+                carried.update(
+                    {p: carried[c] for p, c in zip(inner.params, node.captures, strict=False) if c in carried}
+                )
                 _follow(inner, carried)
             for out, result in zip(node.outputs, node.then.results, strict=True):
                 if result in carried:
@@ -205,7 +213,7 @@ class _Peeled(Rebuild):
             return super().for_(node)
         self.count += 1
         index, symbols = node.body.params[0], dict(self.symbols)
-        whole = self.values((node.start, node.stop, node.step))
+        whole = self.value(node.start), self.value(node.stop), self.value(node.step)
         values = list(self.values(node.carry))
         for part in self.parts(whole, ends):
             self.symbols = dict(symbols)
@@ -242,7 +250,9 @@ class _Peeled(Rebuild):
     def between(self, step: Value, first: Value, after: Value) -> _Part:
         """The steps from one number on to another."""
         one, minus = self.builder.const(1), OPS["sub"]
-        return _Part((first, after, step) if step.type.value.const == 1 else (minus(after, one), minus(first, one), step))
+        return _Part(
+            (first, after, step) if step.type.value.const == 1 else (minus(after, one), minus(first, one), step)
+        )
 
     def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
         if self.known and node.op.name in _ASKED and _is_of_integers(node):

@@ -19,9 +19,9 @@ from srcgraph.opt.lanes import batch
 from srcgraph.opt.licm import licm
 from srcgraph.opt.modes import Mode, current_mode
 from srcgraph.opt.once import once
+from srcgraph.opt.peeled import peeled
 from srcgraph.opt.private import private
 from srcgraph.opt.products import products
-from srcgraph.opt.peeled import peeled
 from srcgraph.opt.raised import raised
 from srcgraph.opt.recomputed import recomputed
 from srcgraph.opt.reshapes import carry_reshaped
@@ -41,6 +41,7 @@ from srcgraph.opt.thread import thread
 from srcgraph.opt.together import together
 from srcgraph.opt.unread import unread
 from srcgraph.opt.unroll import unroll
+from srcgraph.opt.within import within
 
 STAGES = ("merge", "canonicalize", "stabilize", "specialize", "merge_again", "loops", "inplace", "clean", "last")
 """What happens in this order. Fusion of elementwise code belongs to the schedule, which comes after."""
@@ -81,6 +82,7 @@ db.register("products", products, "fast_run", at="loops")
 db.register("states", states, "fast_run", at="loops")
 db.register("sink", sink, "fast_run", at="loops")
 db.register("carry_reshaped", carry_reshaped, *ALWAYS, at="loops")
+db.register("within", within, "fast_run", at="loops")
 db.register("slopes", slopes, "fast_run", at="loops")
 db.register("dce_again", dce, *ALWAYS, at="clean")
 db.register("early", early, "fast_run", at="clean")

@@ -50,6 +50,7 @@ PASSES = {
     "computed where they are read",
     "copied_once": "shifts round of one array are parts of one copy with more at its ends",
     "in_parts": "an array shifted round once is copied in two parts, or added so to a derivative",
+    "within": "loops of derivatives that add what is 0 unless a branch is taken are in that branch",
     "peeled": "loops whose first or last steps differ are in parts, of which the middle one asks nothing",
     "raised": "loops of derivatives whose steps add to several elements of an array are operations on rows",
     "exchanged": "a loop that copies an array in order to change it fills another one",

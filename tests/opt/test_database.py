@@ -172,7 +172,7 @@ def test_the_order_of_the_product() -> None:
     assert primal == [
         "dce", "settle", "thread", "simplify", "unread", "private", "fuse", "canonicalize_rules", "logs_of_gathered",
         "stabilize_rules", "specialize_rules", "unroll", "scalars", "licm", "distribute", "batch", "products", "states",
-        "sink", "carry_reshaped", "slopes", "dce_again", "early",
+        "sink", "carry_reshaped", "within", "slopes", "dce_again", "early",
     ]  # fmt: skip
     assert [r.name for r in DERIVED] == [n for n in primal if n != "thread"]
     assert [r.name for r in LAST] == [

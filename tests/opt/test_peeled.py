@@ -137,7 +137,9 @@ def between(text: str) -> list[ast.For]:
     """The innermost loops over elements, but for those over a few steps at the ends."""
     loops = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.For)]
     inner = [loop for loop in loops if not any(isinstance(n, ast.For) for s in loop.body for n in ast.walk(s))]
-    few = [loop for loop in inner if any(isinstance(n, ast.Name) and n.id in ("max", "min") for n in ast.walk(loop.iter))]
+    few = [
+        loop for loop in inner if any(isinstance(n, ast.Name) and n.id in ("max", "min") for n in ast.walk(loop.iter))
+    ]
     return [x for x in inner if x not in few and any(isinstance(n, ast.Subscript) for s in x.body for n in ast.walk(s))]
 
 
