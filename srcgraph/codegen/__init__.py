@@ -19,7 +19,7 @@ late       what a loop hands on, after what it replaces is read
 names      the user's names; one name for the versions of one variable (`groups`)
 body       items to statements
 tidy       flags back to `break` and `return`; `truths`: tests where they are asked
-rows, shifted  what derivatives add to arrays: row by row, and each row in one loop
+rows, shifted, rings  what derivatives add to arrays: row by row, each row in one loop, and all of its rows at once
 ahead      elements that the next step reads, too, read before anything is stored
 buffers    arrays that a loop makes anew in each trip, made once before it
 unfilled   what would be taken from lists that nothing is put into

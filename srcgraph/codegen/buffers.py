@@ -182,12 +182,19 @@ def _lengths(body: Sequence[ast.stmt], stores: Counter[str]) -> set[str]:
 
 
 def _known_otherwise(body: Sequence[ast.stmt], axes: dict[str, int]) -> set[str]:
-    """Arrays of which more is used than an element, a length or a copy: other names may be the same memory."""
+    """Arrays of which more is used than an element, a length or a copy: other names may be the same memory.
+
+    A name of a row is one of the array while nothing but its elements is used.
+    """
+    rows = _rows(body, axes)
+    axes = {**axes, **{row: axes[array] - count for row, (array, count) in rows.items()}}
     found: set[str] = set()
     todo: list[ast.AST] = list(body)
     while todo:
         node = todo.pop()
         match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(slice=index)) if name in rows:
+                todo.append(index)
             case ast.Subscript(value=ast.Name(id=name), slice=index) if _is_element(index, axes.get(name, 0)):
                 todo.append(index)
             case ast.Attribute(value=ast.Name(), attr="shape" | "size"):
@@ -206,7 +213,20 @@ def _known_otherwise(body: Sequence[ast.stmt], axes: dict[str, int]) -> set[str]
                 found.add(name)
             case _:
                 todo.extend(ast.iter_child_nodes(node))
-    return found
+    return found | {array for row, (array, _) in rows.items() if row in found}
+
+
+def _rows(body: Sequence[ast.stmt], axes: dict[str, int]) -> dict[str, tuple[str, int]]:
+    """Names that are only ever rows of one of some arrays, which that is, and by how many indices."""
+    found: dict[str, tuple[str, int]] = {}
+    stores: Counter[str] = Counter(n.id for s in body for n in names_in(s) if isinstance(n.ctx, ast.Store))
+    for s in statements_in(body):
+        match s:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(value=ast.Name(id=array), slice=index)):
+                count = len(index.elts) if isinstance(index, ast.Tuple) else 1
+                if count < axes.get(array, 0) and found.setdefault(name, (array, count)) == (array, count):
+                    stores[name] -= 1
+    return {name: row for name, row in found.items() if not stores[name]}
 
 
 def _is_element(index: ast.expr, axes: int) -> bool:

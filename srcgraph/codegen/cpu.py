@@ -36,6 +36,7 @@ from srcgraph.codegen.parallel import HELPERS, shared_out
 from srcgraph.codegen.program import scheduled
 from srcgraph.codegen.registers import as_written, in_registers
 from srcgraph.codegen.repeats import written_once
+from srcgraph.codegen.rings import in_rings
 from srcgraph.codegen.rows import by_rows
 from srcgraph.codegen.several import several_at_once
 from srcgraph.codegen.shifted import gathered
@@ -205,7 +206,8 @@ class Module:
         params = [names.of(p) for p in plain.params]
         statements = tidy(statements + body.placed([leave], last_origin(block, interface)))
         users = {*params, *(n.id for n in names_in(*statements))}
-        statements = quick_loops(statements, users, {*params, *reserved}, self.watched(names) if watched else set())
+        watching = self.watched(names) if watched else set()
+        statements = quick_loops(statements, users, {*params, *reserved}, watching, not self.parallel)
         statements = read_ahead(statements, {*params, *reserved}, lambda: self.aliases(statements, params, names))
         statements = in_arrays(statements, _numbers_in_lists(names), {*params, *reserved})
         statements = told(without_unfilled(statements), _items_of_lists(names))
@@ -262,16 +264,23 @@ class Module:
 
 
 def quick_loops(
-    statements: list[ast.stmt], users: AbstractSet[str], taken: AbstractSet[str], watched: AbstractSet[str]
+    statements: list[ast.stmt],
+    users: AbstractSet[str],
+    taken: AbstractSet[str],
+    watched: AbstractSet[str],
+    in_order: bool = True,
 ) -> list[ast.stmt]:
     """The loops of a function as LLVM takes several steps of at a time; helpers whose names are taken are not used.
 
-    The integers that are ``watched`` may need more than 64 bits, and then something is raised.
+    The integers that are ``watched`` may need more than 64 bits, and then something is raised. Unless rows are taken
+    ``in_order``, threads share them, and none waits for another.
     """
     statements = guarded(filled_once(statements))
     statements = handed_on(upward(statements), watched)
     if users.isdisjoint(sums.HELPERS):
-        statements = in_registers(gathered(by_rows(statements), taken), set(taken))
+        statements = by_rows(statements)
+        statements = gathered(in_rings(statements, taken) if in_order else statements, taken)
+        statements = in_registers(statements, set(taken))
     return in_blocks(as_written(statements), taken)
 
 

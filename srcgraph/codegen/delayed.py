@@ -78,19 +78,19 @@ class _Pair:
         _, *sizes = made.args[0].elts
         made.args[0] = sizes[0] if len(sizes) == 1 else ast.copy_location(ast.Tuple(sizes, ast.Load()), made)
         pairs = ((self.first, index), (self.second, self.second.target.id))
-        self.first.body = [_Rows(self.array, self.array, own, index).visit(s) for loop, own in pairs for s in loop.body]
+        self.first.body = [Rows(self.array, self.array, own, index).visit(s) for loop, own in pairs for s in loop.body]
         return [self.first]
 
     def ring(self, taken: AbstractSet[str]) -> list[ast.stmt]:
         number = self.rows + 1
-        fresh = _fresh({*taken})
+        fresh = fresh_names({*taken})
         new, old, back = fresh(f"{self.array}_new"), fresh(f"{self.array}_old"), fresh("back")
         assert isinstance(self.first.target, ast.Name) and isinstance(self.second.target, ast.Name)
         index = self.first.target.id
         shape = self.made.value.args[0]  # type: ignore[attr-defined]
         shape.elts[0] = ast.copy_location(ast.Constant(number), shape)
-        first = [_Rows(self.array, new, index, index).visit(s) for s in self.first.body]
-        later = [_Rows(self.array, old, self.second.target.id, back).visit(copy.deepcopy(s)) for s in self.second.body]
+        first = [Rows(self.array, new, index, index).visit(s) for s in self.first.body]
+        later = [Rows(self.array, old, self.second.target.id, back).visit(copy.deepcopy(s)) for s in self.second.body]
         last = copy.deepcopy(later)
         (loop, rest) = self.written(f"""
 for {index} in {ast.unparse(self.first.iter)}:
@@ -122,7 +122,7 @@ for {back} in range(max({self.end} - {self.rows}, 0), {self.end}):
         return made
 
 
-def _fresh(taken: set[str]) -> Callable[[str], str]:
+def fresh_names(taken: set[str]) -> Callable[[str], str]:
     def name(wanted: str) -> str:
         made, k = wanted, 2
         while made in taken:
@@ -133,7 +133,7 @@ def _fresh(taken: set[str]) -> Callable[[str], str]:
     return name
 
 
-class _Rows(ast.NodeTransformer):
+class Rows(ast.NodeTransformer):
     """An array's row as an array, and another index."""
 
     def __init__(self, array: str, row: str, index: str, now: str):
@@ -162,22 +162,22 @@ def _pair(first: ast.For, second: ast.For, body: Sequence[ast.stmt]) -> _Pair | 
             pass
         case _:
             return None
-    ours, theirs = _Accesses.of(first), _Accesses.of(second)
+    ours, theirs = Accesses.of(first), Accesses.of(second)
     if ours is None or theirs is None or not ours.is_apart(theirs):
         return None
     for array in ours.written & theirs.read - theirs.written:
-        made = _made(array, body, ast.unparse(end))
+        made = made_by(array, body, ast.unparse(end))
         alone = {0} == ours.rows.get(array) == theirs.rows.get(array)
         uses = sum(n.id == array for n in names_in(*body))
         if made is None or not alone or uses != 1 + ours.uses[array] + theirs.uses[array]:
             continue
         rows = _distance(ours, theirs, array)
-        if rows is not None and rows < MOST and not _aliased(ours, theirs, body):
+        if rows is not None and rows < MOST and not aliased(ours, theirs, body):
             return _Pair(first, second, array, made, rows)
     return None
 
 
-def _made(array: str, body: Sequence[ast.stmt], end: str) -> ast.Assign | None:
+def made_by(array: str, body: Sequence[ast.stmt], end: str) -> ast.Assign | None:
     """The one statement that makes an array with a row for each step."""
     for node in statements_in(body):
         match node:
@@ -188,7 +188,7 @@ def _made(array: str, body: Sequence[ast.stmt], end: str) -> ast.Assign | None:
     return None
 
 
-def _distance(ours: _Accesses, theirs: _Accesses, array: str) -> int | None:
+def _distance(ours: Accesses, theirs: Accesses, array: str) -> int | None:
     """After how many rows the second nest may do its own; None if that is not told."""
     rows = 0
     for name in (ours.written & theirs.names) | (theirs.written & ours.names):
@@ -201,7 +201,7 @@ def _distance(ours: _Accesses, theirs: _Accesses, array: str) -> int | None:
     return rows
 
 
-def _aliased(ours: _Accesses, theirs: _Accesses, body: Sequence[ast.stmt]) -> bool:
+def aliased(ours: Accesses, theirs: Accesses, body: Sequence[ast.stmt]) -> bool:
     """Whether an array of the nests may be in the memory of another one: those made of other arrays, and parameters
     that are changed are told apart by the caller."""
     used = ours.names | theirs.names
@@ -216,7 +216,7 @@ def _aliased(ours: _Accesses, theirs: _Accesses, body: Sequence[ast.stmt]) -> bo
     return False
 
 
-class _Accesses:
+class Accesses:
     """What a nest does: which arrays it reads and writes, at which rows, and which numbers it assigns."""
 
     def __init__(self, index: str):
@@ -234,7 +234,7 @@ class _Accesses:
         return self.read | self.written
 
     @classmethod
-    def of(cls, loop: ast.For) -> _Accesses | None:
+    def of(cls, loop: ast.For) -> Accesses | None:
         """None where it does anything else."""
         assert isinstance(loop.target, ast.Name)
         found = cls(loop.target.id)
@@ -289,7 +289,7 @@ class _Accesses:
                 return all(self.expr(e) for e in ast.iter_child_nodes(node) if isinstance(e, ast.expr))
         return False
 
-    def is_apart(self, other: _Accesses) -> bool:
+    def is_apart(self, other: Accesses) -> bool:
         """Whether neither uses a number, or a part of an array without rows, of the other."""
         own, theirs = self.assigned | self.inner, other.assigned | other.inner
         shared = self.inner & other.inner

@@ -163,26 +163,30 @@ class _Gathered:
         return [s for g in groups.values() for s in (self.one(g) if _is_worth_it(g) else [m.loop for m in g])]
 
     def one(self, group: Sequence[_Moving]) -> Iterator[ast.stmt]:
-        """Loops over the same numbers that add to one row."""
-        first, last = _ends(group)
-        yield self.middle(group, first, last)
-        for m in group:
-            start, stop = m.trips.first, m.trips.stop
-            inner = plus(start, last - m.by), plus(stop, first - m.by)
-            if m.by < last:
-                yield m.part(start, _call("min", inner[0], stop))
-            if m.by > first:
-                yield m.part(_call("max", inner[1], inner[0]), stop)
+        """Loops over the same numbers that add to one row: over the places that all have, and the others at its ends.
 
-    def middle(self, group: Sequence[_Moving], first: int, last: int) -> ast.stmt:
-        """The loop over the places that all of them have; its number is that of the loop in the middle."""
+        The number of the first is that of the loop in the middle.
+        """
+        first, last = _ends(group)
         like = sorted(group, key=lambda m: m.by)[len(group) // 2]
-        made = like.part(plus(like.trips.first, last - like.by), plus(like.trips.stop, first - like.by))
+        start, stop = like.trips.first, like.trips.stop
+        yield self.sum_of(group, like, plus(start, last - like.by), plus(stop, first - like.by))
+        for by in dict.fromkeys(m.by for m in group):
+            same = [m for m in group if m.by == by]
+            inner = plus(start, last - by), plus(stop, first - by)
+            if by < last:
+                yield self.sum_of(same, same[0], start, _call("min", inner[0], stop))
+            if by > first:
+                yield self.sum_of(same, same[0], _call("max", inner[1], inner[0]), stop)
+
+    def sum_of(self, group: Sequence[_Moving], like: _Moving, start: ast.expr, stop: ast.expr) -> ast.stmt:
+        """A loop that adds what some add to the same place, by the numbers of one of them."""
+        made = like.part(start, stop)
         made.body = []
         total: ast.expr | None = None
         used: set[str] = set()
         for m in group:
-            shift = _Shift(m.index, like.by - m.by, self.fresh(used, assigned_names(m.loop.body)))
+            shift = Shift(m.index, like.by - m.by, self.fresh(used, assigned_names(m.loop.body)))
             *numbers, added = (shift.visit(copy.deepcopy(s)) for s in m.loop.body)
             made.body += numbers
             total = _sum(total, added)
@@ -220,7 +224,7 @@ def _call(function: str, x: ast.expr, y: ast.expr) -> ast.expr:
     return ast.Call(ast.Name(function, ast.Load()), [x, y], [])
 
 
-class _Shift(ast.NodeTransformer):
+class Shift(ast.NodeTransformer):
     """A loop's number moved on, and other names for what is computed."""
 
     def __init__(self, index: str, by: int, names: dict[str, str]):

@@ -1,0 +1,107 @@
+"""Adjoints of stencils in place: each row takes what it is due at once, whatever the sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcgraph as sg
+
+
+def five_points(u, k):
+    for _ in range(2):
+        around = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
+        u[1:-1, 1:-1] += k * (around - 4.0 * u[1:-1, 1:-1])
+    return np.sum(u**2)
+
+
+def not_linear(u, k):
+    for _ in range(2):
+        o = u[1:-1, 1:-1]
+        u[1:-1, 1:-1] = o * (1.0 + k * o) + 0.2 * np.sin(u[2:, 1:-1] - o) * u[:-2, 2:] - k * u[1:-1, :-2]
+    return np.sum(u**2)
+
+
+def further(u, k):
+    for _ in range(2):
+        u[2:-1, :-1] += k * u[:-3, 1:] * u[3:, :-1] - 0.5 * u[1:-2, 1:]
+    return np.sum(u**3)
+
+
+def nine_points(u, k):
+    for _ in range(2):
+        beside = u[1:-1, :-2] + u[1:-1, 2:] + u[:-2, 1:-1] + u[2:, 1:-1]
+        across = u[:-2, :-2] + u[:-2, 2:] + u[2:, :-2] + u[2:, 2:]
+        u[1:-1, 1:-1] = u[1:-1, 1:-1] * (1.0 - k) + 0.2 * beside + 0.05 * across
+    return np.sum(u**2)
+
+
+def cubes(u, k):
+    v = np.stack((u, u * k, np.cos(u), u * u))
+    for _ in range(2):
+        around = v[:-2, 1:-1, 1:-1] + v[2:, 1:-1, 1:-1] + v[1:-1, :-2, 1:-1] + v[1:-1, 1:-1, 2:]
+        v[1:-1, 1:-1, 1:-1] += k * (around - 4.0 * v[1:-1, 1:-1, 1:-1])
+    return np.sum(v**2)
+
+
+RINGS = [five_points, nine_points, further]
+
+
+def values(*shape: int) -> np.ndarray:
+    return 0.8 * np.cos(np.arange(1.0, 1.0 + np.prod(shape))).reshape(shape)
+
+
+def name(program: Callable[..., Any]) -> str:
+    return program.__name__
+
+
+def slopes(f: Callable[..., Any], u: np.ndarray, k: float) -> tuple[float, float]:
+    """The derivative along a direction, as a quotient of differences and by the gradient."""
+    along, h = np.sin(np.arange(u.size)).reshape(u.shape), 1e-6
+    d_u, d_k = sg.grad(f, argnums=(0, 1))(u, k)
+    wanted = (f(u + h * along, k + h) - f(u - h * along, k - h)) / (2 * h)
+    return wanted, np.sum(d_u * along) + d_k
+
+
+@pytest.mark.parametrize("program", [*RINGS, not_linear, cubes], ids=name)
+def test_all_small_sizes(program: Callable[..., Any]) -> None:
+    for shape in [(n, m) for n in range(3, 9) for m in range(3, 6)] + [(13, 12)]:
+        wanted, found = slopes(program, values(*shape), 0.3)
+        assert found == pytest.approx(wanted, rel=1e-6, abs=1e-7), shape
+
+
+@pytest.mark.parametrize("program", RINGS, ids=name)
+def test_rows_take_all_at_once(program: Callable[..., Any]) -> None:
+    text = sg.grad(program).python(values(9, 9), 0.3)
+    assert "_old = " in text and "_new = " in text
+    assert any(line.count("_old") + line.count("_new[") > 2 for line in text.splitlines())
+
+
+def test_threads_do_not_wait_for_rows() -> None:
+    u = values(40, 40)
+    shared = sg.grad(five_points, parallel=True)
+    assert "_older" not in shared.python(u, 0.3)
+    np.testing.assert_allclose(shared(u, 0.3), sg.grad(five_points)(u, 0.3), rtol=1e-12, atol=1e-14)
+
+
+def test_sums_of_the_user_stay_in_order() -> None:
+    def stored(u, v):
+        n, m = u.shape
+        t = np.empty((n - 2, m))
+        for i in range(n - 2):
+            for j in range(m):
+                t[i, j] = u[i + 1, j] * 2.0
+        for i in range(n - 2):
+            for j in range(m):
+                v[i, j] += t[i, j]
+            for j in range(m):
+                v[i + 2, j] += t[i, j]
+            for j in range(m):
+                v[i + 1, j] += t[i, j]
+        return v
+
+    u, v = values(7, 5), 1e8 * values(7, 5)
+    np.testing.assert_array_equal(sg.compile(stored)(u, v.copy()), stored(u, v.copy()))
