@@ -1,8 +1,8 @@
 """Adjoints of stencils in place: each row takes all that it is due at once, from a ring of the rows computed last.
 
 The adjoint of ``u[1:-1] = f(u[:-2], u[2:])`` computes a row of ``t`` from a row of ``d``, and adds it to the rows
-around that. Once a row of ``t`` is there, the first of those that it is added to is due nothing more: it takes what this
-row and those before have for it in one pass over its elements, not in one for each.
+around that. Once a row of ``t`` is there, the first of those that it is added to is due nothing more: it takes what
+this row and those before have for it in one pass over its elements, not in one for each.
 
 References
 ----------
