@@ -20,6 +20,7 @@ from srcgraph.runtime.cache.lookup import Cached
 from srcgraph.runtime.calls import Given, added, entered, forget
 from srcgraph.runtime.calls_layout import Entered
 from srcgraph.runtime.custom import CustomFunction
+from srcgraph.runtime.depth import deeply
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
 from srcgraph.runtime.on_device import standing_in
@@ -90,7 +91,7 @@ class Compiled(Entered):
         self.prepared: FunctionCode | None = None
         self.cached = Cached(function, self.source, (self.transforms, self.options.description), self.options.cached)
         if not self.cached.is_known():
-            self.prepared = prepare(function, self.source)
+            self.prepared = deeply(lambda: prepare(function, self.source), function.__qualname__)
         self.signature = signature(function, follow_wrapped=False)
         self.guard = FunctionGuard.of(function)
         self.names = list(self.signature.parameters)
@@ -114,7 +115,7 @@ class Compiled(Entered):
     def code(self) -> FunctionCode:
         """The function ready to be lowered: when made, unless it was compiled before by another process."""
         if self.prepared is None:
-            self.prepared = prepare(self.py_func, self.source)
+            self.prepared = deeply(lambda: prepare(self.py_func, self.source), self.py_func.__qualname__)
         return self.prepared
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -189,7 +190,9 @@ class Compiled(Entered):
             for version in self.versions.get(key, ()):
                 if version.valid():
                     return version, leaves
-        version = self.cached.version(self.names, args, bool(self.transforms), self.specialized)
+        distinct = bool(self.transforms)
+        cached = functools.partial(self.cached.version, self.names, args, distinct, self.specialized)
+        version = deeply(cached, self.py_func.__qualname__)
         if version.way not in self.ways:
             self.ways = sorted([*self.ways, version.way], key=lambda way: (not way.small, not way.alike))
         key, leaves = self.described(args, version.way)

@@ -1,23 +1,30 @@
-"""How deep compiled recursion may go: as deep as Python's, on a native stack that is large enough.
+"""How deep compiled recursion may go: as deep as Python's, on a native stack that is large enough; and compiling.
 
 A native stack that overflows ends the process. Generated functions that recurse therefore count down
 from Python's own limit, and where that many calls may need more stack than the thread is sure to have,
 they run in a thread with a stack of their own; starting one takes longer than a few hundred calls.
+
+Compiling goes as deep as a text is nested: a sum of a thousand terms is a thousand sums inside each other. What is too
+deep for Python's limit is compiled in such a thread, too, with a higher one.
 """
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+from srcgraph.errors import Problem, UnsupportedError
 
 try:
     import resource
 except ImportError:  # Windows
     resource: Any = None
 
+T = TypeVar("T")
 SURE = 2 << 20
 """Bytes of stack that a thread of the usual size can be trusted to have left."""
 PART = 4
@@ -27,6 +34,10 @@ UNKNOWN = 256 << 10
 MOST = 4 << 30
 """The largest stack that is asked for; it takes memory only as far as it is used."""
 _sizes = threading.Lock()
+DEEPEST = 50_000
+"""Python's limit while something is compiled that is nested more deeply than usual."""
+BELOW = 512 << 20
+"""Bytes of stack for that."""
 
 
 class WithDepth:
@@ -126,3 +137,38 @@ def on_own_stack(action: Callable[[], Any], size: int) -> Any:
     if error:
         raise error[0]
     return result[0]
+
+
+def deeply(action: Callable[[], T], what: str) -> T:
+    """What ``action`` gives, which goes as deep as a text is nested: on a stack of its own where that is too deep.
+
+    Raises
+    ------
+    UnsupportedError
+        If that does not do either; it is said of ``what``.
+    """
+    try:
+        return action()
+    except RecursionError:
+        if getattr(_thread, "deep", False):
+            raise
+    context = contextvars.copy_context()
+    try:
+        return on_own_stack(lambda: context.run(_deeper, action), BELOW)
+    except RecursionError as error:
+        problem = Problem(f"{what} is nested too deeply to be compiled", hint="write it in several statements")
+        raise UnsupportedError(problem) from error
+
+
+def _deeper(action: Callable[[], T]) -> T:
+    """Do something with a higher limit, in a thread with a large stack."""
+    _thread.deep = True
+    with _sizes:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(before, DEEPEST))
+    try:
+        return action()
+    finally:
+        with _sizes:
+            if sys.getrecursionlimit() == DEEPEST:
+                sys.setrecursionlimit(before)
