@@ -249,13 +249,21 @@ def _as_quick(first: _Filling, second: ast.For) -> bool:
 
 
 def _is_vectorised(body: Sequence[ast.stmt]) -> bool:
-    """Whether a loop has no ways, no loops and no places that it looks up."""
-    if not all(isinstance(s, ast.Assign | ast.AugAssign) for s in body):
+    """Whether a loop has no ways, no loops and no places that it looks up, and hands on no number but sums."""
+    if not all(isinstance(s, ast.Assign | ast.AugAssign) for s in body) or _waits(body):
         return False
     numbers = assigned_names(body)
     places = [t.slice for s in body for t in _targets(s) if isinstance(t, ast.Subscript)]
     looked_up = any(isinstance(n, ast.Subscript) for p in places for n in ast.walk(p))
     return not looked_up and numbers.isdisjoint(n.id for n in names_in(*places))
+
+
+def _waits(body: Sequence[ast.stmt]) -> bool:
+    """Whether a trip needs a number of the trip before for more than a sum."""
+    carried = live_before(list(body), NOTHING, NOTHING, NOTHING) & (assigned_names(body) - _stored(body))
+    uses = Counter(n.id for n in names_in(*body))
+    sums = Counter(s.target.id for s in body if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name))
+    return any(uses[name] != 1 or sums[name] != 1 for name in carried)
 
 
 def _calls(body: Sequence[ast.stmt]) -> bool:

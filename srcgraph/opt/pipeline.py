@@ -37,6 +37,7 @@ from srcgraph.opt.simplify import simplify
 from srcgraph.opt.sink import sink
 from srcgraph.opt.slopes import slopes
 from srcgraph.opt.states import states
+from srcgraph.opt.tabulated import tabulated
 from srcgraph.opt.thread import thread
 from srcgraph.opt.together import together
 from srcgraph.opt.unread import unread
@@ -96,6 +97,7 @@ db.register("once", once, "fast_run", at="last")
 db.register("added", added, "fast_run", at="last")
 db.register("coordinates", coordinates, "fast_run", at="last")
 db.register("recomputed", recomputed, "fast_run", at="last")
+db.register("tabulated", tabulated, "fast_run", "cpu", at="last")
 db.register("peeled", peeled, "fast_run", "cpu", at="last")
 db.register("raised", raised, "fast_run", at="last")
 db.register("exchanged", exchanged, "fast_run", at="last")

@@ -51,6 +51,7 @@ PASSES = {
     "copied_once": "shifts round of one array are parts of one copy with more at its ends",
     "in_parts": "an array shifted round once is copied in two parts, or added so to a derivative",
     "within": "loops of derivatives that add what is 0 unless a branch is taken are in that branch",
+    "tabulated": "functions of what a recurrence does not change are computed before it, into an array",
     "peeled": "loops whose first or last steps differ are in parts, of which the middle one asks nothing",
     "raised": "loops of derivatives whose steps add to several elements of an array are operations on rows",
     "exchanged": "a loop that copies an array in order to change it fills another one",
