@@ -35,7 +35,7 @@ from srcgraph.codegen.late import made_late
 from srcgraph.codegen.schedule import Scheduler
 from srcgraph.codegen.storage import Copied, Interface, assign_storage
 from srcgraph.codegen.totals import added_up
-from srcgraph.codegen.versions import with_copies
+from srcgraph.codegen.versions import contents, with_copies
 from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import NOWHERE, Graph, Value
 from srcgraph.ir.types import ArrayType, ListType, ScalarType
@@ -82,7 +82,8 @@ def scheduled(
     plain = with_copies(dots_as_sums(transparent(open_(graph))), interface.changed)
     scheduler = Scheduler(plain, target, unread)
     block = scheduler.function()
-    stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface, inplace)
+    seen = contents(plain, [plain.results[k] for k in interface.changed.values()])
+    stores, copies = assign_storage(block, plain.params, scheduler.uses.consumed, interface, seen, inplace)
     if stores:
         _read_before(block)
     _store_back(block, stores, scheduler)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -88,13 +89,19 @@ class Interface:
 
 
 def assign_storage(
-    block: Block, params: Sequence[Value], consumed: set[Value], interface: Interface, inplace: bool = True
+    block: Block,
+    params: Sequence[Value],
+    consumed: set[Value],
+    interface: Interface,
+    seen: AbstractSet[Value],
+    inplace: bool = True,
 ) -> tuple[list[tuple[Value, Value]], list[Copied]]:
     """Insert the copies; return the (parameter, value) pairs to be stored at the end, and the copies made.
 
-    Unless ``inplace``, every store is into a copy, needed or not.
+    What callers will have ``seen`` in their arrays stays there; others leave them. Unless ``inplace``, every store is
+    into a copy, needed or not.
     """
-    work = _Storage(block, consumed, inplace)
+    work = _Storage(block, consumed, seen, inplace)
     for position, param in enumerate(params):
         owned = position in interface.changed or position in interface.owned
         buffer = Buffer(param.name, owned)
@@ -131,8 +138,9 @@ def _is_apart(value: Value, index: Index, store: LoopStore, kernel: Kernel) -> b
 
 
 class _Storage:
-    def __init__(self, block: Block, consumed: set[Value], inplace: bool):
+    def __init__(self, block: Block, consumed: set[Value], seen: AbstractSet[Value], inplace: bool):
         self.consumed = consumed
+        self.seen = seen
         self.inplace = inplace
         self.live = Liveness(block)
         self.buffers: dict[Value, Buffers] = {}
@@ -140,6 +148,8 @@ class _Storage:
         """The arrays that may be in a buffer and are needed later."""
         self.callers: set[Buffer] = set()
         """The memory of arguments that are changed: by the caller, too, later on."""
+        self.lent: set[Buffer] = set()
+        """What may be such memory, although it is not told apart from what is not."""
         self.copies: list[Copied] = []
         self.point = 0
         """Before the item that is looked at."""
@@ -354,7 +364,7 @@ class _Storage:
     def branch(self, item: Branch) -> None:
         for side in (item.then, item.orelse):
             self.block(side)
-        for k, value in enumerate(item.outputs):
+        for k, value in sorted(enumerate(item.outputs), key=lambda pair: pair[1] in self.seen):  # others leave first
             if not in_memory(value):
                 continue
             if value in self.consumed:
@@ -363,7 +373,7 @@ class _Storage:
             if both[0] == both[1]:
                 self.put(value, both[0])
             elif value in self.consumed:
-                self.put(value, frozenset({Buffer(value.name)}))
+                self.put(value, self.moved_on(value, both[0] | both[1]))
             else:
                 self.put(value, both[0] | both[1])
 
@@ -372,9 +382,19 @@ class _Storage:
         for side in (item.then, item.orelse):
             outside = self.after(item, but=item.outputs)
             others = frozenset(v for j, v in enumerate(side.values) if j != k and in_memory(v))
-            moved = self.movable(side.values[k], outside | others, item.origin, side.items)
+            if item.outputs[k] not in self.seen and self.of(side.values[k]) & self.callers:
+                moved = self.copied(side.values[k], "the argument is changed later", item.origin, side.items)
+            else:
+                moved = self.movable(side.values[k], outside | others, item.origin, side.items)
             side.values[k] = moved
             side.results[k] = ref(moved)
+
+    def moved_on(self, value: Value, before: Buffers) -> Buffers:
+        """Memory of a value's own, that it has from others on some path at least."""
+        own = Buffer(value.name)
+        if before & (self.callers | self.lent):
+            self.lent.add(own)
+        return frozenset({own})
 
     def loop(self, item: Loop, live: Needed, out: list[Item]) -> None:
         inner = self.iterating(item)
@@ -408,7 +428,8 @@ class _Storage:
             values[k] = moved
             item.body.results[k] = ref(moved)
             stays = self.of(moved) == self.of(param)
-            self.put(output, self.of(inits[k]) if stays else frozenset({Buffer(output.name)}))
+            before = self.of(inits[k])
+            self.put(output, before if stays else self.moved_on(output, before))
         else:
             self.put(output, self.of(inits[k]) | self.of(values[k]))
 
@@ -439,6 +460,7 @@ class _Storage:
             if not isinstance(value.type, ArrayType):
                 continue
             mine = self.of(value) - given if k in interface.borrowed else self.of(value)
+            mine |= {b for b in given if not self.lent.isdisjoint(mine)}
             shared = mine & seen or any(not b.owned for b in mine)
             if shared:
                 value = self.copied(value, "it is returned", Origin(), block.items)

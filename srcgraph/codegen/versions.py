@@ -17,7 +17,7 @@ from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While, n
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import ArrayType, ListType
 from srcgraph.ir.view import whole
-from srcgraph.ir.walk import all_nodes, has_order
+from srcgraph.ir.walk import all_graphs, all_nodes, has_order
 
 
 def with_copies(graph: Graph, changed: Mapping[int, int]) -> Graph:
@@ -25,10 +25,12 @@ def with_copies(graph: Graph, changed: Mapping[int, int]) -> Graph:
 
     ``changed`` are the positions of these among the parameters, and of what they are at the end among the results.
     """
-    graph = _gone_apart(graph, [graph.results[k] for k in changed.values()])
-    seen = _needed_later(graph, {graph.params[k] for k in changed if isinstance(graph.params[k].type, ArrayType)})
+    ends = [graph.results[k] for k in changed.values()]
+    graph = _gone_apart(graph, ends)
+    seen = _needed_later(graph, contents(graph, ends))
     if seen or any(isinstance(n, Apply) and n.op.kind == "list" for n in all_nodes(graph)):
-        while (copied := _one_copied(graph, seen)) is not None:
+        raises = any(map(has_order, all_nodes(graph)))
+        while (copied := _one_copied(graph, seen, raises)) is not None:
             graph = copied
     return graph
 
@@ -38,14 +40,23 @@ def _gone_apart(graph: Graph, ends: Iterable[Value]) -> Graph:
 
     Where nothing can raise, callers see arrays at the end only: whichever is first may have the memory.
     """
-    seen = {v for v in ends if isinstance(v.type, ArrayType)}
+    seen = contents(graph, ends)
     if not seen or not any(map(has_order, all_nodes(graph))):
         return graph
-    _before(graph, seen)
-    for node, taken in list(_leaving(graph, seen)):
+    while (found := next((f for block in all_graphs(graph) for f in _leaving(block, seen)), None)) is not None:
+        node, taken, first = found
         value = node_inputs(node)[taken]
-        graph = _Copy(value, Value(value.name, value.type), node, {node: [taken]}).into(graph)
+        graph = _Copy(value, Value(value.name, value.type), first, {node: [taken]}).into(graph)
     return graph
+
+
+def contents(graph: Graph, ends: Iterable[Value]) -> set[Value]:
+    """What arrays are, one after the other, that callers see in the end as some results, or after an exception."""
+    kept = (n.inputs[1] for n in all_nodes(graph) if isinstance(n, Apply) and n.op.name == "keep")
+    seen = {v for v in (*ends, *kept) if isinstance(v.type, ArrayType)}
+    if seen:
+        _before(graph, seen)
+    return seen
 
 
 def _before(graph: Graph, seen: set[Value]) -> None:
@@ -65,22 +76,37 @@ def _before(graph: Graph, seen: set[Value]) -> None:
             _before(inner, seen)
 
 
-def _leaving(graph: Graph, seen: AbstractSet[Value]) -> Iterator[tuple[Node, int]]:
-    """The nodes that make another array of one of which callers see what becomes of it, and which input that is.
+def _leaving(block: Graph, seen: AbstractSet[Value]) -> Iterator[tuple[Node, int, Node]]:
+    """The nodes of a block that make another array of one of which callers see what becomes of it, which input that is,
+    and the first node of the block that changes it.
 
     What is stored over as a whole in the end, as what loops exchange is, needs nothing of what it was.
     """
-    replaced = {n.inputs[0] for n in all_nodes(graph) if isinstance(n, Apply) and _fills(n)}
-    for node in all_nodes(graph):
+    replaced = {n.inputs[0] for n in block.nodes if isinstance(n, Apply) and _fills(n)}
+    first: dict[Value, Node] = {}
+    for node in block.nodes:
+        for value in _taken_in(node):
+            first.setdefault(value, node)
         match node:
             case Apply() if changes_first(node) and node.outputs[0] not in seen and node.inputs[0] in seen:
-                yield node, 0
+                yield node, 0, first[node.inputs[0]]
             case For() | While():
-                first = 3 if isinstance(node, For) else 0
+                skipped = 3 if isinstance(node, For) else 0
                 ends = zip(node.carry, carry_params(node), node.body.results, node.outputs, strict=False)
                 for k, (value, param, result, out) in enumerate(ends):
                     if value in seen and value not in replaced and out not in seen and result is not param:
-                        yield node, first + k
+                        yield node, skipped + k, first[value]
+
+
+def _taken_in(node: Node) -> Iterator[Value]:
+    """The arrays that a node, or one inside it, may change."""
+    if isinstance(node, Apply) and changes_first(node):
+        yield node.inputs[0]
+    if isinstance(node, For | While):
+        yield from node.carry
+    for graph in node_graphs(node):
+        for inner in graph.nodes:
+            yield from _taken_in(inner)
 
 
 def _fills(node: Apply) -> bool:
@@ -88,27 +114,26 @@ def _fills(node: Apply) -> bool:
     return node.op.name == "setitem" and node.attrs["view"] == whole(node.inputs[0].type.ndim)
 
 
-def _needed_later(graph: Graph, seen: set[Value]) -> set[Value]:
-    """Those arrays in memory that callers see which something reads once they are changed."""
+def _needed_later(graph: Graph, seen: AbstractSet[Value]) -> set[Value]:
+    """Those arrays that callers see which something reads once they are changed."""
     taken, found = set[Value](), set[Value]()
     for node in graph.nodes:
         found |= taken & set(_read_by(node))
-        changed = dict(_changed(node, seen))
-        if not isinstance(node, Apply):
-            found |= changed.keys() & {v for g in node_graphs(node) for v in (*g.results, *_read_in(g))}
-        taken |= changed.keys()
-        seen |= set(changed.values())
+        changed = set(_changed(node, seen))
+        if isinstance(node, For | While):
+            found |= changed & {v for g in node_graphs(node) for v in (*g.results, *_read_in(g))}
+        taken |= changed
     return found | (taken & {*graph.results})
 
 
-def _changed(node: Node, seen: AbstractSet[Value]) -> Iterator[tuple[Value, Value]]:
-    """Those arrays that a node may store into, and what they are then."""
+def _changed(node: Node, seen: AbstractSet[Value]) -> Iterator[Value]:
+    """Those arrays that a node may store into."""
     match node:
-        case Apply() if changes_first(node) and node.inputs[0] in seen:
-            yield node.inputs[0], node.outputs[0]
         case For() | While():
-            ends = zip(node.carry, carry_params(node), node.body.results, node.outputs, strict=False)
-            yield from ((v, out) for v, param, result, out in ends if v in seen and result is not param)
+            ends = zip(node.carry, carry_params(node), node.body.results, strict=False)
+            yield from (v for v, param, result in ends if v in seen and result is not param)
+        case Apply() | If():
+            yield from (v for v in _taken_in(node) if v in seen)
 
 
 _NOT_ELEMENTS = ("dim", "keep")
@@ -128,17 +153,23 @@ def _read_in(graph: Graph) -> Iterator[Value]:
     return (v for node in graph.nodes for v in _read_by(node))
 
 
-def _one_copied(graph: Graph, arrays: AbstractSet[Value]) -> Graph | None:
-    """The graph with one more copy; None if it needs none."""
+def _one_copied(graph: Graph, arrays: AbstractSet[Value], raises: bool) -> Graph | None:
+    """The graph with one more copy; None if it needs none.
+
+    Where nothing ``raises``, an array that a branch alone changes is copied there, when its memory is known.
+    """
     uses = analyse(graph)
     for value in [v for v in uses.reads if v in uses.consumed and (isinstance(v.type, ListType) or v in arrays)]:
         home = uses.defined_at[value].graph
         for use in uses.reads[value]:
             taken = _taken(uses, use.node, value)
-            if use.node is None or not taken or (value in arrays and use.place.graph is not home):
+            if use.node is None or not taken:
+                continue
+            repeated = is_repeated(use.place, home)
+            if value in arrays and use.place.graph is not home and (repeated or not raises):
                 continue
             copy = _Copy(value, Value(value.name, value.type))
-            if is_repeated(use.place, home):
+            if repeated:
                 copy.before = use.node
                 copy.inputs[use.node] = taken
             else:

@@ -473,3 +473,53 @@ def bound_anew_in_a_loop(x, n):
         y = own
     y[1] = y[-3]
     return y[0] - x[0]
+
+
+def apart_from_a_branch_on(x, k):
+    """The other name is bound to memory of its own, whether the branch is taken or not."""
+    other = +x
+    if k > 0:
+        x[0] = 0.25
+        other[0] += 1.0
+    other[1] = 7.0
+    x[k] = 5.0
+    return other
+
+
+def stored_in_a_branch_and_raised(x, k):
+    other = 1.0 * x
+    if k > 1:
+        x[:] = 0.25
+        other *= 2.0
+    if k > 2:
+        raise ValueError("no")
+    return np.sum(other)
+
+
+def bound_after_a_branch(x, k):
+    if x[0] > 0.0:
+        x[0] += 1.0
+    other = +x
+    x[0] = 9.0
+    return np.sum(other) + x[3 * k]
+
+
+def negative_of_what_changes(x, k):
+    other = -x
+    if k > 0:
+        for i in range(len(x)):
+            x[i] += other[i - 1]
+    other[:] = 1.5 * other
+    return other[0] * x[3 * k]
+
+
+def branch_in_a_branch(x, k):
+    other = +x
+    if k > 1:
+        if x[0] > 0.0:
+            x[-1] -= 1.0
+        other += x
+    other[-1] += 1.5
+    x[0] = other[0]
+    x[k] = 2.0
+    return other[1:] * 1.0
