@@ -706,8 +706,8 @@ def interpreted(versions: Versions, args: tuple[Any, ...]) -> Outcome:
 
 
 OVERLAPS = frozenset((
-    "reversed_into_itself", "stored_into_meanwhile", "lists_inside", "product_kept_while_stored", "bound_anew_in_a_loop",
-    "apart_from_a_branch_on", "stored_in_a_branch_and_raised", "branch_in_a_branch",
+    "reversed_into_itself", "stored_into_meanwhile", "lists_inside", "product_kept_while_stored",
+    "bound_anew_in_a_loop", "apart_from_a_branch_on", "stored_in_a_branch_and_raised", "branch_in_a_branch",
 ))  # fmt: skip
 """Programs that store an array into itself elsewhere, or into one they combine, which NumPy and Python, too, copy;
 one that hands a list inside a list to a function, which is given its numbers and gives them back; those where a product

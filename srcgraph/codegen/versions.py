@@ -115,9 +115,11 @@ def _fills(node: Apply) -> bool:
 
 
 def _needed_later(graph: Graph, seen: AbstractSet[Value]) -> set[Value]:
-    """Those arrays that callers see which something reads once they are changed."""
+    """Those arrays that callers see which something reads once they are changed, outside of loops."""
     taken, found = set[Value](), set[Value]()
     for node in graph.nodes:
+        if isinstance(node, If):
+            found |= _needed_later(node.then, seen) | _needed_later(node.orelse, seen)
         found |= taken & set(_read_by(node))
         changed = set(_changed(node, seen))
         if isinstance(node, For | While):
@@ -174,8 +176,9 @@ def _one_copied(graph: Graph, arrays: AbstractSet[Value], raises: bool) -> Graph
                 copy.inputs[use.node] = taken
             else:
                 _read_after(copy, uses, use, taken[0])
+                near = copy.is_of(uses, use.place.graph)
                 at = next(p for p in _outward(use.place) if p.graph is home)
-                copy.before = home.nodes[at.position]
+                copy.before = use.node if near else home.nodes[at.position]
             if copy.inputs or copy.results:
                 return copy.into(graph)
     return None
@@ -235,6 +238,13 @@ class _Copy:
     before: Node | None = None
     inputs: dict[Node, list[int]] = field(default_factory=dict)
     results: set[Graph] = field(default_factory=set)
+
+    def is_of(self, uses: Uses, graph: Graph) -> bool:
+        """Whether all that reads it stands in a block, or inside it."""
+        places = [
+            use.place for use in uses.reads[self.old] if use.node in self.inputs or use.place.graph in self.results
+        ]
+        return all(any(p.graph is graph for p in _outward(place)) for place in places)
 
     def into(self, graph: Graph) -> Graph:
         nodes: list[Node] = []
