@@ -922,6 +922,14 @@ def check_sum(versions: Versions, args: tuple[Any, ...], argnums: tuple[int, ...
         assert np.all(off <= error + loose * (1 + np.abs(grad))), f"{args}: {found}, not {grad}\n{made.text.text}"
 
 
+def slopes(f: Callable[..., Any], u: np.ndarray, k: float) -> tuple[float, float]:
+    """The derivative of ``f(u, k)`` along a direction, as a quotient of differences and by the gradient."""
+    along, h = np.sin(np.arange(u.size)).reshape(u.shape), 1e-6
+    d_u, d_k = sg.grad(f, argnums=(0, 1))(u, k)
+    wanted = (f(u + h * along, k + h) - f(u - h * along, k - h)) / (2 * h)
+    return wanted, np.sum(d_u * along) + d_k
+
+
 BACKWARD = FAST_RUN.excluding("forward")
 
 

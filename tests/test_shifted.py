@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harness import slopes
 
 import srcgraph as sg
 from srcgraph.codegen.registers import Added, as_written
@@ -75,14 +76,6 @@ def values(*shape: int) -> np.ndarray:
 
 def name(program: Callable[..., Any]) -> str:
     return program.__name__
-
-
-def slopes(f: Callable[..., Any], u: np.ndarray, k: float) -> tuple[float, float]:
-    """The derivative along a direction, as a quotient of differences and by the gradient."""
-    along, h = np.sin(np.arange(u.size)).reshape(u.shape), 1e-6
-    d_u, d_k = sg.grad(f, argnums=(0, 1))(u, k)
-    wanted = (f(u + h * along, k + h) - f(u - h * along, k - h)) / (2 * h)
-    return wanted, np.sum(d_u * along) + d_k
 
 
 @pytest.mark.parametrize("program", LINES, ids=name)
