@@ -408,7 +408,7 @@ class _Storage:
                 inits[k] = self.movable(inits[k], after | inner | others, item.origin, out)
                 item.inits[k] = ref(inits[k])
                 self.put(param, frozenset({Buffer(param.name)}))
-                if self.is_callers(inits[k]):
+                if item.outputs[k] in self.seen and self.is_callers(inits[k]):
                     self.callers |= self.of(param)
             else:
                 self.put(param, self.of(inits[k]) | {Buffer(param.name, owned=False)})

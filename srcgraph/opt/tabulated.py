@@ -2,7 +2,8 @@
 
 ``for t in range(n): s *= np.exp(z[t])`` waits in each step for the step before, and computes one exponential at a
 time. None of these waits for anything: a loop over them alone takes several at a time, four times as quickly, and the
-recurrence reads what it needs.
+recurrence reads what it needs. Only what is computed from an array with an element for each step is, so that no loop
+needs more memory than what it reads.
 
 References
 ----------
@@ -98,7 +99,16 @@ class _Table:
             if not needed.isdisjoint(node.outputs):
                 nodes.insert(0, node)
                 needed |= set(node.inputs)
-        return cls(found, nodes) if found else None
+        return cls(found, nodes) if found and any(_goes_along(n, loop) for n in nodes) else None
+
+
+def _goes_along(node: Apply, loop: For) -> bool:
+    """Whether a node reads an array that has an element for each step, so that a table is no larger."""
+    index = loop.body.params[0].type.value
+    if node.op.name != "getitem" or index is None or index.symbol is None:
+        return False
+    places = [v.type.value for v in node.inputs[1:] if v.type.value is not None]
+    return any(index.symbol not in d.symbols() for p in places for d in (p - index, p + index))
 
 
 class _Tabulated(Rebuild):

@@ -34,6 +34,8 @@ UNKNOWN = 256 << 10
 MOST = 4 << 30
 """The largest stack that is asked for; it takes memory only as far as it is used."""
 _sizes = threading.Lock()
+_limits: list[int] = []
+"""Python's limit when something that is nested deeply began to be compiled, for each that is being compiled."""
 DEEPEST = 50_000
 """Python's limit while something is compiled that is nested more deeply than usual."""
 BELOW = 512 << 20
@@ -161,14 +163,16 @@ def deeply(action: Callable[[], T], what: str) -> T:
 
 
 def _deeper(action: Callable[[], T]) -> T:
-    """Do something with a higher limit, in a thread with a large stack."""
+    """Do something with a higher limit, in a thread with a large stack; the last to be done puts the limit back."""
     _thread.deep = True
     with _sizes:
-        before = sys.getrecursionlimit()
-        sys.setrecursionlimit(max(before, DEEPEST))
+        _limits.append(sys.getrecursionlimit())
+        sys.setrecursionlimit(max(_limits[0], DEEPEST))
     try:
         return action()
     finally:
         with _sizes:
-            if sys.getrecursionlimit() == DEEPEST:
-                sys.setrecursionlimit(before)
+            usual = _limits[0]
+            _limits.pop()
+            if not _limits and sys.getrecursionlimit() == DEEPEST:
+                sys.setrecursionlimit(usual)

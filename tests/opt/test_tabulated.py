@@ -72,7 +72,15 @@ def not_there_yet(z: Any, vol: Any) -> Any:
     return s
 
 
-LEFT = [a_sum, of_itself, not_there_yet]
+def of_the_number_alone(z: Any, vol: Any) -> Any:
+    """A table would need memory where the loop needs none."""
+    s = 0.3
+    for t in range(len(z)):
+        s = s * np.sin(vol * t) + z[0]
+    return s
+
+
+LEFT = [a_sum, of_itself, not_there_yet, of_the_number_alone]
 
 
 def name(program: Callable[..., Any]) -> str:
