@@ -13,9 +13,7 @@ P. Cousot and R. Cousot, "Static determination of dynamic properties of recursiv
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,24 +29,11 @@ if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
     from srcgraph.frontend.session import FunctionCode, Session
 
-ROOM = 10_000
-"""Python's limit of recursion while functions are lowered."""
 ATTEMPTS = 8
 UNROLLED = 8
 """A function called with literal numbers that change is unrolled to this depth; beyond, they are passed."""
 DEEPEST = 9
 """More versions of one function than this under way at once: the types of its arguments never settle."""
-
-
-@contextmanager
-def deep_calls() -> Iterator[None]:
-    """Room for lowering functions inside functions: each takes dozens of Python's own calls."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, ROOM))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
 
 
 @dataclass(eq=False, slots=True)

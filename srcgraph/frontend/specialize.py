@@ -26,7 +26,6 @@ from srcgraph.frontend.pullbacks import with_pullback
 from srcgraph.frontend.recursion import (
     Passed,
     assumed_summary,
-    deep_calls,
     is_recursive,
     literal_no_more,
     refuse_lists,
@@ -34,6 +33,7 @@ from srcgraph.frontend.recursion import (
     with_passed,
 )
 from srcgraph.frontend.returns import Description, Entry
+from srcgraph.frontend.room import room
 from srcgraph.frontend.session import FunctionCode, FunctionGuard, Guard, Session, Shapes
 from srcgraph.frontend.source import node_loc
 from srcgraph.frontend.template import MaybeOf, Never, Out, TupleOf
@@ -41,6 +41,9 @@ from srcgraph.infer.signature import ArrayArg, BoxArg, ScalarArg, Skeleton, all_
 from srcgraph.ir.graph import Graph, Program, Value
 from srcgraph.ir.op import building
 from srcgraph.ir.walk import calling, calls, rule_graphs
+
+ROOM = 10_000
+"""Python's limit of recursion while functions are lowered: each inside another takes dozens of Python's own calls."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -98,7 +101,7 @@ def lower_entry(
     differences = any(isinstance(d, tuple) for d in sizes) or any(isinstance(s, ScalarArg) and s.size for s in parts)
     session = Session(lower_callee, static, code, raises, derive, rules.call, checked, private, differences)
     try:
-        with deep_calls():
+        with room(ROOM):
             summary = _entry(session, code, args, Entry.PRIVATE if private else Entry.VISIBLE, maybe_one)
     except Refusal as refusal:
         session.problems.append(refusal.problem)

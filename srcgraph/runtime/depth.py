@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from srcgraph.errors import Problem, UnsupportedError
+from srcgraph.frontend.room import room
 
 try:
     import resource
@@ -34,8 +35,6 @@ UNKNOWN = 256 << 10
 MOST = 4 << 30
 """The largest stack that is asked for; it takes memory only as far as it is used."""
 _sizes = threading.Lock()
-_limits: list[int] = []
-"""Python's limit when something that is nested deeply began to be compiled, for each that is being compiled."""
 DEEPEST = 50_000
 """Python's limit while something is compiled that is nested more deeply than usual."""
 BELOW = 512 << 20
@@ -163,16 +162,7 @@ def deeply(action: Callable[[], T], what: str) -> T:
 
 
 def _deeper(action: Callable[[], T]) -> T:
-    """Do something with a higher limit, in a thread with a large stack; the last to be done puts the limit back."""
+    """Do something with a higher limit, in a thread with a large stack."""
     _thread.deep = True
-    with _sizes:
-        _limits.append(sys.getrecursionlimit())
-        sys.setrecursionlimit(max(_limits[0], DEEPEST))
-    try:
+    with room(DEEPEST):
         return action()
-    finally:
-        with _sizes:
-            usual = _limits[0]
-            _limits.pop()
-            if not _limits and sys.getrecursionlimit() == DEEPEST:
-                sys.setrecursionlimit(usual)
