@@ -139,7 +139,7 @@ def generate(
         name, graph = taken.get(name, name), calling(graph, taken)
     module = Module({**callees, name: (graph, interface)}, fastmath, integers, inplace, kernels, parallel)
     parts = [part for key, (inner, to) in module.graphs.items() for part in module.function(key, inner, to)]
-    several = several_at_once(parts, divides=bool(fastmath))
+    several = several_at_once(parts, divides=bool(fastmath), sums="reassoc" in fastmath)
     helpers = {**module.helpers, **several, **dict.fromkeys(kept(parts), "arrays")}
     text = emit(ast.Module([*_imports(parts, helpers, kernels), *parts], []), module.places)
     frame = max(map(_frame, parts)) if module.depth_left else 0
@@ -207,7 +207,8 @@ class Module:
         statements = tidy(statements + body.placed([leave], last_origin(block, interface)))
         users = {*params, *(n.id for n in names_in(*statements))}
         watching = self.watched(names) if watched else set()
-        statements = quick_loops(statements, users, {*params, *reserved}, watching, not self.parallel)
+        sums_in_order = "reassoc" not in self.fastmath
+        statements = quick_loops(statements, users, {*params, *reserved}, watching, not self.parallel, sums_in_order)
         statements = read_ahead(statements, {*params, *reserved}, lambda: self.aliases(statements, params, names))
         statements = in_arrays(statements, _numbers_in_lists(names), {*params, *reserved})
         statements = told(without_unfilled(statements), _items_of_lists(names))
@@ -268,18 +269,20 @@ def quick_loops(
     users: AbstractSet[str],
     taken: AbstractSet[str],
     watched: AbstractSet[str],
-    in_order: bool = True,
+    rows_in_order: bool = True,
+    sums_in_order: bool = True,
 ) -> list[ast.stmt]:
     """The loops of a function as LLVM takes several steps of at a time; helpers whose names are taken are not used.
 
-    The integers that are ``watched`` may need more than 64 bits, and then something is raised. Unless rows are taken
-    ``in_order``, threads share them, and none waits for another.
+    The integers that are ``watched`` may need more than 64 bits, and then something is raised. Unless
+    ``rows_in_order``, threads share them, and none waits for another; unless ``sums_in_order``, LLVM takes several
+    terms at a time.
     """
     statements = guarded(filled_once(statements))
-    statements = handed_on(upward(statements), watched)
+    statements = handed_on(upward(statements), watched, sums_in_order)
     if users.isdisjoint(sums.HELPERS):
         statements = by_rows(statements)
-        statements = gathered(in_rings(statements, taken) if in_order else statements, taken)
+        statements = gathered(in_rings(statements, taken) if rows_in_order else statements, taken)
         statements = in_registers(statements, set(taken))
     return in_blocks(as_written(statements), taken)
 

@@ -31,14 +31,15 @@ from srcgraph.codegen.sums import Start
 CASTS = ("float", "int", "bool", "np.intp", "np.int64", "np.float64", "np.float32")
 
 
-def handed_on(body: list[ast.stmt], watched: Set[str]) -> list[ast.stmt]:
+def handed_on(body: list[ast.stmt], watched: Set[str], in_order: bool) -> list[ast.stmt]:
     """The statements of a function with such loops joined, the inner ones first.
 
-    A sum of integers that are ``watched`` may raise.
+    A sum of integers that are ``watched`` may raise. Sums are added up ``in_order``, or LLVM takes several terms at a
+    time.
     """
     if not any(isinstance(s, ast.Assign) and _made(s) for s in statements_in(body)):
         return body
-    return _block(body, _Names.of(body, watched))
+    return _block(body, _Names.of(body, watched, in_order))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,14 @@ class _Names:
     own: Set[str]
     """The arrays that the function makes, and knows by one name."""
     watched: Set[str]
+    in_order: bool
 
     @classmethod
-    def of(cls, body: Sequence[ast.stmt], watched: Set[str]) -> _Names:
+    def of(cls, body: Sequence[ast.stmt], watched: Set[str], in_order: bool) -> _Names:
         loops = [s for s in statements_in(body) if isinstance(s, ast.For) and isinstance(s.target, ast.Name)]
         inside = {n for s in loops for n in names_in(s) if n.id == s.target.id}  # type: ignore[attr-defined]
-        return cls(Counter(n.id for n in names_in(*body)), Counter(n.id for n in inside), _own_arrays(body), watched)
+        uses, in_loops = Counter(n.id for n in names_in(*body)), Counter(n.id for n in inside)
+        return cls(uses, in_loops, _own_arrays(body), watched, in_order)
 
     def ends_with_loop(self, name: str) -> bool:
         """Whether the variable of a loop is used in such loops only."""
@@ -218,7 +221,7 @@ def _fits(first: _Filling, made: ast.stmt, second: ast.For, names: _Names) -> bo
     plain = all(map(_is_plain, statements_in([*first.loop.body, *second.body])))
     if not plain or not stored <= names.own or (_raises(first.loop, names) and _raises(second, names)):
         return False
-    return _as_quick(first, second) and _same_kind(made, first.last.value)
+    return _as_quick(first, second, names.in_order) and _same_kind(made, first.last.value)
 
 
 def _raises(loop: ast.For, names: _Names) -> bool:
@@ -240,17 +243,17 @@ def _computes(node: ast.AST) -> bool:
     return not isinstance(node, ast.Subscript) and any(map(_computes, ast.iter_child_nodes(node)))
 
 
-def _as_quick(first: _Filling, second: ast.For) -> bool:
+def _as_quick(first: _Filling, second: ast.For, in_order: bool) -> bool:
     """Whether nothing that LLVM may call for several elements at a time comes to stand in a loop that it takes
     step by step."""
     bodies = [first.loop.body, second.body]
-    slow = [not _is_vectorised(body) for body in bodies]
+    slow = [not _is_vectorised(body, in_order) for body in bodies]
     return slow[0] == slow[1] or not any(map(_calls, bodies))
 
 
-def _is_vectorised(body: Sequence[ast.stmt]) -> bool:
+def _is_vectorised(body: Sequence[ast.stmt], in_order: bool) -> bool:
     """Whether a loop has no ways, no loops and no places that it looks up, and hands on no number but sums."""
-    if not all(isinstance(s, ast.Assign | ast.AugAssign) for s in body) or _waits(body):
+    if not all(isinstance(s, ast.Assign | ast.AugAssign) for s in body) or _waits(body, in_order):
         return False
     numbers = assigned_names(body)
     places = [t.slice for s in body for t in _targets(s) if isinstance(t, ast.Subscript)]
@@ -258,12 +261,12 @@ def _is_vectorised(body: Sequence[ast.stmt]) -> bool:
     return not looked_up and numbers.isdisjoint(n.id for n in names_in(*places))
 
 
-def _waits(body: Sequence[ast.stmt]) -> bool:
-    """Whether a trip needs a number of the trip before for more than a sum."""
+def _waits(body: Sequence[ast.stmt], in_order: bool) -> bool:
+    """Whether a trip needs a number of the trip before, for more than a sum if these are not in order."""
     carried = live_before(list(body), NOTHING, NOTHING, NOTHING) & (assigned_names(body) - _stored(body))
     uses = Counter(n.id for n in names_in(*body))
     sums = Counter(s.target.id for s in body if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name))
-    return any(uses[name] != 1 or sums[name] != 1 for name in carried)
+    return any(in_order or uses[name] != 1 or sums[name] != 1 for name in carried)
 
 
 def _calls(body: Sequence[ast.stmt]) -> bool:

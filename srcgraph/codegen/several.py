@@ -33,16 +33,17 @@ _HOMES = {QUOTIENT: "quotients"}
 _NESTED = (ast.For, ast.While, ast.Break, ast.Return, ast.Raise)
 
 
-def several_at_once(functions: Sequence[ast.FunctionDef], divides: bool) -> dict[str, str]:
+def several_at_once(functions: Sequence[ast.FunctionDef], divides: bool, sums: bool) -> dict[str, str]:
     """Change the calls in place; the names that are called then, and where they are. A name that is taken stays.
 
-    Quotients are called, too, unless LLVM ``divides`` in ways of its own.
+    Quotients are called, too, unless LLVM ``divides`` in ways of its own. Loops that only add up are among those that
+    it takes several steps of if it may do so with ``sums``.
     """
     taken = {n.id for n in names_in(*functions)} | {f.name for f in functions}
     taken |= {a.arg for f in functions for a in f.args.args}
     found: Counter[str] = Counter()
     for function in functions:
-        for loop in _innermost(function):
+        for loop in _innermost(function, sums):
             carried = _Carried(loop)
             _Calls(taken, found, carried).visit(loop)
             if not divides and QUOTIENT not in taken and not _is_short(loop):
@@ -52,13 +53,13 @@ def several_at_once(functions: Sequence[ast.FunctionDef], divides: bool) -> dict
     return {name: _HOMES.get(name, "vector") for name in found if alone[name] <= 0}
 
 
-def _innermost(function: ast.FunctionDef) -> Iterator[ast.For]:
-    """The loops over elements in which there is no other one, and that nothing leaves."""
+def _innermost(function: ast.FunctionDef, sums: bool) -> Iterator[ast.For]:
+    """The loops over elements, or with ``sums`` all, in which there is no other one, and that nothing leaves."""
     for node in statements_in(function.body):
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             inside = list(nodes_in(*_after_guards(node)))
             places = (n.slice for n in inside if isinstance(n, ast.Subscript))
-            if any(node.target.id in {n.id for n in names_in(p)} for p in places):
+            if sums or any(node.target.id in {n.id for n in names_in(p)} for p in places):
                 if not any(isinstance(n, _NESTED) and not _is_short(n) for n in inside):
                     yield node
 

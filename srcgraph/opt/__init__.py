@@ -20,7 +20,8 @@ licm      move what is the same on every trip out of its loop
 distribute, private  work that is the same, and arrays that are not, from trip to trip
 accumulate, contract, restated  arrays of parts that are added or read where the whole is
 within    what derivatives make of numbers that are 0 unless a branch is taken, in that branch
-tabulated  functions of what a recurrence does not change, before it
+tabulated, tables  functions that inner loops compute again and again, before them
+strips    functions that a loop waits for nothing to compute, a strip of its steps at a time
 peeled    loops whose first or last steps differ, in three parts
 raised    loops of derivatives over elements, as operations on rows
 exchanged  loops that fill another array than the one they read

@@ -37,6 +37,7 @@ from srcgraph.opt.simplify import simplify
 from srcgraph.opt.sink import sink
 from srcgraph.opt.slopes import slopes
 from srcgraph.opt.states import states
+from srcgraph.opt.strips import strips
 from srcgraph.opt.tabulated import tabulated
 from srcgraph.opt.thread import thread
 from srcgraph.opt.together import together
@@ -101,6 +102,7 @@ db.register("tabulated", tabulated, "fast_run", "cpu", at="last")
 db.register("peeled", peeled, "fast_run", "cpu", at="last")
 db.register("raised", raised, "fast_run", at="last")
 db.register("exchanged", exchanged, "fast_run", at="last")
+db.register("strips", strips, "fast_run", "cpu", at="last")
 
 
 _OWN = {e.name: e.item for e in db.everything()}
