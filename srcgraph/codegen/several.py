@@ -54,14 +54,25 @@ def several_at_once(functions: Sequence[ast.FunctionDef], divides: bool, sums: b
 
 
 def _innermost(function: ast.FunctionDef, sums: bool) -> Iterator[ast.For]:
-    """The loops over elements, or with ``sums`` all, in which there is no other one, and that nothing leaves."""
+    """The loops in which there is no other one, and that nothing leaves: those over elements that add up no number, or
+    all with ``sums``."""
     for node in statements_in(function.body):
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             inside = list(nodes_in(*_after_guards(node)))
-            places = (n.slice for n in inside if isinstance(n, ast.Subscript))
-            if sums or any(node.target.id in {n.id for n in names_in(p)} for p in places):
-                if not any(isinstance(n, _NESTED) and not _is_short(n) for n in inside):
-                    yield node
+            if (sums or _is_by_elements(node, node.target.id, inside)) and not any(
+                isinstance(n, _NESTED) and not _is_short(n) for n in inside
+            ):
+                yield node
+
+
+def _is_by_elements(loop: ast.For, index: str, inside: Sequence[ast.AST]) -> bool:
+    """Whether a loop looks up elements by its number, and adds up none of them in their order."""
+    places = (n.slice for n in inside if isinstance(n, ast.Subscript))
+    if not any(index in {n.id for n in names_in(p)} for p in places):
+        return False
+    added = [n.target for n in inside if isinstance(n, ast.AugAssign) and not isinstance(n.value, ast.Constant)]
+    names = {t.id for t in added if isinstance(t, ast.Name)}
+    return names.isdisjoint(live_before(loop.body, NOTHING, NOTHING, NOTHING)) if names else True
 
 
 def _after_guards(loop: ast.For) -> list[ast.stmt]:

@@ -115,6 +115,8 @@ def _loop(node: ast.For, scope: Scope) -> Work:
         return body
     if trips is None:
         return body.times(_UNKNOWN)
+    if (most := _most(trips)) is not None:
+        return body.times(float(most))
     first, stop = (trips.first, trips.stop) if trips.step > 0 else (plus(trips.stop, 1), plus(trips.first, 1))
     low, high = scope.lowest(first), scope.highest(stop)
     if low is None or high is None:
@@ -122,6 +124,16 @@ def _loop(node: ast.For, scope: Scope) -> Work:
     half = 1.0 if scope.steady(first) and scope.steady(stop) else 0.5
     length = high if isinstance(low, ast.Constant) and low.value == 0 else ast.BinOp(high, ast.Sub(), low)
     return _times(body.times(half / abs(trips.step)), _simple(length), scope)
+
+
+def _most(trips: Trips) -> int | None:
+    """How many trips a loop from ``first`` to ``min(first + 128, n)`` has at most."""
+    match trips.stop:
+        case ast.Call(
+            func=ast.Name(id="min" | "max"), args=[ast.BinOp(left=left, right=ast.Constant(value=int(most))), _]
+        ):
+            return most if ast.dump(left) == ast.dump(trips.first) else None
+    return None
 
 
 def _simple(length: ast.expr) -> ast.expr:

@@ -27,11 +27,12 @@ from srcgraph.opt.dce import dce
 from srcgraph.opt.fuse import reads
 from srcgraph.opt.licm import is_pure
 from srcgraph.opt.modes import current_mode
-from srcgraph.opt.scalars import LIMIT
 from srcgraph.opt.tables import is_dear, is_float_number, is_plain, is_sum
 
 STRIP = 128
 """So many steps are a strip."""
+FEW = 8
+"""So many steps are not: they are written out, and those of the loop around them taken several at a time."""
 Bounds: TypeAlias = tuple[Value, Value, Value]
 
 
@@ -63,7 +64,7 @@ def _count(loop: For) -> int | None:
 
 
 def _is_short(loop: For) -> bool:
-    return (_count(loop) or LIMIT + 1) <= LIMIT
+    return (_count(loop) or FEW + 1) <= FEW
 
 
 def ahead(loop: For) -> tuple[list[Apply], list[Apply]]:
