@@ -110,6 +110,20 @@ class Facts:
         """Whether a condition is known to hold here; None if that is not known."""
         return next((r.truths[cond] for r in reversed(self.regions) if cond in r.truths), None)
 
+    def compares(self, name: str, x: Value, y: Value) -> bool | None:
+        """How a comparison of integers comes out; None if that is not known here."""
+        a, b = (getattr(v.type, "value", None) for v in (x, y))
+        if a is None or b is None:
+            return None
+        for asked, holds in ((name, True), (OPPOSITE[name], False)):
+            if asked == "not_equal":
+                known = self.proves(a - b - 1) or self.proves(b - a - 1)
+            else:
+                known = all(map(self.proves, COMPARISONS[asked](a, b)))
+            if known:
+                return holds
+        return None
+
     def promised(self, value: Value) -> Value:
         """A value as it is known here: with the facts that the user promises of it."""
         return next((r.promised[value] for r in reversed(self.regions) if value in r.promised), value)

@@ -18,9 +18,9 @@ once, added  products of matrices: what they read, and where they go
 slopes, factored, rotated  the arithmetic of derivatives, whose rounding is nobody's
 licm      move what is the same on every trip out of its loop
 distribute, private  work that is the same, and arrays that are not, from trip to trip
+tabulated, tables  functions of numbers that inner loops come to again and again
 accumulate, contract, restated  arrays of parts that are added or read where the whole is
 within    what derivatives make of numbers that are 0 unless a branch is taken, in that branch
-tabulated, tables  functions that inner loops compute again and again, before them
 strips    functions that a loop waits for nothing to compute, a strip of its steps at a time
 peeled    loops whose first or last steps differ, in three parts
 raised    loops of derivatives over elements, as operations on rows

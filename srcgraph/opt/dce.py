@@ -1,7 +1,7 @@
 """Drop what nothing needs: nodes, outputs of branches, and carries of loops.
 
-Marks backwards from the results and from everything ordered (checks, effects), then keeps what is
-marked. A carry is needed if its output is, or if its parameter feeds something needed in the body;
+Marks backwards from the results and from everything ordered (checks that are not known to hold, effects), then keeps
+what is marked. A carry is needed if its output is, or if its parameter feeds something needed in the body;
 so a loop keeps only the variables that matter. Works on closed and on open graphs.
 """
 
@@ -42,7 +42,7 @@ class Marks:
         self.todo: list[Value] = []
         self._index(graph, None)
         for node in list(self.enclosing):
-            if isinstance(node, Call) or (isinstance(node, Apply) and node.op.ordered):
+            if isinstance(node, Call) or (isinstance(node, Apply) and node.op.ordered and not self._holds(node)):
                 self.run(node)
                 self.need(node.inputs)
             elif isinstance(node, Define):
@@ -50,6 +50,12 @@ class Marks:
                 self.need(node.graph.results)
         self.need(graph.results if results is None else results)
         self._spread()
+
+    def _holds(self, node: Apply) -> bool:
+        """Whether a node checks what is a literal that holds."""
+        maker = self.owner.get(node.inputs[0]) if node.op.name == "check_that" else None
+        made = maker[0] if maker is not None else None
+        return isinstance(made, Apply) and made.op.name == "const" and bool(made.attrs["value"])
 
     def _index(self, graph: Graph, parent: Node | None) -> None:
         for node in graph.nodes:

@@ -15,12 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from srcgraph.ir.builder import index_facts
 from srcgraph.ir.closure import open_
 from srcgraph.ir.dims import Dim, unclamped
-from srcgraph.ir.facts import COMPARISONS, OPPOSITE
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, node_graphs
 from srcgraph.ir.op import OPS
 from srcgraph.ir.rebuild import Rebuild
@@ -28,7 +25,7 @@ from srcgraph.ir.types import ArrayType, ScalarType, is_integer
 from srcgraph.ir.walk import all_nodes, has_order
 from srcgraph.opt.dce import dce
 from srcgraph.opt.scalars import LIMIT
-from srcgraph.opt.simplify import simplify
+from srcgraph.opt.simplify import simplify, truth
 
 MOST = 4
 """So many steps at most are an end."""
@@ -272,15 +269,8 @@ class _Peeled(Rebuild):
                 return None if larger is None else x if larger == (node.op.name == "maximum") else y
             case "mod" | "wrap_index":
                 return self.wrapped(x, y)
-        out = node.outputs[0].type
-        for name, holds in ((node.op.name, True), (OPPOSITE[node.op.name], False)):
-            if name == "not_equal":
-                known = proves(a - b - 1) or proves(b - a - 1)
-            else:
-                known = all(map(proves, COMPARISONS[name](a, b)))
-            if known:
-                return self.builder.const(holds if getattr(out, "weak", False) else np.bool_(holds))
-        return None
+        known = self.builder.compares(node.op.name, x, y)
+        return None if known is None else truth(self.builder, known, node.outputs[0].type)
 
     def wrapped(self, x: Value, n: Value) -> Value | None:
         """An integer within the length that it is counted round."""

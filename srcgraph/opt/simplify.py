@@ -8,15 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from srcgraph.ir.graph import For, Graph, If, Node, Value, While
+import numpy as np
+
+from srcgraph.ir.builder import Builder
+from srcgraph.ir.facts import COMPARISONS
+from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.rebuild import Rebuild
+from srcgraph.ir.types import Type, is_integer
 from srcgraph.opt.likeness import Likeness
 
 
 def simplify(graph: Graph) -> Graph:
     """Return the graph replayed."""
     return Simplify(graph.name).run(graph)
+
+
+def truth(builder: Builder, holds: bool, type: Type) -> Value:
+    """A literal that is Python's or NumPy's, as a type says."""
+    return builder.const(holds if getattr(type, "weak", False) else np.bool_(holds))
 
 
 class Simplify(Rebuild):
@@ -36,6 +46,13 @@ class Simplify(Rebuild):
             if key is not None:
                 self.builder.region.merged[key] = found
         return found
+
+    def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
+        if node.op.name in COMPARISONS and all(is_integer(v.type) for v in inputs):
+            known = self.builder.compares(node.op.name, *inputs)
+            if known is not None:
+                return (truth(self.builder, known, node.outputs[0].type),)
+        return super().apply(node, inputs)
 
     def if_(self, node: If) -> Sequence[Value]:
         known = literal(self.builder, self.value(node.cond))

@@ -18,6 +18,8 @@ SEVERAL = frozenset((
     "hypot", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "erf", "erfc", "power",
 ))  # fmt: skip
 """What there is for several numbers at a time."""
+WIDEST = 2
+"""A table may have so many times as many numbers as a loop has steps: ``u ** (2 * j - i)``."""
 Ends: TypeAlias = "list[tuple[For, bool]]"
 """Loops inside each other, from outside, and whether each is at its highest number."""
 
@@ -121,17 +123,18 @@ class Nest:
         reads = [n for n in self.inner.body.nodes if isinstance(n, Apply) and n.inputs]
         return any(isinstance(n.inputs[0].type, ArrayType) and any(map(self._steps, n.inputs[1:])) for n in reads)
 
-    def _steps(self, value: Value) -> bool:
-        """Whether a number goes by ones from step to step of the innermost loop."""
+    def _steps(self, value: Value, most: int = 1) -> bool:
+        """Whether a number goes by ones, or by at most so many, from step to step of the innermost loop."""
         known = value.type.value if isinstance(value.type, ScalarType) and is_integer(value.type) else None
-        return known is not None and slope(known, self.inner) in (1, -1)
+        by = None if known is None else slope(known, self.inner)
+        return by is not None and 0 < abs(by) <= most
 
     def _numbers(self) -> Iterator[Value]:
-        """The loop's number, and others that go by ones, as it does."""
+        """The loop's number, and others that go with it."""
         index = self.inner.body.params[0]
         yield index
         for node in self.inner.body.nodes:
-            if isinstance(node, Apply) and self._steps(value := node.outputs[0]):
+            if isinstance(node, Apply) and self._steps(value := node.outputs[0], WIDEST):
                 if (value.type.dtype, value.type.weak) == (index.type.dtype, index.type.weak):
                     yield value
 

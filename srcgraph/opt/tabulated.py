@@ -22,7 +22,7 @@ from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.view import element
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.dce import dce
-from srcgraph.opt.tables import Ends, Nest, Table, chains, is_dear
+from srcgraph.opt.tables import WIDEST, Ends, Nest, Table, chains, is_dear
 
 
 def tabulated(graph: Graph) -> Graph:
@@ -115,13 +115,14 @@ class _Tabulated(Rebuild):
         return first, arrays
 
     def is_small(self, nest: Nest, count: Value) -> bool:
-        """Whether the innermost loop goes over as many numbers as that in some step of the others."""
+        """Whether the innermost loop has as many steps as that, or half, in some step of the others."""
         *others, inner = nest.loops
         ends = nest.ends(others, nest.trips(inner), True, self.symbols)
         low, high = (self.end(nest, ends, lambda high=high: self.numbered(nest, inner, high)) for high in (False, True))
         if low is None or high is None:
             return False
-        return self.builder.proves(high.type.value - low.type.value + 1 - count.type.value)
+        steps = high.type.value - low.type.value + 1
+        return any(self.builder.proves(steps * k - count.type.value) for k in range(1, WIDEST + 1))
 
     # -- the ends of loops ----------------------------------------------------------------------
 

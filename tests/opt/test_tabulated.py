@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -69,7 +70,16 @@ def three_deep(x: Any, vol: Any) -> Any:
     return np.sum(out * out)
 
 
-TABULATED = [tree, explicit_steps, by_a_difference]
+def textbook_tree(x: Any, vol: Any) -> Any:
+    """As in textbooks: by twos, and with Python's own numbers, whose powers may be too large."""
+    n, v, u = len(x) - 1, x.copy(), math.exp(vol)
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1):
+            v[j] = max(0.5 * (v[j + 1] + v[j]), 1.0 - 0.9 * u ** (2 * j - i))
+    return v[0]
+
+
+TABULATED = [tree, textbook_tree, explicit_steps, by_a_difference]
 DISTRIBUTED = [sphere, until_it_settles, three_deep]
 """These loops are divided, and the parts that compute what they ask for again have left them, before."""
 

@@ -1,4 +1,4 @@
-"""Comparisons and checks that cannot fail, as ``x * x + 0.1 < 0``: numbers that are nowhere below some literal.
+"""Comparisons and checks that cannot fail, as ``x * x + 0.1 < 0``: floats that are nowhere below a literal, or above.
 
 Rounding is monotone, so what holds of real numbers holds of floats; NaN is below nothing.
 """
@@ -39,6 +39,41 @@ def lowest(fgraph: FunctionGraph, value: Value, deep: int = DEEP) -> float:
     with np.errstate(all="ignore"):
         least = found(*(lowest(fgraph, v, deep - 1) for v in node.inputs if is_float(v.type)))
     return -np.inf if np.isnan(least) else float(least)
+
+
+def highest(fgraph: FunctionGraph, value: Value, deep: int = DEEP) -> float:
+    """A number that a float is nowhere above, unless it is NaN; infinity if there is none."""
+    number = number_of(fgraph, value)
+    if isinstance(number, float | np.floating):
+        return float(number) if not np.isnan(number) else np.inf
+    node = fgraph.definition(value)
+    if not deep or not isinstance(node, Apply) or not is_float(value.type):
+        return np.inf
+    match node.op.name, node.inputs:
+        case "neg", (x,):
+            return -lowest(fgraph, x, deep - 1)
+        case ("mul" | "div") as name, (x, y):
+            return 0.0 if _sign(fgraph, x, y, name, deep - 1) < 0 else np.inf
+    return np.inf
+
+
+def _sign(fgraph: FunctionGraph, x: Value, y: Value, name: str, deep: int) -> int:
+    """1 if a product or quotient is nowhere below 0, -1 if it is nowhere above, 0 if that is not known."""
+    signs = [_sign_of(fgraph, v, deep) for v in (x, y)]
+    if signs[0] * signs[1] or name == "div":
+        return signs[0] * signs[1]
+    for a, b in ((x, y), (y, x)):
+        node = fgraph.definition(a)
+        if isinstance(node, Apply) and node.op.name == "neg" and node.inputs[0] is b:  # -x * x
+            return -1
+        if isinstance(node, Apply) and node.op.name == "mul" and b in node.inputs:  # c * x * x
+            other = node.inputs[0] if node.inputs[1] is b else node.inputs[1]
+            return _sign_of(fgraph, other, deep)
+    return 0
+
+
+def _sign_of(fgraph: FunctionGraph, value: Value, deep: int) -> int:
+    return 1 if lowest(fgraph, value, deep) >= 0 else -1 if highest(fgraph, value, deep) <= 0 else 0
 
 
 def _product(x: float, y: float) -> float:
@@ -87,6 +122,15 @@ def _nonzero(fgraph: FunctionGraph, node: Apply) -> Any:
     return node.inputs[0] if is_float(node.inputs[0].type) and lowest(fgraph, node.inputs[0]) > 0 else None
 
 
+def _exp_is_finite(fgraph: FunctionGraph, node: Apply) -> Any:
+    made = fgraph.definition(node.inputs[0])
+    if not isinstance(made, Apply) or made.op.name != "exp" or not isinstance(made.outputs[0].type, ScalarType):
+        return None
+    out = node.outputs[0].type
+    known = is_float(made.inputs[0].type) and highest(fgraph, made.inputs[0]) <= 0.0
+    return current_builder().const(False if out.weak else np.bool_(False)) if known else None
+
+
 RULES: tuple[Rule, ...] = (
     _never("less", lambda least, limit: least >= limit),
     _never("less_equal", lambda least, limit: least > limit),
@@ -101,6 +145,18 @@ RULES: tuple[Rule, ...] = (
         lambda x: OPS["check_nonzero"](x * x + 0.5, message="division by zero"),
         [("float",)],
         condition="x is made so that it is above 0",
+        any_dtype=True,
+    ),
+    procedure(
+        "exp_is_finite",
+        "isinf(exp(x))",
+        "False",
+        "exact",
+        ["isinf"],
+        _exp_is_finite,
+        lambda x: OPS["isinf"](OPS["exp"](-(x * x))),
+        [("float",), ("f64",), ("f32",)],
+        condition="x is made so that it is nowhere above 0, as -(x * x) is",
         any_dtype=True,
     ),
 )
