@@ -157,7 +157,7 @@ def check_value(record: Op | Composite, s: Sample) -> None:
     wants = case.numpy()
     wants = wants if isinstance(wants, tuple) else [wants]
     graph = run_passes(case.graph, PRIMAL, check=True)
-    run = run_compiled if natively(f"{record.name} {s}", 4) else run_plainly
+    run = run_compiled if natively(f"{record.name} {s}", 6) else run_plainly
     for got in (interpret(case.graph, case.inputs), interpret(graph, case.inputs), run(graph, case.inputs)):
         for g, want, out in zip(got, wants, case.graph.results, strict=True):
             assert_value(g, want, out.type)

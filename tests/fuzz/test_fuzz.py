@@ -12,7 +12,7 @@ from fuzz.generator import program
 from fuzz.shrink import shrink
 
 CHUNK = 10
-SEEDS = range(0, 80, CHUNK)
+SEEDS = range(0, 60, CHUNK)
 
 
 @pytest.mark.parametrize("first", SEEDS)

@@ -57,7 +57,7 @@ def test_text_reads_back(drawn: Drawn) -> None:
 
 
 @pytest.mark.parametrize("item", PASSES, ids=lambda p: p.name)
-@MANY
+@settings(MANY, max_examples=50)
 @given(graphs())
 def test_pass_keeps_the_answer(item: Pass, drawn: Drawn) -> None:
     """Each pass gives a valid graph that computes the same."""
