@@ -33,6 +33,8 @@ STRIP = 128
 """So many steps are a strip."""
 FEW = 8
 """So many steps are not: they are written out, and those of the loop around them taken several at a time."""
+MOST = 6
+"""Up to so many terms are computed ahead; where there are more, the functions alone may be fewer."""
 Bounds: TypeAlias = tuple[Value, Value, Value]
 
 
@@ -86,7 +88,7 @@ def ahead(loop: For) -> tuple[list[Apply], list[Apply]]:
             terms[node.outputs[0]] = node
     few = _read_outside(dear, _needed(dear, free), loop)
     ends = _read_outside(terms.values(), list(terms.values()), loop)
-    found = ends if len(ends) <= max(len(few), 1) else few
+    found = ends if len(ends) <= max(len(few), MOST) else few
     return found, _needed(found, free)
 
 

@@ -2,7 +2,8 @@
 
 Where no trip depends on another, as in ``for i in range(n): total += root_of(x[i])``, the derivative of a trip can be
 taken right after the trip: what it needs is still at hand, and nothing has to be kept for all trips. So the loop that
-goes back is turned round, and fused, see `srcgraph.opt.fuse`; a tape then holds what one trip has put on it.
+goes back is turned round, and fused, see `srcgraph.opt.fuse`; a tape then holds what one trip has put on it. Where
+there is no tape, as the derivative computes anew what it needs, one loop computes it for both.
 
 Only sums of derivatives, whose rounding is nobody's, are added up in another order.
 """
@@ -19,6 +20,7 @@ from srcgraph.ir.types import ArrayType, ListType, is_float, is_integer
 from srcgraph.ir.walk import all_nodes, has_order
 from srcgraph.opt.dce import dce
 from srcgraph.opt.fuse import Pair, inner_blocks, reads, reads_at_index, stores_at_index
+from srcgraph.opt.licm import is_costly, is_pure
 from srcgraph.opt.simplify import simplify
 
 
@@ -45,7 +47,9 @@ def _fused(graph: Graph) -> list[Node] | None:
     for j, second in enumerate(nodes):
         if not isinstance(second, For) or has_order(second):
             continue
-        for i in sorted({makers[v] for v in reads(second) if v in makers}, reverse=True):
+        read = {makers[v] for v in reads(second) if v in makers}
+        alike = {i for i in range(j) if isinstance(first := nodes[i], For) and _do_the_same(first, second)}
+        for i in sorted(read | alike, reverse=True):
             first = nodes[i]
             if isinstance(first, For) and _goes_back(first, second) and _is_independent(second):
                 turned = replace(second, start=first.start, stop=first.stop, step=first.step)
@@ -94,6 +98,32 @@ def _goes_back(first: For, second: For) -> bool:
         return False
     start, stop, last, before = bounds
     return last == stop - 1 and before == start - 1
+
+
+def _do_the_same(first: For, second: For) -> bool:
+    """Whether both compute some costly number of their index and of what is there before: one could do it for both."""
+    names = {n.op.name for n in second.body.nodes if isinstance(n, Apply) and _is_dear(n)}
+    if not any(isinstance(n, Apply) and n.op.name in names and _is_dear(n) for n in first.body.nodes):
+        return False
+    numbers: dict[Any, int] = {}
+    return not _costly(first, numbers).isdisjoint(_costly(second, numbers))
+
+
+def _costly(loop: For, numbers: dict[Any, int]) -> set[int]:
+    """Numbers of what a loop computes so; what is computed alike has one number."""
+    known: dict[Value, Any] = {loop.body.params[0]: "index"}
+    found: set[int] = set()
+    for node in loop.body.nodes:
+        if isinstance(node, Apply) and is_pure(node) and len(node.outputs) == 1:
+            key = node.op.name, repr(sorted(node.attrs.items())), *(known.get(v, v) for v in node.inputs)
+            known[node.outputs[0]] = number = numbers.setdefault(key, len(numbers))
+            if _is_dear(node):
+                found.add(number)
+    return found
+
+
+def _is_dear(node: Apply) -> bool:
+    return node.op.kind == "elementwise" and is_costly(node) and is_float(node.outputs[0].type)
 
 
 def _known(value: Value) -> Any:

@@ -29,7 +29,7 @@ from srcgraph.runtime.calls_layout import ENTRY, address_of, api, c_function, pr
 from srcgraph.runtime.calls_returned import RESULTS
 from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.kernels.machine import functions
-from srcgraph.runtime.results import Part
+from srcgraph.runtime.results import Part, items_of
 from srcgraph.runtime.straight import Exactly, axes_of, exactly, unstretched
 
 if TYPE_CHECKING:
@@ -321,7 +321,8 @@ def _run(tests: _Tests, version: Specialization, how: Exactly) -> None:
     handler = tests.place(_Raised(version))
     _, function, own = c_function(entry)
     tests.place(entry)
-    tests.add(TESTS["RUN"], function, own, handler, 0 if as_it_is else len(parts), int(how.several))
+    count = sum(1 for _ in items_of(how.parts))
+    tests.add(TESTS["RUN"], function, own, handler, 0 if as_it_is else count, int(how.several))
     for part in parts:
         tests.words += [*part, *same][:WORDS]
 
@@ -334,6 +335,8 @@ def _parts(tests: _Tests, how: Exactly, outputs: int | None) -> Iterator[list[in
                 yield [RESULTS["ARGUMENT"], part.at]
             case Part(kind="fixed"):
                 yield [RESULTS["FIXED"], 0, tests.place(part.value)]
+            case Part(kind="tuple"):
+                yield [RESULTS["TUPLE"], part.at, part.value]
             case _:
                 if outputs is not None and part.at >= outputs:
                     raise _Unsupported

@@ -6,9 +6,11 @@ RESULTS = {
     name: k
     for k, name in enumerate((
         "ARGUMENT", "FIXED", "SAME", "NUMBER", "DOUBLE", "SINGLE", "COMPLEX", "COMPLEX_SINGLE", "CONVERTED",
+        "TUPLE",
     ))
 }  # fmt: skip
-"""Kinds of parts of a result: an argument, something known, what numba made, and numbers of NumPy's made of that."""
+"""Kinds of parts of a result: an argument, something known, what numba made, numbers of NumPy's made of that, and a
+tuple of the parts that follow."""
 
 
 RETURNED = """
@@ -34,6 +36,7 @@ define internal ptr @part(ptr %out, ptr %args, ptr %at) {
   switch i64 %what, label %output [
     i64 <ARGUMENT>, label %argument
     i64 <FIXED>, label %fixed
+    i64 <TUPLE>, label %tuple
   ]
 argument:
   %given = call ptr @item(ptr %args, i64 %place)
@@ -42,6 +45,10 @@ argument:
 fixed:
   call void @Py_IncRef(ptr %type)
   ret ptr %type
+tuple:
+  %inner = getelementptr i8, ptr %at, i64 <STEP>
+  %built = call ptr @tuple(ptr %out, ptr %args, ptr %inner, i64 %place)
+  ret ptr %built
 output:
   %whole = icmp slt i64 %place, 0
   br i1 %whole, label %number, label %one
@@ -112,16 +119,21 @@ one:
   %whole = call ptr @part(ptr %out, ptr %args, ptr %parts)
   ret ptr %whole
 many:
+  %tuple = call ptr @tuple(ptr %out, ptr %args, ptr %parts, i64 %count)
+  ret ptr %tuple
+}
+
+; A tuple of parts, some of which may be tuples: their own parts follow these, and are as many as the third word says.
+define internal ptr @tuple(ptr %out, ptr %args, ptr %parts, i64 %count) {
   %tuple = call ptr @PyTuple_New(i64 %count)
   %none = icmp eq ptr %tuple, null
   br i1 %none, label %failed, label %next
 next:
-  %k = phi i64 [0, %many], [%k_after, %put]
+  %k = phi i64 [0, %0], [%k_after, %put]
+  %at = phi ptr [%parts, %0], [%at_after, %put]
   %more = icmp slt i64 %k, %count
   br i1 %more, label %make, label %done
 make:
-  %from = mul i64 %k, <STEP>
-  %at = getelementptr i8, ptr %parts, i64 %from
   %part = call ptr @part(ptr %out, ptr %args, ptr %at)
   %missing = icmp eq ptr %part, null
   br i1 %missing, label %drop, label %put
@@ -129,6 +141,14 @@ put:
   %items = getelementptr i8, ptr %tuple, i64 <ITEMS>
   %place = getelementptr ptr, ptr %items, i64 %k
   store ptr %part, ptr %place
+  %what = load i64, ptr %at
+  %is_tuple = icmp eq i64 %what, <TUPLE>
+  %inside_at = getelementptr i64, ptr %at, i64 2
+  %inside = load i64, ptr %inside_at
+  %skipped = select i1 %is_tuple, i64 %inside, i64 0
+  %steps = add i64 %skipped, 1
+  %bytes = mul i64 %steps, <STEP>
+  %at_after = getelementptr i8, ptr %at, i64 %bytes
   %k_after = add i64 %k, 1
   br label %next
 drop:

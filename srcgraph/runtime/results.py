@@ -98,11 +98,12 @@ class Part:
     Attributes
     ----------
     kind : str
-        An ``output``, an ``argument``, or something ``fixed``.
+        An ``output``, an ``argument``, something ``fixed``, or a ``tuple`` of parts, which follow it.
     at : int
-        The output's position among the values that the generated code returns, or the argument's.
+        The output's position among the values that the generated code returns, or the argument's; how many items
+        a tuple has.
     value : object
-        The type that a number is made of, if any; what is fixed.
+        The type that a number is made of, if any; what is fixed; how many parts are inside a tuple.
     """
 
     kind: str
@@ -111,7 +112,16 @@ class Part:
 
 
 Direct: TypeAlias = tuple[list[Part], bool]
-"""Parts, and whether a tuple of them is returned."""
+"""Parts, and whether a tuple of them is returned; before those of a tuple inside it stands what says so."""
+
+
+def items_of(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
+    """The parts of each item of a tuple."""
+    first = 0
+    while first < len(parts):
+        after = first + 1 + (parts[first].value if parts[first].kind == "tuple" else 0)
+        yield parts[first:after]
+        first = after
 
 
 def direct_parts(make: Make) -> Direct | None:
@@ -131,9 +141,14 @@ def _direct(template: Template, results: Sequence[Value], place: dict[int, int])
         case Fixed(value=value):
             return [Part("fixed", value=value)], False
         case TupleOf(items=items, cls=cls) if cls is tuple and items:
-            parts = [_direct(item, results, place) for item in items]
-            if all(p is not None and not p[1] for p in parts):
-                return [p[0][0] for p in parts if p is not None], True
+            found: list[Part] = []
+            for item in items:
+                if (inner := _direct(item, results, place)) is None:
+                    return None
+                own, several = inner
+                count = len(item.items) if several and isinstance(item, TupleOf) else 0
+                found += [*([Part("tuple", count, len(own))] if several else []), *own]
+            return found, True
     return None
 
 

@@ -21,7 +21,7 @@ from srcgraph.frontend.session import ABSENT, FunctionGuard, Guard
 from srcgraph.infer.signature import Between
 from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.exact import Exact, Unmatched
-from srcgraph.runtime.results import Part, direct_parts
+from srcgraph.runtime.results import Part, direct_parts, items_of
 
 if TYPE_CHECKING:
     from srcgraph.runtime.api import Compiled
@@ -231,10 +231,20 @@ def _holds(k: int, guard: Guard | FunctionGuard, known: dict[str, Any], made: Co
 
 def _result(how: Exactly, single: bool, names: Sequence[str], known: dict[str, Any]) -> str:
     """What a call returns, of ``out``."""
+    whole = "__out" if single else ""
+    return _built(how.parts, whole, names, known, how.several)
+
+
+def _built(parts: Sequence[Part], whole: str, names: Sequence[str], known: dict[str, Any], several: bool) -> str:
+    """The text of a tuple of parts, or of the one there is."""
     texts = []
-    for k, part in enumerate(how.parts):
-        known[f"__o{k}"] = part.value
-        text = "__out" if single else f"__out[{part.at}]"
-        made = {"argument": names[part.at], "fixed": f"__o{k}", "output": text}[part.kind]
-        texts.append(f"__o{k}({made})" if part.kind == "output" and part.value is not None else made)
-    return f"({', '.join(texts)},)" if how.several else texts[0]
+    for inner in items_of(parts):
+        part = inner[0]
+        if part.kind == "tuple":
+            texts.append(_built(inner[1:], whole, names, known, True))
+            continue
+        known[own := f"__o{len(known)}"] = part.value
+        text = whole or f"__out[{part.at}]"
+        made = {"argument": lambda: names[part.at], "fixed": lambda: own, "output": lambda: text}[part.kind]()
+        texts.append(f"{own}({made})" if part.kind == "output" and part.value is not None else made)
+    return f"({', '.join(texts)},)" if several else texts[0]

@@ -84,6 +84,31 @@ def warm(function: Any, *args: Any) -> Compiled:
     return made
 
 
+def nested(a, x):
+    return (np.float32(x), a), (a * x, (x, (7, a.sum())), "fixed"), x + 1.0, ((x * 2.0,),)
+
+
+def test_tuples_inside_tuples() -> None:
+    made = sg.compile(nested)
+    a, x = np.arange(3.0), 0.5
+    for _ in range(20):
+        same_parts(made(a, x), nested(a, x))
+    assert type(made) is not made.general and made(a, x)[0][1] is a
+    gradient = sg.value_and_grad(line, argnums=(0, 1))
+    for _ in range(3):
+        assert gradient(2.0, 3.0) == (7.0, (3.0, 2.0))
+    assert type(gradient) is not gradient.general
+
+
+def same_parts(got: Any, wanted: Any) -> None:
+    if isinstance(wanted, tuple):
+        assert type(got) is tuple and len(got) == len(wanted)
+        for x, y in zip(got, wanted, strict=True):
+            same_parts(x, y)
+    else:
+        same(got, wanted)
+
+
 def test_numbers_of_every_type_after_each_other() -> None:
     made = sg.compile(line)
     numbers = [1.5, 2, True, np.float64(1.5), np.float32(0.1), np.int64(3), np.int8(5), 1j, np.complex64(2j), 2**30]

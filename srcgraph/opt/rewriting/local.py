@@ -124,7 +124,7 @@ def kind_of(node: Node) -> str:
 
 
 def apply_at(fgraph: FunctionGraph, site: Site, rule: LocalRewrite, place: Place | None = None) -> bool:
-    """Try a local rewrite at a site; whether it changed the graph.
+    """Try a local rewrite at a site; whether it changed the graph. A check for which something stands is gone.
 
     ``place`` is one at the site where nothing has been built yet, if there is one.
 
@@ -145,8 +145,10 @@ def apply_at(fgraph: FunctionGraph, site: Site, rule: LocalRewrite, place: Place
             pairs = _pairs(fgraph, node, rule, found, place)
         except (InferenceError, ShapeError, MisfitError):
             return False  # what it builds is not defined for these types
-    nodes = place.region.nodes
-    if not pairs or (not rule.checks and any(map(has_order, nodes))) or _changes_nothing(node, nodes, pairs):
+    nodes, checked = place.region.nodes, isinstance(node, Apply) and node.op.kind == "check"
+    if not rule.checks and any(map(has_order, nodes)):
+        return False
+    if not checked and (not pairs or _changes_nothing(node, nodes, pairs)):
         return False
     try:
         with fgraph.transaction():
@@ -154,6 +156,8 @@ def apply_at(fgraph: FunctionGraph, site: Site, rule: LocalRewrite, place: Place
             fgraph.replace_all(pairs, rule.name)
             for new in reversed(inserted):
                 fgraph.remove_if_dead(new, rule.name)
+            if checked:
+                fgraph.remove(site, rule.name)
             if _outlives_a_store(fgraph, site, node, inserted, pairs):
                 raise _NeedsCopyError
     except _NeedsCopyError:

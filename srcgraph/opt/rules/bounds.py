@@ -92,15 +92,21 @@ _OF_OPERANDS: dict[str, Callable[..., float]] = {
 }
 
 
-def _never(name: str, fails: Callable[[float, float], bool]) -> Rule:
-    """A comparison with a literal that does not hold."""
+_MADE_SO = {
+    lowest: "x is made so that it is nowhere below or at c, as x * x + 1 is not below 0",
+    highest: "x is made so that it is nowhere above c, as -x * x is not above 0",
+}
+
+
+def _never(name: str, fails: Callable[[float, float], bool], bound: Callable[..., float] = lowest) -> Rule:
+    """A comparison with a literal that does not hold, by a bound of what is compared."""
 
     def transform(fgraph: FunctionGraph, node: Apply) -> Any:
         x, limit = node.inputs[0], number_of(fgraph, node.inputs[1])
         out = node.outputs[0].type
         if not isinstance(limit, float | np.floating) or not isinstance(out, ScalarType) or out.ndim:
             return None
-        if not is_float(x.type) or not fails(lowest(fgraph, x), float(limit)):
+        if not is_float(x.type) or not fails(bound(fgraph, x), float(limit)):
             return None
         return current_builder().const(False if out.weak else np.bool_(False))
 
@@ -111,9 +117,9 @@ def _never(name: str, fails: Callable[[float, float], bool]) -> Rule:
         "exact",
         [name],
         transform,
-        lambda x: OPS[name](x * x + 0.25, 0.125),
+        lambda x: OPS[name](x * x + 0.25, 0.125) if bound is lowest else OPS[name](-(x * x), 0.125),
         [("f64",), ("float",), ("f32",)],
-        condition="x is made so that it is nowhere below or at c, as x * x + 1 is not below 0",
+        condition=_MADE_SO[bound],
         any_dtype=True,
     )
 
@@ -122,19 +128,25 @@ def _nonzero(fgraph: FunctionGraph, node: Apply) -> Any:
     return node.inputs[0] if is_float(node.inputs[0].type) and lowest(fgraph, node.inputs[0]) > 0 else None
 
 
+LARGEST = {4: 88.72283172607422, 8: 709.782712893384}
+"""What exp is finite of, by the bytes of a float: the largest such float32 and float64."""
+
+
 def _exp_is_finite(fgraph: FunctionGraph, node: Apply) -> Any:
     made = fgraph.definition(node.inputs[0])
     if not isinstance(made, Apply) or made.op.name != "exp" or not isinstance(made.outputs[0].type, ScalarType):
         return None
-    out = node.outputs[0].type
-    known = is_float(made.inputs[0].type) and highest(fgraph, made.inputs[0]) <= 0.0
-    return current_builder().const(False if out.weak else np.bool_(False)) if known else None
+    x = made.inputs[0]
+    if not is_float(x.type) or x.type.dtype.itemsize not in LARGEST:
+        return None
+    return OPS["greater"](x, x.type.dtype.type(LARGEST[x.type.dtype.itemsize]))
 
 
 RULES: tuple[Rule, ...] = (
     _never("less", lambda least, limit: least >= limit),
     _never("less_equal", lambda least, limit: least > limit),
     _never("equal", lambda least, limit: least > limit),
+    _never("greater", lambda most, limit: most <= limit, highest),
     procedure(
         "nonzero_known",
         "check_nonzero(x)",
@@ -150,13 +162,12 @@ RULES: tuple[Rule, ...] = (
     procedure(
         "exp_is_finite",
         "isinf(exp(x))",
-        "False",
+        "x > 709.782712893384",
         "exact",
         ["isinf"],
         _exp_is_finite,
-        lambda x: OPS["isinf"](OPS["exp"](-(x * x))),
+        lambda x: OPS["isinf"](OPS["exp"](x)),
         [("float",), ("f64",), ("f32",)],
-        condition="x is made so that it is nowhere above 0, as -(x * x) is",
         any_dtype=True,
     ),
 )
