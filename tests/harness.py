@@ -717,13 +717,13 @@ with one, or ``+x``, is the copy."""
 def check_value(program: Callable) -> None:
     """Interpreted, and as generated, it gives what Python gives, for several sizes and numbers of trips.
 
-    One in five programs is compiled, for one of the sizes; else the text runs as plain Python.
+    One in eight programs is compiled, for one of the sizes; else the text runs as plain Python.
     """
     compiled, versions = sg.api.compile(program), Versions(program)
     for args in calls(program):
         want = outcome(program, args)
         compare(interpreted(versions, args), want, f"interp{args}")
-        native = is_full_size(args) and natively(label(program), 5)
+        native = is_full_size(args) and natively(label(program), 8)
         run = compiled if native else partial(call_plainly, compiled)
         got = outcome(run, args)
         compare(got, want, f"compiled{args}")
@@ -793,7 +793,7 @@ def check_gradient(program: Callable) -> None:
     tried = 0
     versions = Versions(program, distinct=True)
     found = list(differentiable_calls(program))
-    for args in found if natively(label(program)) else found[::2]:
+    for args in found if natively(label(program)) else found[::3]:
         version, _ = versions.of(args)
         argnums = tuple(float_arguments(version))
         if argnums and differentiable_results(version):

@@ -45,7 +45,7 @@ from srcgraph.opt.pipeline import PRIMAL
 from srcgraph.runtime import engines
 
 ROOT = Path(sg.__file__).parent.parent
-SHARE = 6
+SHARE = 9
 """One in so many programs of the corpus is written and read."""
 MANY = settings(
     max_examples=150,

@@ -22,7 +22,7 @@ from srcgraph.opt.passes import Pass, run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
 
 MANY = settings(
-    max_examples=100,
+    max_examples=60,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -57,7 +57,7 @@ def test_text_reads_back(drawn: Drawn) -> None:
 
 
 @pytest.mark.parametrize("item", PASSES, ids=lambda p: p.name)
-@settings(MANY, max_examples=50)
+@settings(MANY, max_examples=30)
 @given(graphs())
 def test_pass_keeps_the_answer(item: Pass, drawn: Drawn) -> None:
     """Each pass gives a valid graph that computes the same."""
@@ -66,7 +66,7 @@ def test_pass_keeps_the_answer(item: Pass, drawn: Drawn) -> None:
 
 
 @pytest.mark.parametrize("item", PASSES, ids=lambda p: p.name)
-@settings(MANY, max_examples=40)
+@settings(MANY, max_examples=20)
 @given(graphs())
 def test_pass_returns_the_same_object_when_done(item: Pass, drawn: Drawn) -> None:
     """A second run of a pass finds nothing to do, or the same text again."""

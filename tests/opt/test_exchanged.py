@@ -220,8 +220,8 @@ def run(f: Callable[..., Any], u: Grid, n: int) -> tuple[Any, ...]:
 def test_as_numpy(program: Callable[..., Any]) -> None:
     """Of all lengths, those at which an index is outside included."""
     compiled = sg.compile(program)
-    for rows in range(7):
-        for columns in (0, 1, 2, 3, 5):
+    for rows in (0, 1, 2, 3, 6):
+        for columns in (0, 1, 2, 5):
             for n in (0, 1, 4):
                 (found, left), (wanted, plain) = (run(f, grid(rows, columns), n) for f in (compiled, program))
                 if isinstance(wanted, str):

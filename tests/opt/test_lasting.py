@@ -191,7 +191,7 @@ def test_what_changes_is_saved(program: Callable[..., Any]) -> None:
     assert any(row.bytes for row in sg.inspect(sg.grad(program, argnums=(0, 1), mode=BACKWARD), m, b).tape)
 
 
-@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("n", [1, 4])
 @pytest.mark.parametrize("program", [*NOTHING, *OTHERS], ids=lambda p: p.__name__)
 def test_gradients(program: Callable[..., Any], n: int) -> None:
     """Against forward mode, which has no tape; the second order by both orders of modes."""

@@ -89,7 +89,7 @@ def test_values_without_rewrites(program: Callable[..., Any]) -> None:
 
 def check_values(program: Callable[..., Any], mode: Any) -> None:
     compiled = sg.compile(program, mode=mode)
-    for shape in [(n, m) for n in (1, 2, 3, 5) for m in (1, 2, 4, 5)] + [(9, 14)]:
+    for shape in [(n, m) for n in (1, 2, 5) for m in (1, 2, 4)] + [(9, 14)]:
         u = grid(*shape)
         assert compiled(u.copy(), 0.1) == pytest.approx(program(u.copy(), 0.1), rel=1e-12), shape
 

@@ -30,7 +30,7 @@ from srcgraph.runtime import engines
 from srcgraph.runtime.engines import Register, Thunk, Vm, registry
 from srcgraph.runtime.engines.thunks import ApplyThunk
 
-SHARE = {"vm": 6, "numba": 120}
+SHARE = {"vm": 9, "numba": 120}
 """One in so many programs of the corpus is run; one in ten where nothing is said."""
 EXAMPLES = {"numba": 15}
 FEW = settings(

@@ -88,8 +88,7 @@ ASSUMING = [positive_definite, lower_triangular, upper_triangular, diagonal, ort
 
 
 @pytest.mark.parametrize("function", ASSUMING, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("columns", [None, 1, 2])
+@pytest.mark.parametrize(("dtype", "columns"), [(np.float64, None), (np.float64, 2), (np.float32, 1)])
 def test_values_and_derivatives_are_those_without_it(function: Any, dtype: Any, columns: int | None) -> None:
     a = MATRICES[function.__name__].astype(dtype)
     b = (B[:, 0] if columns is None else B[:, :columns]).astype(dtype)
