@@ -113,9 +113,13 @@ def reverse(xs):
 
 def repeat(xs, times):
     out = []
-    for _ in range(times):
-        for k in range(len(xs)):
-            out.append(xs[k])
+    n = len(xs)
+    if n > 0:
+        if times > 2**40 // n:  # no machine has as much memory
+            raise MemoryError
+        for _ in range(times):
+            for k in range(n):
+                out.append(xs[k])
     return out
 
 

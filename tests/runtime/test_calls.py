@@ -386,3 +386,14 @@ def test_many_signatures_one_after_the_other() -> None:
             x, y = np.ones(3, code), np.ones(3, code)
             assert described(made(x, y)) == described(x + y)
     assert 1 < len(lists_of(made)) <= LISTS
+
+
+def repeated(a, n):
+    return a * n
+
+
+def test_lists_longer_than_any_memory() -> None:
+    times = sg.compile(repeated)
+    assert times([1.0, 2.0], 3) == repeated([1.0, 2.0], 3)
+    with pytest.raises(MemoryError):
+        times([1.0, 2.0], 2**63 - 1)
