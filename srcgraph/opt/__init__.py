@@ -16,7 +16,7 @@ lanes     matrix products of all lanes of a loop at once
 marks     what programs say to derivatives goes, once these are taken
 once, added  products of matrices: what they read, and where they go
 slopes, factored, rotated  the arithmetic of derivatives, whose rounding is nobody's
-licm      move what is the same on every trip out of its loop
+licm, moving  move what is the same on every trip out of its loop
 distribute, private  work that is the same, and arrays that are not, from trip to trip
 tabulated, tables  functions of numbers that inner loops come to again and again
 accumulate, contract, restated  arrays of parts that are added or read where the whole is

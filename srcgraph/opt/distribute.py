@@ -20,12 +20,13 @@ from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import Apply, For, Graph, Node, Value, While, node_inputs
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops._loops import ranged
-from srcgraph.ir.rebuild import Rebuild, substitute_type
+from srcgraph.ir.rebuild import substitute_type
 from srcgraph.ir.types import is_integer
 from srcgraph.ir.view import part
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.fuse import reads
 from srcgraph.opt.licm import is_costly, is_pure
+from srcgraph.opt.moving import Moving
 
 FEW = 2
 """A loop of so many trips, known to be so few, is left as it is."""
@@ -176,11 +177,8 @@ class _Nest:
 # -- how it is done before -----------------------------------------------------------------------------------
 
 
-class _Before(Rebuild):
+class _Before(Moving):
     """A graph in which that is done before loops."""
-
-    stands = True
-    """Whether nothing built since it was set takes for granted what is not known."""
 
     def __init__(self, name: str):
         super().__init__(name)
@@ -247,10 +245,6 @@ class _Before(Rebuild):
 
         bounds = self.value(loop.start), self.value(loop.stop), self.value(loop.step)
         return ranged(bounds, arrays, body, [same.value.name])
-
-    def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
-        self.stands = self.stands and self.builder.stands(node.op, inputs, node.attrs)
-        return super().apply(node, inputs)
 
 
 def _trips(loop: For | While) -> float:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
-from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import is_integer
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.fuse import may_raise, reads
+from srcgraph.opt.moving import Moving
 from srcgraph.opt.simplify import simplify
 
 
@@ -29,11 +29,9 @@ def licm(graph: Graph) -> Graph:
     return simplify(moved) if motion.lifted else moved
 
 
-class _Motion(Rebuild):
+class _Motion(Moving):
     """Builds what leaves a loop before the loop; in the loop it is there already."""
 
-    stands = True
-    """Whether nothing built since it was set takes for granted what is not known."""
     lifted = False
     """Whether a loop has left another; there may be an equal one where it is now."""
 
@@ -49,10 +47,6 @@ class _Motion(Rebuild):
         if node.outputs and all(v in self.env for v in node.outputs):
             return self.values(node.outputs)
         return super().node(node)
-
-    def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
-        self.stands = self.stands and self.builder.stands(node.op, inputs, node.attrs)
-        return super().apply(node, inputs)
 
     def lift(self, loop: For | While) -> None:
         for node in _leaving(loop):

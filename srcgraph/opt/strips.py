@@ -20,13 +20,12 @@ from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops._loops import ranged
-from srcgraph.ir.rebuild import Rebuild
-from srcgraph.ir.view import element
 from srcgraph.ir.walk import all_nodes, has_order
 from srcgraph.opt.dce import dce
 from srcgraph.opt.fuse import reads
 from srcgraph.opt.licm import is_pure
 from srcgraph.opt.modes import current_mode
+from srcgraph.opt.moving import Moving
 from srcgraph.opt.tables import is_dear, is_float_number, is_plain, is_sum
 
 STRIP = 128
@@ -110,7 +109,7 @@ def _read_outside(found: Iterable[Apply], inside: Sequence[Apply], loop: For) ->
     return [n for n in found if not read.isdisjoint(n.outputs)]
 
 
-class _Strips(Rebuild):
+class _Strips(Moving):
     """A graph, such loops divided; ``count`` says how many."""
 
     def __init__(self, name: str):
@@ -118,18 +117,12 @@ class _Strips(Rebuild):
         self.count = 0
         self.ahead: dict[Value, tuple[Value, Value, Value, bool]] = {}
         """The numbers that are computed ahead: the arrays they are in, by which loop's number, and its first there."""
-        self.stands = True
 
     def node(self, node: Node) -> Sequence[Value]:
         if len(node.outputs) != 1 or node.outputs[0] not in self.ahead:
             return super().node(node)
         array, index, first, up = self.ahead[node.outputs[0]]
-        read = OPS["getitem"](array, _at(self.value(index), first, up), view=element(1))
-        return (self.builder.cast(read, read.type.dtype, weak=True) if node.outputs[0].type.weak else read,)
-
-    def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
-        self.stands = self.stands and self.builder.stands(node.op, inputs, node.attrs)
-        return super().apply(node, inputs)
+        return (self.read(array, _at(self.value(index), first, up), node.outputs[0]),)
 
     def for_(self, node: For) -> Sequence[Value]:
         found, nodes = ahead(node) if waits(node) else ([], [])
@@ -177,10 +170,7 @@ class _Strips(Rebuild):
         def fill(number: Value, *arrays: Value) -> Sequence[Value]:
             self.bind(index, number)
             self.nodes(nodes)
-            made = [self.builder.cast(self.value(v), v.type.dtype, weak=False) for v in values]
-            return [
-                OPS["setitem"](a, v, _at(number, first, up), view=element(1)) for a, v in zip(arrays, made, strict=True)
-            ]
+            return self.kept(arrays, values, _at(number, first, up))
 
         self.stands = True
         size = self.builder.const(min(_count(loop) or STRIP, STRIP))

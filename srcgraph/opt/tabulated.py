@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from srcgraph.ir.closure import open_
-from srcgraph.ir.graph import Apply, For, Graph, Node, Value, While
+from srcgraph.ir.graph import For, Graph, Node, Value, While
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops._loops import ranged
-from srcgraph.ir.rebuild import Rebuild
-from srcgraph.ir.view import element
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.dce import dce
+from srcgraph.opt.moving import Moving
 from srcgraph.opt.tables import WIDEST, Ends, Nest, Table, chains, is_dear
 
 
@@ -34,7 +33,7 @@ def tabulated(graph: Graph) -> Graph:
     return dce(made) if work.count else graph
 
 
-class _Tabulated(Rebuild):
+class _Tabulated(Moving):
     """A graph, such functions before its loops; ``count`` says how many arrays of them."""
 
     def __init__(self, name: str):
@@ -42,7 +41,6 @@ class _Tabulated(Rebuild):
         self.count = 0
         self.tables: dict[Value, tuple[Value, Value, Value]] = {}
         """The numbers that are read from arrays: which, by which number, and the lowest of these."""
-        self.stands = True
 
     def for_(self, node: For) -> Sequence[Value]:
         self.asked_again(node)
@@ -61,12 +59,7 @@ class _Tabulated(Rebuild):
         if len(node.outputs) != 1 or node.outputs[0] not in self.tables:
             return super().node(node)
         array, number, first = self.tables[node.outputs[0]]
-        read = OPS["getitem"](array, OPS["sub"](self.value(number), first), view=element(1))
-        return (self.builder.cast(read, read.type.dtype, weak=True) if node.outputs[0].type.weak else read,)
-
-    def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
-        self.stands = self.stands and self.builder.stands(node.op, inputs, node.attrs)
-        return super().apply(node, inputs)
+        return (self.read(array, OPS["sub"](self.value(number), first), node.outputs[0]),)
 
     # -- arrays ---------------------------------------------------------------------------------
 
@@ -105,9 +98,7 @@ class _Tabulated(Rebuild):
         def body(index: Value, *arrays: Value) -> Sequence[Value]:
             self.bind(table.number, index)
             self.nodes(table.nodes)
-            at = minus(index, first)
-            numbers = [self.builder.cast(self.value(v), v.type.dtype, weak=False) for v in values]
-            return [OPS["setitem"](a, v, at, view=element(1)) for a, v in zip(arrays, numbers, strict=True)]
+            return self.kept(arrays, values, minus(index, first))
 
         inits = [OPS["empty"](count, dtype=v.type.dtype) for v in values]
         arrays = ranged((first, after, number(1)), inits, body, [v.name for v in values])
