@@ -16,6 +16,8 @@ sys.path.append(str(BENCHMARKS))
 
 from gradbench import inputs, tool  # noqa: E402
 
+import srcgraph as sg  # noqa: E402
+
 EXPECTED = json.loads((BENCHMARKS / "gradbench" / "data" / "expected.json").read_text())
 
 
@@ -61,3 +63,11 @@ def test_tool() -> None:
     np.testing.assert_allclose(evaluated["output"], np.log(np.exp(0.5) + np.exp(2.0)))
     assert [t["name"] for t in evaluated["timings"]] == ["compile", "evaluate", "evaluate"]
     assert not failed["success"] and "nothing" in failed["error"]
+
+
+def test_what_calls_leave_for_the_way_back_is_not_copied() -> None:
+    """Each call of a determinant adds to lists that hold what all calls before it have added."""
+    det = importlib.import_module("gradbench.det")
+    text = sg.grad(det.determinant).python(np.eye(4))
+    calls, rest = text[text.index("def minor_forward") :].split("def determinant_grad")
+    assert ".append(" in calls and "copy(" not in calls and "copy(after)" in rest

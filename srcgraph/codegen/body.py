@@ -122,6 +122,8 @@ class Body:
         if isinstance(expr, ast.BinOp) and isinstance(expr.op, _AUGMENTED):
             if isinstance(expr.left, ast.Name) and expr.left.id == name:
                 return [ast.AugAssign(self.target(value), expr.op, expr.right)]
+            if isinstance(expr.op, ast.Add) and isinstance(expr.right, ast.Name) and expr.right.id == name:
+                return [ast.AugAssign(self.target(value), expr.op, expr.left)]
         return [ast.Assign([self.target(value)], expr, lineno=0)]
 
     def unpack(self, item: Unpack) -> list[ast.stmt]:

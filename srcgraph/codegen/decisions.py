@@ -68,7 +68,7 @@ class Decisions:
         known = value.type.value if isinstance(value.type, ScalarType) else None
         if known is not None and value.type.dtype == INT:
             if known.symbol is None or known.symbol in self.providers:
-                return self.is_divided_before(value, node)
+                return self.is_computed_before(value, node)
             if self.uses.symbols[known.symbol] > 1:
                 return not self.counts_trips(value, node)
         if self.is_converted_integer(value, node):
@@ -78,9 +78,13 @@ class Decisions:
             return True
         return not self.nests(value, readers[0])
 
-    def is_divided_before(self, value: Value, node: Apply) -> bool:
-        """Whether an integer is a quotient or remainder that a loop inside reads in all its trips."""
-        if node.op.name not in ("mod", "floordiv") or call_of(value.type.value) is None:
+    def is_computed_before(self, value: Value, node: Apply) -> bool:
+        """Whether an integer is a quotient or remainder that inner loops read in all trips, or where loops end."""
+        if call_of(value.type.value) is None:
+            return False
+        if node.op.name in ("minimum", "maximum"):
+            return sum(isinstance(use.node, For) for use in self.uses.reads[value]) > 1
+        if node.op.name not in ("mod", "floordiv"):
             return False
         home = self.uses.defined_at[value].graph
         return any(is_repeated(use.place, home) for use in self.uses.reads[value])

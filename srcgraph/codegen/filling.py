@@ -55,8 +55,12 @@ def _block_of(loop: ast.For, name: str, sizes: list[ast.expr], around: list[str]
     """The statements among which each element is stored or added to in turn; None if not each is, once."""
     if len(around) == len(sizes) or not isinstance(loop.target, ast.Name) or _is_left(loop.body):
         return None
-    if not _covers(loop.iter, sizes[len(around)]):
+    inner = _by_strips(loop, name, sizes[len(around)])
+    if inner is not None:
+        loop = inner
+    elif not _covers(loop.iter, sizes[len(around)]):
         return None
+    assert isinstance(loop.target, ast.Name)
     around = [*around, loop.target.id]
     for s in loop.body:
         if not any(n.id == name for n in names_in(s)):
@@ -65,6 +69,22 @@ def _block_of(loop: ast.For, name: str, sizes: list[ast.expr], around: list[str]
             return _block_of(s, name, sizes, around)
         target = s.target if isinstance(s, Added) else s.targets[0] if isinstance(s, ast.Assign) else None
         return loop.body if target is not None and _base(target) == name and _index(target) == around else None
+    return None
+
+
+def _by_strips(loop: ast.For, name: str, size: ast.expr) -> ast.For | None:
+    """The loop over elements in one over strips of them, all of an axis', if it is what has an array in it."""
+    match loop:
+        case ast.For(
+            target=ast.Name(id=first), iter=ast.Call(args=[ast.Constant(0), stop, ast.Constant(int(many))]), body=body
+        ) if ast.unparse(stop) == ast.unparse(size):
+            ends = [f"min({first} + {many}, {ast.unparse(size)})"]
+            assigned = [s for s in body if isinstance(s, ast.Assign)]
+            ends += [ast.unparse(s.targets[0]) for s in assigned if ast.unparse(s.value) == ends[0]]
+            using = next((s for s in body if any(n.id == name for n in names_in(s))), None)
+            if isinstance(using, ast.For) and isinstance(using.target, ast.Name) and not _is_left(using.body):
+                if ast.unparse(using.iter) in [f"range({first}, {end})" for end in ends]:
+                    return using
     return None
 
 

@@ -5,7 +5,8 @@ The question is asked of the statements that will run, and of one loop over numb
 - every variable that a trip assigns is its own: assigned before it is read, and not read after the loop;
 - or is a sum, product, extreme, "and" or "or" that trips only add to, see `sums`;
 - every array that is stored into is made in the trip; or all its elements that a trip reads or stores are on one axis
-  at a place that is the trip's own, ``a * i + b`` with the same ``a`` and ``b``, and no two trips have one place;
+  at a place that is the trip's own, ``a * i + b`` with the same ``a`` and ``b``, and no two trips have one place, or at
+  the numbers from the trip's own up to the next trip's;
 - or trips only add to it: at places that are a few apart, or anywhere;
 - nothing leaves the loop, prints, draws or changes lists that the loop did not make;
 - what raises is sure not to, by a test that is made before, or nobody sees what later trips have stored.
@@ -138,6 +139,7 @@ class _Analysis:
         self.assigned = assigned_names(loop.body) | {self.variable}
         self.carried = self.assigned & live_before(loop.body, NOTHING, NOTHING, NOTHING) - {self.variable}
         self.scope = Scope(self.assigned, _assigned_once(loop.body))
+        self.strip = self._strip_numbers()
         self.accesses: list[_Access] = []
         self.raises: list[tuple[ast.expr | None, Scope]] = []
         self.found = Independent()
@@ -346,6 +348,8 @@ class _Analysis:
         first = next(a for a in uses if a.how != "reads")
         why = f"{first} may be the same place in two trips"
         for axis in range(axes):
+            if all(self._is_in_strip(a, axis) for a in uses):
+                return ""
             places = [self._place(a, axis) for a in uses]
             known = [p for p in places if p is not None]
             if len(known) < len(places) or len({p.get(self.place, 0) for p in known}) > 1:
@@ -362,6 +366,36 @@ class _Analysis:
                 continue
             return ""
         return why
+
+    def _is_in_strip(self, access: _Access, axis: int) -> bool:
+        """Whether an access is at one of the numbers from the trip's own up to the next trip's."""
+        if access.whole or axis >= len(access.index) or not all(map(_is_simple, access.index[: axis + 1])):
+            return False
+        match access.index[axis]:
+            case ast.Name(id=name):
+                return name in self.strip
+        return False
+
+    def _strip_numbers(self) -> set[str]:
+        """The variables of loops inside that only go over such numbers."""
+        if self.trips is None:
+            return set()
+        up = self.trips.step > 0
+        first, least, sign = self.variable, "min" if up else "max", "+" if up else "-"
+        start = f"{least}({first} {sign} {abs(self.trips.step)}, "
+        found: dict[str, bool] = {}
+        for loop in (s for s in statements_in(self.loop.body) if isinstance(s, ast.For)):
+            match loop:
+                case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[ast.Name(id=begin), end, *step])):
+                    end = self.scope.single.get(end.id, end) if isinstance(end, ast.Name) else end
+                    by = ast.unparse(step[0]) if step else "1"
+                    own = begin == first and ast.unparse(end).startswith(start) and by == ("1" if up else "-1")
+                    found[name] = found.get(name, True) and own
+                case _:
+                    found.update({n.id: False for n in names_in(loop.target)})
+        stored = [n.id for s in self.loop.body for n in names_in(s) if isinstance(n.ctx, ast.Store)]
+        loops = [n.id for s in statements_in(self.loop.body) if isinstance(s, ast.For) for n in names_in(s.target)]
+        return {name for name, own in found.items() if own and stored.count(name) == loops.count(name)}
 
     def _place(self, access: _Access, axis: int) -> Terms | None:
         """Where on an axis an access is, as a sum; None if that is not known to be one number."""

@@ -382,7 +382,8 @@ class _Storage:
         for side in (item.then, item.orelse):
             outside = self.after(item, but=item.outputs)
             others = frozenset(v for j, v in enumerate(side.values) if j != k and in_memory(v))
-            if item.outputs[k] not in self.seen and self.of(side.values[k]) & self.callers:
+            apart = isinstance(item.outputs[k].type, ArrayType) and item.outputs[k] not in self.seen
+            if apart and self.of(side.values[k]) & self.callers:
                 moved = self.copied(side.values[k], "the argument is changed later", item.origin, side.items)
             else:
                 moved = self.movable(side.values[k], outside | others, item.origin, side.items)

@@ -238,8 +238,11 @@ class Rebuild:
         return outs[: len(inits)]
 
     def while_(self, node: While) -> Sequence[Value]:
+        return self.while_over(node, list(self.values(node.carry)))
+
+    def while_over(self, node: While, inits: list[Value]) -> Sequence[Value]:
+        """A loop that begins with other values."""
         count = len(node.carry)
-        inits = list(self.values(node.carry))
         test, body = self.builder.new_region(), self.builder.new_region()
         extra = self.extra(node)
         with self.builder.inside(body):

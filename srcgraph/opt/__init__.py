@@ -21,7 +21,8 @@ distribute, private  work that is the same, and arrays that are not, from trip t
 tabulated, tables  functions of numbers that inner loops come to again and again
 accumulate, contract, restated  arrays of parts that are added or read where the whole is
 within    what derivatives make of numbers that are 0 unless a branch is taken, in that branch
-strips    functions that a loop waits for nothing to compute, a strip of its steps at a time
+strips, striped  functions that a loop waits for nothing to compute, a strip of its steps at a time
+abreast, masked, chains  loops that each step of another loop has, those of many steps together
 peeled    loops whose first or last steps differ, in three parts
 raised    loops of derivatives over elements, as operations on rows
 exchanged  loops that fill another array than the one they read

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
@@ -22,10 +23,22 @@ class Moving(Rebuild):
 
     def kept(self, arrays: Sequence[Value], values: Sequence[Value], at: Value) -> Sequence[Value]:
         """Arrays with numbers of the old graph at a place, one in each."""
-        numbers = [self.builder.cast(self.value(v), v.type.dtype, weak=False) for v in values]
-        return [OPS["setitem"](a, v, at, view=element(1)) for a, v in zip(arrays, numbers, strict=True)]
+        return self.stored(arrays, self.values(values), at)
+
+    def stored(self, arrays: Sequence[Value], numbers: Sequence[Value], at: Value) -> Sequence[Value]:
+        """Arrays with numbers at a place, one in each."""
+        cast = [self.builder.cast(v, a.type.dtype, weak=False) for a, v in zip(arrays, numbers, strict=True)]
+        return [OPS["setitem"](a, v, at, view=element(1)) for a, v in zip(arrays, cast, strict=True)]
 
     def read(self, array: Value, at: Value, value: Value) -> Value:
         """What is kept of a number of the old graph."""
         found = OPS["getitem"](array, at, view=element(1))
         return self.builder.cast(found, found.type.dtype, weak=True) if value.type.weak else found
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What is bound to values of the old graph meanwhile is forgotten after it."""
+        before = self.env, self.symbols
+        self.env, self.symbols = dict(self.env), dict(self.symbols)
+        yield
+        self.env, self.symbols = before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 
+from srcgraph.opt.abreast import abreast
 from srcgraph.opt.accumulate import accumulate
 from srcgraph.opt.added import added
 from srcgraph.opt.contract import contract
@@ -17,6 +18,7 @@ from srcgraph.opt.fuse import fuse
 from srcgraph.opt.gathers import LogsOfGathered
 from srcgraph.opt.lanes import batch
 from srcgraph.opt.licm import licm
+from srcgraph.opt.masked import masked
 from srcgraph.opt.modes import Mode, current_mode
 from srcgraph.opt.once import once
 from srcgraph.opt.peeled import peeled
@@ -102,6 +104,8 @@ db.register("recomputed", recomputed, "fast_run", at="last")
 db.register("peeled", peeled, "fast_run", "cpu", at="last")
 db.register("raised", raised, "fast_run", at="last")
 db.register("exchanged", exchanged, "fast_run", at="last")
+db.register("abreast", abreast, "fast_run", "cpu", at="last")
+db.register("masked", masked, "fast_run", "cpu", at="last")
 db.register("strips", strips, "fast_run", "cpu", at="last")
 
 

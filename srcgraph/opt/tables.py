@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,6 +10,7 @@ from srcgraph.ir import dims
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Apply, For, Node, Value, While
 from srcgraph.ir.types import ArrayType, ScalarType, is_float, is_integer
+from srcgraph.opt.fuse import reads
 from srcgraph.opt.licm import is_costly, is_pure
 from srcgraph.opt.scalars import LIMIT
 
@@ -50,11 +51,44 @@ def chains(loop: For | While, above: tuple[For, ...] = ()) -> Iterator[list[For]
             yield from chains(node, (*above, node))
 
 
-def is_plain(loop: For) -> bool:
+def goes_by_ones(loop: For) -> bool:
     """Whether a loop goes by ones from one number to another."""
     step = loop.step.type.value
     known = loop.start.type.value is not None and loop.stop.type.value is not None
-    return step is not None and step.const in (1, -1) and known and not loop.lanes
+    return step is not None and step.const in (1, -1) and known
+
+
+def is_plain(loop: For) -> bool:
+    """Whether a loop does, and its steps wait for each other as far as is known."""
+    return goes_by_ones(loop) and not loop.lanes
+
+
+def steps_of(loop: For) -> int | None:
+    """How many steps a loop that goes by ones has, if that is known."""
+    return abs((loop.stop.type.value - loop.start.type.value).const or 0) or None
+
+
+def free_nodes(loop: For) -> list[Apply]:
+    """The nodes of a loop's body that wait for nothing that is handed on, in order."""
+    waiting = set(loop.body.params[1 : 1 + len(loop.carry)])
+    free: list[Apply] = []
+    for node in loop.body.nodes:
+        if isinstance(node, Apply) and is_pure(node) and waiting.isdisjoint(reads(node)):
+            free.append(node)
+        else:
+            waiting.update(node.outputs)
+    return free
+
+
+def needed(values: Iterable[Value], free: Sequence[Apply]) -> list[Apply]:
+    """The nodes that values are computed by, in order."""
+    wanted = set(values)
+    nodes: list[Apply] = []
+    for node in reversed(free):
+        if not wanted.isdisjoint(node.outputs):
+            nodes.insert(0, node)
+            wanted |= set(node.inputs)
+    return nodes
 
 
 @dataclass(frozen=True, slots=True)

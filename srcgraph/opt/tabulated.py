@@ -92,8 +92,6 @@ class _Tabulated(Moving):
         if not self.builder.proves(count.type.value):
             count = OPS["maximum"](count, number(0))
         values = [n.outputs[0] for n in table.found]
-        before = self.env, self.symbols
-        self.env, self.symbols = dict(self.env), dict(self.symbols)
 
         def body(index: Value, *arrays: Value) -> Sequence[Value]:
             self.bind(table.number, index)
@@ -101,8 +99,8 @@ class _Tabulated(Moving):
             return self.kept(arrays, values, minus(index, first))
 
         inits = [OPS["empty"](count, dtype=v.type.dtype) for v in values]
-        arrays = ranged((first, after, number(1)), inits, body, [v.name for v in values])
-        self.env, self.symbols = before
+        with self.aside():
+            arrays = ranged((first, after, number(1)), inits, body, [v.name for v in values])
         return first, arrays
 
     def is_small(self, nest: Nest, count: Value) -> bool:
@@ -121,14 +119,11 @@ class _Tabulated(Moving):
         """What is made where each loop is at its lowest or highest; None if it takes more than is there before them."""
         if ends is None:
             return None
-        before = self.env, self.symbols
-        self.env, self.symbols = dict(self.env), dict(self.symbols)
-        for loop, high in ends:
-            if (number := self.numbered(nest, loop, high)) is not None:
-                self.bind(loop.body.params[0], number)
-        made = make()
-        self.env, self.symbols = before
-        return made
+        with self.aside():
+            for loop, high in ends:
+                if (number := self.numbered(nest, loop, high)) is not None:
+                    self.bind(loop.body.params[0], number)
+            return make()
 
     def numbered(self, nest: Nest, loop: For, high: bool) -> Value | None:
         """The lowest or highest number of a loop."""

@@ -53,6 +53,8 @@ PASSES = {
     "within": "loops of derivatives that add what is 0 unless a branch is taken are in that branch",
     "tabulated": "functions that loops inside loops compute again and again are computed before them, into an array",
     "peeled": "loops whose first or last steps differ are in parts, of which the middle one asks nothing",
+    "abreast": "loops of the same steps for all elements are exchanged with the loop over these",
+    "masked": "loops that each step of another loop runs until something has converged take steps several at a time",
     "strips": "functions that a loop waits for nothing to compute are computed a strip of its steps at a time",
     "raised": "loops of derivatives whose steps add to several elements of an array are operations on rows",
     "exchanged": "a loop that copies an array in order to change it fills another one",

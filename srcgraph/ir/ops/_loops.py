@@ -78,7 +78,9 @@ def _without_value(value: Value) -> Any:
     return replace(value.type, value=None) if isinstance(value.type, ScalarType) else value.type
 
 
-def chosen(cond: Value, then: Callable[[], Sequence[Value]], orelse: Callable[[], Sequence[Value]]):
+def chosen(
+    cond: Value, then: Callable[[], Sequence[Value]], orelse: Callable[[], Sequence[Value]], names: Sequence[str] = ()
+):
     """``then() if cond else orelse()``: only one of them runs."""
     b = current_builder()
     sides: list[tuple[Region, Sequence[Value]]] = []
@@ -86,7 +88,7 @@ def chosen(cond: Value, then: Callable[[], Sequence[Value]], orelse: Callable[[]
         region = b.new_region()
         with b.inside(region):
             sides.append((region, build()))
-    return b.if_(cond, sides[0], sides[1])
+    return b.if_(cond, sides[0], sides[1], names)
 
 
 def along(ndim: int, axis: int) -> View:

@@ -1,0 +1,273 @@
+"""Loops that compute numbers, each step of those of the one before: those that each step of another loop has, and which
+of these could take their steps together."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import TypeAlias
+
+from srcgraph.ir.closure import free_values
+from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs, node_inputs
+from srcgraph.ir.types import ScalarType, is_complex, is_integer
+from srcgraph.ir.view import element
+from srcgraph.ir.walk import all_nodes, has_order
+from srcgraph.opt.fuse import reads
+from srcgraph.opt.licm import is_costly, is_pure
+from srcgraph.opt.tables import free_nodes, goes_by_ones, is_dear, is_float_number, is_sum, steps_of
+
+FEW = 8
+"""So few elements, or steps, are not worth it."""
+MOST = 24
+"""So many numbers of an element are handed on, at most."""
+OTHERS = frozenset(("sqrt", "floor", "ceil", "trunc", "rint", "copysign", "fabs", "ndtr", "expit", "log_expit"))
+"""What the machine, or `srcgraph.runtime.vector`, computes for several numbers, besides `SEVERAL`."""
+CHECKS = ("check_that", "check_nonzero")
+"""What may raise in a step; the second passes on what it checks."""
+Inner: TypeAlias = For | While
+
+
+def chains_in(loop: For) -> Iterator[Chain]:
+    """Those in a loop that its steps do not wait for each other with."""
+    if loop.stops or not goes_by_ones(loop) or (steps_of(loop) or FEW + 1) <= FEW:
+        return
+    inner = [n for n in loop.body.nodes if isinstance(n, For | While)]
+    if inner:
+        free = free_nodes(loop)
+        own = set(loop.body.params)
+        for node in loop.body.nodes:
+            if node not in free or not own.isdisjoint(node.inputs):
+                own.update(node.outputs)
+        there = {v for n in free for v in n.outputs} | {loop.body.params[0]}
+        for node in inner:
+            chain = Chain(loop, node, free, own)
+            if (chain.asks_for() & own) <= there and chain.fits():
+                yield chain
+
+
+class Chain:
+    """A loop that each step of another one, which is an element's, has, and what its own steps read.
+
+    Attributes
+    ----------
+    params : sequence of Value
+        The numbers that it hands on.
+    left : list of bool
+        Which of them its steps do not read.
+    kept : list of int
+        Which of them may differ, once a step is taken.
+    known : list of Apply
+        The nodes that compute what is there before its first step, in order.
+    own, same : list of Value
+        What its steps read of that: what each element has of its own, and what all have.
+    again : list of Apply
+        Elements of arrays, which are read in each step.
+    asked : list of Apply
+        The checks that can be made before its first step.
+    """
+
+    def __init__(self, loop: For, inner: Inner, free: list[Apply], own: set[Value]):
+        self.loop, self.inner = loop, inner
+        self.params = inner.body.params if isinstance(inner, While) else inner.body.params[1:]
+        self.left = _left(inner)
+        literals = {v for n in inner.body.nodes if isinstance(n, Apply) and n.op.name == "const" for v in n.outputs}
+        self.kept = [k for k, p in enumerate(self.left) if not (p and inner.body.results[k] in literals)]
+        still = _still(inner)
+        self.known = [*free, *still]
+        self.there = {n for n in still if n.op.name != "const"}
+        self.varying = set(own)
+        for node in still:
+            if not self.varying.isdisjoint(node.inputs):
+                self.varying.update(node.outputs)
+        made = {n.outputs[0]: n for n in self.known if n.op.name != "const"}
+        self.steps = [n for g in node_graphs(inner) for n in all_nodes(g) if n not in self.there]
+        self.asked = [n for n in self.steps if isinstance(n, Apply) and _is_check(n) and n.inputs[0] in made]
+        read = [v for n in self.steps if n not in self.asked or n.op.name != "check_that" for v in node_inputs(n)]
+        read += [v for n in (inner, *self.steps) for g in node_graphs(n) for v in g.results]
+        found = [v for v in dict.fromkeys(read) if v in made]
+        self.same = [v for v in found if v not in self.varying]
+        self.again = [made[v] for v in found if v in self.varying and self._is_element(made[v], own)]
+        again = {v for n in self.again for v in n.outputs}
+        self.own = [v for v in found if v in self.varying and v not in again]
+
+    def _is_element(self, node: Apply, own: Container[Value]) -> bool:
+        """Whether a node reads the next element of an array in each step of the loop around."""
+        if node.op.name != "getitem" or node.attrs["view"] != element(len(node.inputs) - 1):
+            return False
+        *outer, last = node.inputs
+        return last is self.loop.body.params[0] and not any(v in own for v in outer)
+
+    def asks_for(self) -> set[Value]:
+        """What its steps read, at any depth, and where it begins, but for numbers that it only leaves."""
+        inner = self.inner
+        begins = {v for v, left in zip(inner.carry, self.left, strict=True) if not left}
+        bounds = {inner.start, inner.stop, inner.step} if isinstance(inner, For) else set()
+        return begins | bounds | {v for g in node_graphs(inner) for v in free_values(g)}
+
+    # -- whether it can be done, and pays -------------------------------------------------------
+
+    def fits(self) -> bool:
+        """Whether several elements' steps can be taken at once, whichever of them go on, and whether that pays."""
+        numbers = [*self.inner.carry, *self.own, *self.same, *(v for n in self.again for v in n.outputs)]
+        if not self.inner.carry or len(self.inner.carry) > MOST or not all(map(is_number, numbers)):
+            return False
+        handed = zip(self.params, self.inner.body.results, strict=False)
+        if isinstance(self.inner, For):
+            may_end = self.inner.stops or has_order(self.inner)  # else see `srcgraph.opt.abreast`
+            if not may_end or not self.has_same_steps(self.inner):
+                return False
+            handed = ((p, r) for p, r in handed if self.inner.stops or not is_sum(self.inner, p, r))
+        return any(is_float_number(p) for p, _ in handed) and self.are_lanes()
+
+    def has_same_steps(self, loop: For) -> bool:
+        """Whether all elements have the same steps of a `for`, and not few."""
+        few = (steps_of(loop) or FEW + 1) <= FEW
+        return goes_by_ones(loop) and not (few or loop.lanes or {loop.start, loop.stop} & self.varying)
+
+    def are_lanes(self, arrays: Container[Value] = (), along: bool = False) -> bool:
+        """Whether the nodes of a step can be computed for elements that do not ask for them.
+
+        Parameters
+        ----------
+        arrays : container of Value
+            Arrays whose elements each element has of its own.
+        along : bool
+            Whether it may read from arrays what is at its number on their last axis.
+        """
+        same = set(self.inner.body.params[:1]) if isinstance(self.inner, For) else set()
+        if any(v in arrays for n in self.there for v in n.inputs):
+            return False
+        for node in (n for g in node_graphs(self.inner) for n in g.nodes if n not in self.there):
+            if isinstance(node, Apply) and node.inputs and node.inputs[0] in arrays:
+                continue
+            if not self.is_lane(node) and not self._reads_the_same(node, same, along):
+                return False
+            if isinstance(node, Apply) and all(v in same or _is_known(v) for v in node.inputs):
+                same.update(node.outputs)
+        return _counts(self)
+
+    def _reads_the_same(self, node: Node, same: Container[Value], along: bool) -> bool:
+        """Whether a node looks up an element that is the same for all that are taken together, or theirs in a row."""
+        match node:
+            case Apply(op=op, inputs=(array, *places)) if op.name == "getitem":
+                number = is_number(node.outputs[0]) and array not in self.varying
+                if along and places and places[-1] is self.loop.body.params[0]:
+                    places = places[:-1]
+                return number and all(v in same or _is_known(v) or v in self.same for v in places)
+        return False
+
+    def is_lane(self, node: Node) -> bool:
+        if node in self.there:
+            return True
+        if isinstance(node, If):
+            return not has_order(node) and all(self.is_lane(n) for g in node_graphs(node) for n in g.nodes)
+        if not isinstance(node, Apply) or not all(map(is_number, (*node.inputs, *node.outputs))):
+            return False
+        if node.op.name == "const" or _is_check(node):
+            return True
+        if node.op.name in ("floordiv", "mod") and not is_float_number(node.outputs[0]):
+            return _is_power_of_two(node.inputs[1])
+        return node.op.kind == "elementwise" and (not is_costly(node) or node.op.name in OTHERS or is_dear(node))
+
+
+def _left(loop: Inner) -> list[bool]:
+    """Which of the numbers that a `for` hands on its steps do not read."""
+    if isinstance(loop, While):
+        return [False] * len(loop.carry)
+    read = {v for n in loop.body.nodes for v in reads(n)} | set(loop.body.results)
+    return [p not in read for p in loop.body.params[1:]]
+
+
+def _still(loop: Inner) -> list[Apply]:
+    """The nodes of a loop that compute the same in each of its steps, at every depth."""
+    changing = {v for g in node_graphs(loop) for v in g.params}
+    found: list[Apply] = []
+
+    def walk(graph: Graph) -> None:
+        for node in graph.nodes:
+            if isinstance(node, If):
+                walk(node.then)
+                walk(node.orelse)
+            if isinstance(node, Apply) and is_pure(node) and changing.isdisjoint(node.inputs):
+                found.append(node)
+            else:
+                changing.update(node.outputs)
+
+    for graph in node_graphs(loop):
+        walk(graph)
+    return found
+
+
+# -- integers ---------------------------------------------------------------------------------------
+
+_LARGE = 2**53
+"""What is counted up to before anything ends: Python's integers would raise where they need more than 64 bits."""
+_PICKED = frozenset(("where", "minimum", "maximum", "cast", "sign", "floordiv", "mod"))
+
+
+def _counts(chain: Chain) -> bool:
+    """Whether the steps of a loop do no more with Python's integers than to count by ones, or by other literals."""
+    inner, kept = chain.inner, set(chain.kept)
+    small = {
+        p
+        for k, p in enumerate(chain.params)
+        if _is_int(p) and (k not in kept or chain.left[k] or _is_small(inner.carry[k]))
+    }
+    if isinstance(inner, For):
+        small.add(inner.body.params[0])
+    graphs = node_graphs(inner)
+    if isinstance(inner, While):
+        small |= {q for p, q in zip(inner.body.params, inner.cond.params, strict=True) if p in small}
+    if not all(_keeps_small(n, small) for g in graphs for n in g.nodes if n not in chain.there):
+        return False
+    handed = zip(chain.params, inner.body.results, strict=False)
+    return all(r in small or _is_small(r) for p, r in handed if p in small)
+
+
+def _keeps_small(node: Node, small: set[Value]) -> bool:
+    """Whether a node computes no integer that may be large of others; ``small`` gets those that are not."""
+    if isinstance(node, If):
+        if not all(_keeps_small(n, small) for g in node_graphs(node) for n in g.nodes):
+            return False
+        for out, *sides in zip(node.outputs, node.then.results, node.orelse.results, strict=True):
+            if all(v in small or _is_small(v) for v in sides):
+                small.add(out)
+        return True
+    if not isinstance(node, Apply) or not _is_int(node.outputs[0]):
+        return True
+    numbers = [v for v in node.inputs if is_integer(v.type)]
+    fits = all(v in small or _is_small(v) for v in numbers)
+    if node.op.name in ("add", "sub"):
+        fits = fits and any(map(_is_small, numbers))
+    elif node.op.name not in _PICKED and node.op.name != "const":
+        return False
+    if fits:
+        small.update(node.outputs)
+    return fits or node.op.name not in ("add", "sub")
+
+
+def _is_int(value: Value) -> bool:
+    """Whether a value is one of Python's integers."""
+    return isinstance(value.type, ScalarType) and is_integer(value.type) and value.type.weak
+
+
+def _is_small(value: Value) -> bool:
+    return _is_known(value) and abs(value.type.value.const) < _LARGE
+
+
+# -- what nodes are ---------------------------------------------------------------------------------
+
+
+def _is_check(node: Node) -> bool:
+    return isinstance(node, Apply) and node.op.name in CHECKS
+
+
+def _is_known(value: Value) -> bool:
+    return is_integer(value.type) and value.type.value is not None and value.type.value.const is not None
+
+
+def _is_power_of_two(value: Value) -> bool:
+    return _is_known(value) and value.type.value.const > 0 and value.type.value.const.bit_count() == 1
+
+
+def is_number(value: Value) -> bool:
+    return isinstance(value.type, ScalarType) and not is_complex(value.type)

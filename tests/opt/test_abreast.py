@@ -1,0 +1,196 @@
+"""Loops of the same steps for all elements, exchanged with the loop over elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcgraph as sg
+
+PLAIN = sg.opt.FAST_RUN.excluding("abreast", "masked")
+SIZES = (0, 1, 8, 9, 64, 65, 200)
+
+
+def polynomial(a: Any, c: Any, m: int) -> Any:
+    total = 0.0
+    for i in range(len(a)):
+        p = 0.0
+        for k in range(len(c)):
+            p = p * a[i] + c[k]
+        total += p * p
+    return total
+
+
+def pendulums(a: Any, c: Any, m: int) -> Any:
+    """What is the same for all, and what each has of its own, are computed before the steps."""
+    out = np.zeros((len(a), 2))
+    for i in range(len(a) - 1, -1, -1):
+        angle, speed, stiff = a[i], c[0], 1.0 + a[i] * a[i]
+        for _ in range(m):
+            speed -= 0.05 * np.exp(-stiff) * np.sin(angle) + 0.01 * np.cos(c[1])
+            angle += 0.05 * speed
+        out[i, 0], out[i, 1] = angle, speed
+    return np.sum(out * out)
+
+
+def map_of(a: Any, c: Any, m: int) -> Any:
+    total = 0.0
+    for i in range(len(a)):
+        x = 0.5
+        for _ in range(m):
+            x = a[i] * x * (1.0 - x) + c[0] if x > 0.2 else 0.9 * x + a[i] * c[1]
+        total += x
+    return total
+
+
+def paths(a: Any, c: Any, m: int) -> Any:
+    """Steps that read and store in a column of their own; the second of two loops begins where the first ends."""
+    z = np.outer(c, a)
+    seen, last = np.zeros(z.shape), np.zeros(len(a))
+    for i in range(z.shape[1]):
+        s = 1.0
+        for k in range(z.shape[0]):
+            s = s * (1.0 + 0.1 * z[k, i])
+            seen[k, i] = s
+        y = 0.5 * s
+        for k in range(m):
+            y = np.tanh(y + 0.01 * k) * a[i]
+        last[i] = y
+    return np.sum(seen * z) + np.sum(last)
+
+
+def in_single_precision(a: Any, c: Any, m: int) -> Any:
+    x, total = a.astype(np.float32), np.float32(0.0)
+    for i in range(len(a)):
+        s = x[i]
+        for _ in range(m):
+            s = np.float32(0.5) * np.tanh(s) + x[i]
+        total += s
+    return total
+
+
+def taped(a: Any, c: Any, m: int) -> Any:
+    total, rate = 0.0, c[0]
+    for i in range(len(a)):
+        x = 0.5
+        for _ in range(m):
+            x = 0.9 * a[i] * x * (1.0 - x) + rate
+        total += x
+    return total
+
+
+EXCHANGED = [polynomial, pendulums, map_of, paths, in_single_precision, taped]
+
+
+def waits(a: Any, c: Any, m: int) -> Any:
+    x, total = 1.0, 0.0
+    for i in range(len(a)):
+        for _ in range(m):
+            x = 0.5 * x + a[i]
+        total += x
+    return total
+
+
+def few(a: Any, c: Any, m: int) -> Any:
+    total = 0.0
+    for i in range(len(a)):
+        x = a[i]
+        for _ in range(4):
+            x = 0.5 * x * x + 0.1
+        total += x
+    return total
+
+
+def in_order(a: Any, c: Any, m: int) -> Any:
+    """A sum that both loops add to is rounded as Python does."""
+    total = 0.0
+    for i in range(len(a)):
+        x = a[i]
+        for _ in range(m):
+            x = 0.5 * x * x + 0.1
+            total += x
+    return total
+
+
+def stored_apart(a: Any, c: Any, m: int) -> Any:
+    out = np.zeros(m + 1)
+    for i in range(len(a)):
+        x = a[i]
+        for k in range(m):
+            x = 0.5 * x * x + 0.1
+            out[k] += x
+    return np.sum(out)
+
+
+def by_rows(a: Any, c: Any, m: int) -> Any:
+    z = np.outer(a, c)
+    for i in range(z.shape[0]):
+        s = 1.0
+        for k in range(z.shape[1]):
+            s = s * (1.0 + 0.1 * z[i, k])
+            z[i, k] = s
+    return np.sum(z)
+
+
+LEFT = [waits, few, in_order, stored_apart, by_rows]
+
+
+def name(program: Callable[..., Any]) -> str:
+    return program.__name__
+
+
+def args(size: int, m: int = 12) -> Any:
+    make = np.random.default_rng(size)
+    return make.uniform(-1.2, 1.2, size), make.uniform(-0.5, 0.5, 11), m
+
+
+@pytest.mark.parametrize("program", EXCHANGED, ids=name)
+def test_exchanged(program: Callable[..., Any]) -> None:
+    assert "if end - first > 8" in sg.compile(program).python(*args(100)).replace("first - end", "end - first")
+
+
+@pytest.mark.parametrize("program", EXCHANGED, ids=name)
+@pytest.mark.parametrize("options", [{}, {"parallel": True}, {"fastmath": True}], ids=["", "parallel", "fastmath"])
+def test_values(program: Callable[..., Any], options: Any) -> None:
+    made = sg.compile(program, **options)
+    rough = 1e-5 if program is in_single_precision else 1e-11
+    for size in SIZES:
+        for m in (0, 1, 30):
+            np.testing.assert_allclose(made(*args(size, m)), program(*args(size, m)), rtol=rough, atol=rough)
+
+
+@pytest.mark.parametrize("program", EXCHANGED, ids=name)
+def test_gradients(program: Callable[..., Any]) -> None:
+    made, plain = (sg.grad(program, argnums=(0, 1), mode=m) for m in (sg.opt.FAST_RUN, PLAIN))
+    rough = 1e-4 if program is in_single_precision else 1e-10
+    for size in SIZES:
+        for m in (0, 30):
+            for got, want in zip(made(*args(size, m)), plain(*args(size, m)), strict=True):
+                np.testing.assert_allclose(got, want, rtol=rough, atol=rough)
+
+
+def test_what_derivatives_go_back_over_has_a_place_for_each_element() -> None:
+    text = sg.grad(taped, argnums=(0, 1)).python(*args(70))
+    assert ", 64))" in text, text
+
+
+def test_what_would_be_too_large_is_kept_for_one_element() -> None:
+    made, plain = (sg.grad(taped, argnums=(0, 1), mode=m) for m in (sg.opt.FAST_RUN, PLAIN))
+    assert "<= 16384" in made.python(*args(70))
+    for m in (16384, 16385):
+        for got, want in zip(made(*args(9, m)), plain(*args(9, m)), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-10)
+
+
+@pytest.mark.parametrize("program", LEFT, ids=name)
+def test_others_are_as_they_were(program: Callable[..., Any]) -> None:
+    assert sg.compile(program).python(*args(30)) == sg.compile(program, mode=PLAIN).python(*args(30))
+
+
+def test_sums_in_any_order_are_made_for_each_element() -> None:
+    made = sg.compile(in_order, fastmath=True)
+    assert "if end - first > 8" in made.python(*args(100))
+    np.testing.assert_allclose(made(*args(100)), in_order(*args(100)), rtol=1e-12)
