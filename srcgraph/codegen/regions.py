@@ -85,7 +85,8 @@ class Region:
         number: ast.expr = ast.Name(trip, ast.Load())
         if trips.step not in (1, -1):
             number = ast.BinOp(ast.Constant(abs(trips.step)), ast.Mult(), number)
-        value = ast.BinOp(trips.first, ast.Add() if trips.step > 0 else ast.Sub(), number)
+        begins_at_0 = isinstance(trips.first, ast.Constant) and trips.first.value == 0 and trips.step > 0
+        value = number if begins_at_0 else ast.BinOp(trips.first, ast.Add() if trips.step > 0 else ast.Sub(), number)
         made = ast.Assign([ast.Name(own.id, ast.Store())], value, lineno=self.loop.lineno)
         self.loop.target = ast.Name(trip, ast.Store())
         return call("range", [call("len", [self.loop.iter])]), [made]

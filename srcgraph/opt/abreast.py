@@ -32,7 +32,7 @@ from srcgraph.opt.masked import LANES
 from srcgraph.opt.modes import current_mode
 from srcgraph.opt.settle import settle
 from srcgraph.opt.striped import Bounds, Strip, Striped
-from srcgraph.opt.tables import goes_by_ones, is_float_number, is_sum, needed, steps_of
+from srcgraph.opt.tables import goes_by_ones, is_float_number, is_sum, needed, passes_divisor, steps_of
 from srcgraph.opt.together import added_states
 
 ROWS = 16384
@@ -109,7 +109,7 @@ class _Body:
                 return False
             if self._makes_tape(node, varying):
                 continue
-            if is_pure(node) and waiting.isdisjoint(reads(node)):
+            if (is_pure(node) or passes_divisor(node)) and waiting.isdisjoint(reads(node)):
                 self.free.append(node)
             else:
                 waiting.update(node.outputs)
@@ -319,7 +319,7 @@ class _Abreast(Striped):
         asked = [OPS["greater"](size, self.builder.const(FEW))]
         for node in body.loop.body.nodes:
             if isinstance(node, Apply) and node.outputs[0] in body.tapes:
-                self.nodes(needed(node.inputs, body.free))
+                self.nodes_early(needed(node.inputs, body.free))
                 rows = functools.reduce(OPS["mul"], self.values(node.inputs))
                 asked.append(OPS["less_equal"](rows, self.builder.const(ROWS)))
         return functools.reduce(OPS["logical_and"], asked)
@@ -335,7 +335,7 @@ class _Abreast(Striped):
         done = _Done(body, strip)
         for node in body.loop.body.nodes:
             if isinstance(node, Apply) and node.outputs[0] in body.tapes and node.op.name == "empty":
-                self.nodes(needed(node.inputs, body.free))
+                self.nodes_early(needed(node.inputs, body.free))
                 shape = (*self.values(node.inputs), self.builder.const(strip.size))
                 self.tapes[node.outputs[0]] = self.builder.apply(node.op, shape, dict(node.attrs), node.outputs[0].name)
             if isinstance(node, For):
@@ -359,7 +359,7 @@ class _Sweep:
     def build(self, now: list[Value]) -> None:
         """Take the steps; ``now`` is what the loop around hands on, of which arrays are changed."""
         work, inner, chain = self.work, self.inner, self.chain
-        work.nodes(needed((inner.start, inner.stop, inner.step, *chain.same), chain.known))
+        work.nodes_early(needed((inner.start, inner.stop, inner.step, *chain.same), chain.known))
         begun = self.begun()
         start, stop, step = work.values((inner.start, inner.stop, inner.step))
         names, index = [a.name for a in begun], inner.body.params[0].name

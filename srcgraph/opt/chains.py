@@ -32,7 +32,7 @@ def chains_in(loop: For) -> Iterator[Chain]:
         return
     inner = [n for n in loop.body.nodes if isinstance(n, For | While)]
     if inner:
-        free = free_nodes(loop)
+        free = free_nodes(loop, divisors=True)
         own = set(loop.body.params)
         for node in loop.body.nodes:
             if node not in free or not own.isdisjoint(node.inputs):

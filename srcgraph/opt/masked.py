@@ -169,7 +169,7 @@ class _Together:
     def _begun(self) -> _Begun:
         work, chain, inner = self.work, self.chain, self.chain.inner
         bounds = (inner.start, inner.stop, inner.step) if isinstance(inner, For) else ()
-        work.nodes(needed((*bounds, *chain.same), chain.known))
+        work.nodes_early(needed((*bounds, *chain.same), chain.known))
         arrays = self.filled()
         many = len(chain.kept)
         if isinstance(inner, While):

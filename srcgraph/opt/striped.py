@@ -7,7 +7,8 @@ K. Kennedy, R. Allen, "Optimizing Compilers for Modern Architectures", Morgan Ka
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -17,7 +18,7 @@ from srcgraph.ir.ops._loops import ranged
 from srcgraph.ir.types import is_integer
 from srcgraph.ir.view import element
 from srcgraph.opt.moving import Moving
-from srcgraph.opt.tables import steps_of
+from srcgraph.opt.tables import passes_divisor, steps_of
 
 Bounds: TypeAlias = tuple[Value, Value, Value]
 Make: TypeAlias = Callable[[Bounds, Sequence[Value]], "Sequence[Value] | None"]
@@ -51,10 +52,14 @@ class Striped(Moving):
         super().__init__(name)
         self.ahead: dict[Value, tuple[Value, Strip]] = {}
         """The numbers that are computed ahead, and the arrays they are in."""
+        self.early = False
+        """Whether what is built is computed before it is asked for: nothing raises there."""
         self.there: Set[Node] = frozenset()
         """The nodes of a step that is built whose outputs are there before it."""
 
     def node(self, node: Node) -> Sequence[Value]:
+        if self.early and passes_divisor(node):
+            return self.values(node.inputs[:1])
         if len(node.outputs) != 1 or node.outputs[0] not in self.ahead:
             return super().node(node)
         array, strip = self.ahead[node.outputs[0]]
@@ -111,8 +116,19 @@ class Striped(Moving):
         self, strip: Strip, inits: Sequence[Value], body: Callable[..., Sequence[Value]], names: Sequence[str]
     ) -> tuple[Value, ...]:
         """A loop over the steps of a strip; what is bound in it is forgotten after it."""
-        with self.aside():
+        with self.aside(), self.before_asked():
             return ranged(strip.bounds, inits, body, names, index=strip.index.name)
+
+    @contextmanager
+    def before_asked(self) -> Iterator[None]:
+        """What is built meanwhile is computed before it is asked for."""
+        before, self.early = self.early, True
+        yield
+        self.early = before
+
+    def nodes_early(self, nodes: Sequence[Node]) -> None:
+        with self.before_asked():
+            self.nodes(nodes)
 
     def chosen(self, cond: Value, x: Value, y: Value, like: Value) -> Value:
         """``x if cond else y`` of the kind that a number of the old graph has."""

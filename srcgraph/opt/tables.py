@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from srcgraph.ir import dims
 from srcgraph.ir.dims import Dim
@@ -68,16 +68,23 @@ def steps_of(loop: For) -> int | None:
     return abs((loop.stop.type.value - loop.start.type.value).const or 0) or None
 
 
-def free_nodes(loop: For) -> list[Apply]:
-    """The nodes of a loop's body that wait for nothing that is handed on, in order."""
+def free_nodes(loop: For, divisors: bool = False) -> list[Apply]:
+    """The nodes of a loop's body that wait for nothing that is handed on, in order; with what passes on ``divisors``,
+    if asked for."""
     waiting = set(loop.body.params[1 : 1 + len(loop.carry)])
     free: list[Apply] = []
     for node in loop.body.nodes:
-        if isinstance(node, Apply) and is_pure(node) and waiting.isdisjoint(reads(node)):
+        may_be = isinstance(node, Apply) and (is_pure(node) or (divisors and passes_divisor(node)))
+        if isinstance(node, Apply) and may_be and waiting.isdisjoint(reads(node)):
             free.append(node)
         else:
             waiting.update(node.outputs)
     return free
+
+
+def passes_divisor(node: Node) -> TypeGuard[Apply]:
+    """Whether a node passes on a number that raises if it is zero, and would be divided by."""
+    return isinstance(node, Apply) and node.op.name == "check_nonzero" and is_float_number(node.outputs[0])
 
 
 def needed(values: Iterable[Value], free: Sequence[Apply]) -> list[Apply]:

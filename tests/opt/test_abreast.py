@@ -77,7 +77,7 @@ def taped(a: Any, c: Any, m: int) -> Any:
     for i in range(len(a)):
         x = 0.5
         for _ in range(m):
-            x = 0.9 * a[i] * x * (1.0 - x) + rate
+            x = 0.5 * a[i] * x * (1.0 - x) + rate
         total += x
     return total
 

@@ -153,7 +153,7 @@ def row(size: int) -> Any:
 def outcome(function: Callable[..., Any], *args: Any) -> Any:
     try:
         return function(*args)
-    except (ValueError, OverflowError, UnboundLocalError) as error:
+    except (ValueError, ArithmeticError, UnboundLocalError) as error:
         return type(error), str(error)
 
 
@@ -223,6 +223,27 @@ def test_a_step_that_raises_does_at_its_turn() -> None:
     with pytest.raises(ValueError, match="too large"):
         sg.compile(raising)(x, out)
     np.testing.assert_array_equal(out, want)
+
+
+def divided(x: Any, by: float, out: Any) -> Any:
+    for i in range(len(x)):
+        out[i] = -1.0
+        term = total = x[i] / 4.0 + 1.0 / by
+        for k in range(50):
+            term *= x[i] / (k + 2.0)
+            total += term
+            if abs(term) < 1e-9:
+                break
+        out[i] = total
+
+
+def test_a_divisor_of_what_loops_begin_with_is_checked_at_its_turn() -> None:
+    x, out, want = np.linspace(0.1, 1.0, 100), np.zeros(100), np.zeros(100)
+    made = sg.compile(divided)
+    assert "np.empty(64" in made.python(x, 2.0, out)
+    for by in (2.0, 0.0):
+        assert outcome(made, x, by, out) == outcome(divided, x, by, want)
+        np.testing.assert_allclose(out, want, rtol=1e-14)
 
 
 def endless(x: Any) -> Any:

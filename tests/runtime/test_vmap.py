@@ -353,7 +353,7 @@ def test_one_plain_loop() -> None:
     """Numbers stay numbers; rows are written where they belong."""
     text = sg.vmap(lambda x: x[1:-1] * 2.0).python(X)
     assert text.count("for ") == 2 and "out[k, i] = x[k, i + 1] * 2.0" in text
-    numbers = sg.vmap(halvings).python(V)
+    numbers = sg.vmap(halvings, mode=sg.opt.FAST_RUN.excluding("masked")).python(V)
     assert numbers.count(" empty(") == 4 and numbers.count("for ") == 1
 
 
