@@ -780,8 +780,8 @@ def raised_by_text(run: Callable, text: str) -> Callable:
     return call
 
 
-def natively(name: str, share: int = 8) -> bool:
-    """Whether a text is compiled: one in ``share``, by default an eighth; all with SRCGRAPH_NATIVE=all.
+def natively(name: str, share: int = 12) -> bool:
+    """Whether a text is compiled: one in ``share``, by default a twelfth; all with SRCGRAPH_NATIVE=all.
 
     The others run as plain Python.
     """
@@ -793,7 +793,7 @@ def check_gradient(program: Callable) -> None:
     tried = 0
     versions = Versions(program, distinct=True)
     found = list(differentiable_calls(program))
-    for args in found if natively(label(program)) else found[::4]:
+    for args in found if natively(label(program)) else found[::3]:
         version, _ = versions.of(args)
         argnums = tuple(float_arguments(version))
         if argnums and differentiable_results(version):
