@@ -6,6 +6,7 @@ What is wrong is printed, and the exit status is how many checks failed; the las
 
 from __future__ import annotations
 
+import ast
 import os
 
 os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")
@@ -50,11 +51,13 @@ CASES: dict[Callable, tuple[Any, ...]] = {
     programs.extremes: (M,),
     programs.over_axes: (M,),
     programs.in_three: (numbers(6, 3, 4, 5),),
+    programs.every_second: (numbers(6, 4, 7, 6),),
     programs.several_sums: (X, Y),
     programs.softmax: (M,),
     programs.cross_entropy: (M, numbers(7, 5, 18)),
     programs.logsumexp: (X,),
     programs.black_scholes: (X, Y, numbers(8, 22), 0.05, 0.3),
+    programs.density: (X[:9], Y, 0.3),
     programs.forces: (numbers(9, 6, 3), numbers(10, 6)),
     programs.n_body: (numbers(9, 5, 3), numbers(11, 5, 3), numbers(10, 5), 2),
     programs.standardised: (M,),
@@ -113,9 +116,24 @@ def outcome(function: Callable, args: tuple[Any, ...]) -> Any:
     return result, own, printed.getvalue()
 
 
+OF_KERNELS = {n for n, f in vars(gpu).items() if isinstance(f, type(gpu.two_sum))}
+"""Functions that only kernels can call: on a GPU, that is; the simulator lets drivers call them."""
+
+
+def drives(function: Any, args: tuple[Any, ...]) -> None:
+    """What runs on the host calls nothing that only kernels can."""
+    tree = ast.parse(function.version(args)[0].generated.text.text)
+    drivers = [f for f in tree.body if isinstance(f, ast.FunctionDef) and "driver" in ast.unparse(f.decorator_list[0])]
+    calls = {ast.unparse(c.func) for f in drivers for c in ast.walk(f) if isinstance(c, ast.Call)}
+    assert drivers and not calls & OF_KERNELS, calls & OF_KERNELS
+
+
 def agrees(function: Callable, args: tuple[Any, ...]) -> None:
     """The CUDA target, the CPU target and Python give the same."""
-    got = outcome(sg.compile(function, target="cuda"), args)
+    fast = sg.compile(function, target="cuda")
+    got = outcome(fast, args)
+    if not isinstance(got[0], type):
+        drives(fast, copies(args))
     for other in (sg.compile(function), function):
         want = outcome(other, args)
         if isinstance(want[0], type):
@@ -191,7 +209,9 @@ def gradient_agrees(function: Callable) -> None:
     args = CASES[function]
     argnums = tuple(k for k, a in enumerate(args) if not isinstance(a, int))
     own = copies(args)
-    got = sg.grad(sg.compile(function, target="cuda"), argnums=argnums)(*own)
+    slope = sg.grad(sg.compile(function, target="cuda"), argnums=argnums)
+    got = slope(*own)
+    drives(slope, own)
     same(got, sg.grad(function, argnums=argnums)(*copies(args)), 1e-11)
     same(own, args)
     other = sg.compile(sg.grad(function, argnums=argnums), target="cuda")(*own)
@@ -239,6 +259,13 @@ def teams_divide_blocks() -> None:
     for rows, length in ((1, 64), (3, 64), (40, 33), (2, 3)):
         m = numbers(30, rows, length)
         same(fast(m), programs.over_axes(m))
+
+
+@check
+def what_a_thread_computes_quickly_is_not_kept() -> None:
+    fast = sg.compile(programs.density, target="cuda")
+    text, cpu = fast.python(X, Y, 0.3), sg.compile(programs.density).python(X, Y, 0.3)
+    assert "d[i, j]" in cpu and "d[i, j]" not in text and text.count("team_of(") == 1, text
 
 
 @check

@@ -17,13 +17,32 @@ if TYPE_CHECKING:
 
 CHEAP = 2
 """So many operations are as quick as a store and a load."""
+ON_GPU = 24
+"""As many are, in the threads of a GPU, whose memory is far and whose threads wait for nothing else."""
 _SIMPLE = frozenset({"add", "sub", "mul", "where", "maximum", "minimum", "abs", "lt", "le", "gt", "ge", "eq", "ne"})
 _LONG = 100
+_CALL = 16
+_THREADS = {"div": 8, "sqrt": 8}
+"""Operations of a thread of a GPU that take as long as several additions; calls take `_CALL`."""
 
 
 def is_cheap(d: Decisions, value: Value) -> bool:
     """Whether an element is computed again rather than kept."""
+    if d.write.target == "cuda" and value not in d.stretched:
+        return _whole_cost(d, value) <= ON_GPU
     return cost(d, value, CHEAP) <= CHEAP
+
+
+def _whole_cost(d: Decisions, value: Value) -> int:
+    """How many operations an element takes with all that it is made of, each as often as it is read."""
+    total, stack = 0, [value]
+    while stack and total <= ON_GPU:
+        current = stack.pop()
+        node = d.uses.definition.get(current)
+        if isinstance(node, Apply) and current not in d.variables and current not in d.made and d.can_delay(node):
+            total += 0 if d.is_free(node) else _THREADS.get(node.op.name, min(_operation(d, node), _CALL))
+            stack += [v for v in node.inputs if isinstance(v.type, ArrayType)]
+    return total
 
 
 def cost(d: Decisions, value: Value, most: int) -> int:

@@ -28,6 +28,7 @@ from srcgraph.codegen.source import Places, emit
 from srcgraph.codegen.spelling import DEVICE, ON_HOST, reads_element
 from srcgraph.codegen.statements import defined, names_in
 from srcgraph.codegen.storage import Interface
+from srcgraph.codegen.teams import in_teams
 from srcgraph.codegen.threads import in_threads, is_nest, refused
 from srcgraph.codegen.tidy import tidy
 from srcgraph.ir.graph import NOWHERE, Apply, Graph, Value
@@ -74,6 +75,7 @@ def generate(
     _refuse_points(plain.params)
     _refuse_block(block)
     in_threads(block)
+    in_teams(block)
     helpers = helpers_used(block)
     reserved = frozenset((*helpers, *_OWN, *(h + ON_HOST for h in helpers), name))
     names = Names(block, plain.params, reserved=reserved, hints=found.scheduler.hints)

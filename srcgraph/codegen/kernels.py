@@ -47,9 +47,13 @@ def stretches_at_run_time(node: Apply) -> bool:
 
 
 def allocation(s: Scheduler, value: Value, how: str = "empty", fill: ast.expr | None = None) -> ast.expr:
+    """``np.empty(shape, dtype)`` for a value."""
+    return new_array(value, [s.write.dim(d) for d in value.type.shape], how, fill)
+
+
+def new_array(value: Value, sizes: Sequence[ast.expr], how: str = "empty", fill: ast.expr | None = None) -> ast.expr:
     """``np.empty(shape, dtype)``; float64 is not written out."""
-    sizes = [s.write.dim(d) for d in value.type.shape]
-    shape = sizes[0] if len(sizes) == 1 else ast.Tuple(sizes, ast.Load())
+    shape = sizes[0] if len(sizes) == 1 else ast.Tuple([*sizes], ast.Load())
     args: list[ast.expr] = [shape] if fill is None else [shape, fill]
     if value.type.dtype != FLOAT:
         name = "bool_" if value.type.dtype.kind == "b" else value.type.dtype.name

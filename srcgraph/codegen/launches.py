@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import math
 from collections.abc import Sequence
 from itertools import count
 
@@ -34,8 +33,7 @@ from srcgraph.codegen.registers import as_written
 from srcgraph.codegen.source import Places
 from srcgraph.codegen.spelling import DEVICE, NoSpelling, in_kernel, kind_of, on_host
 from srcgraph.codegen.statements import defined, names_in
-from srcgraph.codegen.sums import FEW
-from srcgraph.codegen.teams import has_teams, is_read, wait
+from srcgraph.codegen.teams import has_teams, is_long, is_read, wait
 from srcgraph.codegen.threads import loops_of, refused
 from srcgraph.ir.graph import NOWHERE, Origin, Value
 from srcgraph.ir.types import FLOAT, ArrayType, Type
@@ -149,7 +147,7 @@ class Launching(Body):
         sizes = [self.resolved(item.extents[k]) for k in loops_of(item)]
         self.origin = item.origin
         rooms = {p.acc: self.fresh(f"{self.names.of(p.acc)}_parts") for p in sums}
-        long = frozenset(p for p in item.parts if isinstance(p, InnerReduce) and _is_long(p))
+        long = frozenset(p for p in item.parts if isinstance(p, InnerReduce) and is_long(p))
         teams = has_teams(item, long)
         written = self.reducing(item, sums, rooms) if sums else self.teaming(item) if teams else self.mapping(item)
         body = as_written(written)
@@ -161,9 +159,9 @@ class Launching(Body):
             self.types[rooms[part.acc]] = ArrayType(part.acc.type.dtype, (1,))  # type: ignore[arg-type]
             out.append(_assign(rooms[part.acc], self.room(part, sizes)))
         if teams:
-            lengths = [self.product(p.extents) for p in item.parts if p in long]
-            points = self.product([item.extents[k] for k in loops_of(item)])
-            out.append(_assign(self.team, call("team_of", points, *{ast.unparse(n): n for n in lengths}.values())))
+            lengths = [self.tupled(p.extents) for p in item.parts if p in long]
+            distinct = {ast.unparse(n): n for n in lengths}.values()
+            out.append(_assign(self.team, call("team_of", self.tupled(sizes), *distinct)))
             sizes.append(ast.Name(self.team, ast.Load()))
         name, args = self.as_kernel(self.called(item), body)
         self.team = ""
@@ -295,6 +293,11 @@ class Launching(Body):
             out.append(_assign(f"{first}, {last}", call("divmod", ast.Name(point, ast.Load()), size)))
         return out
 
+    def tupled(self, sizes: Sequence[ast.expr]) -> ast.expr:
+        """``n``, or ``(n, m)``, as a driver hands them on: functions of kernels are none that it can call."""
+        made = [self.resolved(n) for n in sizes]
+        return made[0] if len(made) == 1 else ast.Tuple(made, ast.Load())
+
     def product(self, sizes: Sequence[ast.expr]) -> ast.expr:
         """How many points there are: lengths may be negative where an array is too short, then there are none."""
         if len(sizes) == 1:
@@ -311,7 +314,7 @@ class Launching(Body):
     def part(self, part: Part) -> list[ast.stmt]:
         if isinstance(part, InnerReduce):
             self.note_lost(part)
-            if self.team and _is_long(part):
+            if self.team and is_long(part):
                 return self.shared(part)
         out = super().part(part)
         if isinstance(part, InnerReduce) and part.acc in self.lost:
@@ -327,7 +330,7 @@ class Launching(Body):
 
     def note_lost(self, part: LoopReduce | InnerReduce) -> None:
         """A sum of many rounded numbers notes what rounding takes from it."""
-        if is_sum(part) and _is_long(part):
+        if is_sum(part) and is_long(part):
             busy = {*self.names.names.values(), *self.lost.values()}
             self.lost[part.acc] = next(n for k in count(1) if (n := "lost" if k == 1 else f"lost_{k}") not in busy)
 
@@ -389,14 +392,6 @@ def _name(name: str) -> ast.expr:
 def _dtype(type: Type) -> str:
     dtype = type.dtype  # type: ignore[union-attr]
     return "bool_" if dtype.kind == "b" else dtype.name
-
-
-def _is_long(part: LoopReduce | InnerReduce) -> bool:
-    """Whether more than a few numbers may be added up."""
-    if isinstance(part, LoopReduce):
-        return True
-    known = [e.value for e in part.extents if isinstance(e, ast.Constant) and isinstance(e.value, int)]
-    return len(known) < len(part.extents) or math.prod(known) > FEW
 
 
 def _type_text(type: Type | None) -> str:

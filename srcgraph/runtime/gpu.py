@@ -75,6 +75,10 @@ def _points(sizes: Sequence[int]) -> int:
     return functools.reduce(lambda total, n: total * max(int(n), 0), sizes, 1)
 
 
+def _count(sizes: int | tuple[int, ...]) -> int:
+    return _points(sizes if isinstance(sizes, tuple) else (sizes,))
+
+
 def over(*sizes: int) -> tuple[int, int]:
     """Blocks and threads for a kernel with a thread for each point."""
     return max(1, -(-_points(sizes) // THREADS)), THREADS
@@ -85,12 +89,12 @@ def striding(*sizes: int) -> tuple[int, int]:
     return min(over(*sizes)[0], BLOCKS), THREADS
 
 
-def team_of(points: int, *lengths: int) -> int:
+def team_of(sizes: int | tuple[int, ...], *lengths: int | tuple[int, ...]) -> int:
     """How many threads share each point of a nest that reduces so many elements at each: a power of two.
 
     As many as keep the device busy, and sixteen that read rows side by side, but no more than have something to do.
     """
-    most = min(THREADS, max(1, max(lengths) // 4))
+    points, most = _count(sizes), min(THREADS, max(1, max(map(_count, lengths)) // 4))
     team = 1 << (most.bit_length() - 1)
     while team > ROW and team * points > BUSY:
         team //= 2
@@ -208,9 +212,9 @@ def _to_host(x: Any) -> Any:
 
 
 def device_array(shape: Any, dtype: Any = "float64") -> Any:
-    """A new array on the device."""
+    """A new array on the device; lengths below zero are zero."""
     sizes = shape if isinstance(shape, tuple) else (shape,)
-    return cuda.device_array(tuple(map(int, sizes)), np.dtype(dtype))  # type: ignore[arg-type]
+    return cuda.device_array(tuple(max(int(n), 0) for n in sizes), np.dtype(dtype))  # type: ignore[arg-type]
 
 
 def device_array_like(x: Any) -> Any:
