@@ -164,7 +164,7 @@ def group(name: str) -> dict[str, Callable[[], None]]:
         case "gradients":
             return {
                 f.__name__: lambda f=f: gradient_agrees(f)
-                for f in list(NUMBERS)[:: 1 if os.environ.get("SRCGRAPH_NATIVE") == "all" else 2]
+                for f in list(NUMBERS)[:: 1 if os.environ.get("SRCGRAPH_NATIVE") == "all" else 3]
             }
         case "dtypes":
             return {f.__name__: lambda f=f: agrees(f, DTYPES[f]) for f in DTYPES}
@@ -240,7 +240,7 @@ def an_error_has_the_users_line() -> None:
 
 @check
 def sums_repeat() -> None:
-    big = np.random.default_rng(5).normal(size=300) * 10.0 ** np.random.default_rng(6).integers(-8, 8, 300)
+    big = np.random.default_rng(5).normal(size=150) * 10.0 ** np.random.default_rng(6).integers(-8, 8, 150)
     fast = sg.compile(programs.several_sums, target="cuda")
     first, second = fast(big, big), fast(big, big)
     assert first == second
@@ -328,7 +328,7 @@ def other_derivatives() -> None:
     for _ in range(2):
         same(pull(2.0)[:2], other(2.0)[:2])
     cubes = sg.compile(programs.logsumexp, target="cuda")
-    same(sg.hessian(cubes)(X[:6]), sg.hessian(programs.logsumexp)(X[:6]))
+    same(sg.hessian(cubes)(X[:3]), sg.hessian(programs.logsumexp)(X[:3]))
     same(sg.jvp(cubes, (X,), (Y,)), sg.jvp(programs.logsumexp, (X,), (Y,)))
     rows = sg.compile(programs.softmax, target="cuda")
     same(sg.jacrev(rows)(M[:2, :3]), sg.jacrev(programs.softmax)(M[:2, :3]))

@@ -201,7 +201,7 @@ def test_arguments_by_name_and_left_out() -> None:
     made, rng = sg.compile(scaled), np.random.default_rng(4)
     values: list[Any] = [1.5, 2, np.arange(4.0), np.float32(3), np.arange(1.0), np.array(2.5), 2**70, [1.0]]
     other = "".join(["s", "um"])
-    for _ in range(300):
+    for _ in range(100):
         args = [values[k] for k in rng.integers(len(values), size=rng.integers(1, 3))]
         named: dict[str, Any] = {n: values[rng.integers(len(values))] for n in ("shift", "how") if rng.random() < 0.3}
         named |= {"name": ["sum", other, "x", None, 3.0][rng.integers(5)]} if rng.random() < 0.3 else {}
@@ -301,7 +301,7 @@ def test_one_array_as_several_arguments() -> None:
         return b
 
     made, rng = sg.compile(swaps), np.random.default_rng(5)
-    for _ in range(200):
+    for _ in range(60):
         arrays = [np.arange(6.0), np.arange(6.0) + 9.0, np.arange(6.0) - 9.0]
         arrays.append(arrays[0][:])
         arrays.append(arrays[1][::-1])

@@ -396,7 +396,7 @@ print("done")
 
 @pytest.mark.parametrize("daemon", [False, True])
 def test_end_of_the_process(daemon: bool) -> None:
-    for _ in range(3):
+    for _ in range(2):
         done = run(ENDS.format(tests=str(Path(__file__).parent.parent), daemon=daemon))
         assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
 
