@@ -19,7 +19,10 @@ CHEAP = 2
 """So many operations are as quick as a store and a load."""
 ON_GPU = 24
 """As many are, in the threads of a GPU, whose memory is far and whose threads wait for nothing else."""
-_SIMPLE = frozenset({"add", "sub", "mul", "where", "maximum", "minimum", "abs", "lt", "le", "gt", "ge", "eq", "ne"})
+_SIMPLE = frozenset({
+    "add", "sub", "mul", "square", "where", "maximum", "minimum", "absolute", "less", "less_equal", "greater",
+    "greater_equal", "equal", "not_equal",
+})  # fmt: skip
 _LONG = 100
 _CALL = 16
 _THREADS = {"div": 8, "sqrt": 8}

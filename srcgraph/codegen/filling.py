@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from srcgraph.codegen.registers import Added
 from srcgraph.codegen.statements import names_in, statements_in
@@ -37,22 +38,41 @@ def _exchange(node: ast.Assign, rest: Sequence[ast.stmt]) -> None:
     target, sizes = node.targets[0], _zeros(node)
     assert isinstance(target, ast.Name) and sizes is not None
     first = next((s for s in rest if any(n.id == target.id for n in names_in(s))), None)
-    if not isinstance(first, ast.For) or sum(n.id == target.id for n in names_in(first)) != 1:
+    found = _place_in(first, target.id, sizes, []) if isinstance(first, ast.For) else None
+    if first is None or found is None or not _is_read_there(first, found, target.id):
         return
-    block = _block_of(first, target.id, sizes, [])
-    if block is None:
-        return
-    for k, s in enumerate(block):
-        if isinstance(s, Added):
-            value = s.value if isinstance(s.op, ast.Add) else ast.UnaryOp(ast.USub(), s.value)
-            if _base(s.target) == target.id:
-                block[k] = ast.copy_location(ast.Assign([s.target], value), s)
+    block, k = found.block, found.at
+    s = block[k]
+    if isinstance(s, Added):
+        value = s.value if isinstance(s.op, ast.Add) else ast.UnaryOp(ast.USub(), s.value)
+        block[k] = ast.copy_location(ast.Assign([s.target], value), s)
     assert isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute)
     node.value.func.attr = "empty"
 
 
-def _block_of(loop: ast.For, name: str, sizes: list[ast.expr], around: list[str]) -> list[ast.stmt] | None:
-    """The statements among which each element is stored or added to in turn; None if not each is, once."""
+@dataclass(frozen=True)
+class _Place:
+    """The statement of a block that stores or adds to each element in turn, and the loops' variables around it."""
+
+    block: list[ast.stmt]
+    at: int
+    around: list[str]
+
+
+def _is_read_there(loop: ast.stmt, found: _Place, name: str) -> bool:
+    """Whether nothing else in the loop has the array, but for its element, after it is stored."""
+    store, rest = found.block[found.at], found.block[found.at + 1 :]
+    assert isinstance(store, Added | ast.Assign)
+    if any(n.id == name for n in names_in(store.value)):
+        return False
+    read = [n for s in rest for n in ast.walk(s) if isinstance(n, ast.Subscript) and _base(n) == name]
+    own = all(_index(n) == found.around and isinstance(n.ctx, ast.Load) for n in read)
+    kept = not any(n.id in found.around and isinstance(n.ctx, ast.Store) for s in rest for n in names_in(s))
+    return own and kept and sum(n.id == name for n in names_in(loop)) == 1 + len(read)
+
+
+def _place_in(loop: ast.For, name: str, sizes: list[ast.expr], around: list[str]) -> _Place | None:
+    """Where each element is stored or added to in turn; None if not each is, once."""
     if len(around) == len(sizes) or not isinstance(loop.target, ast.Name) or _is_left(loop.body):
         return None
     inner = _by_strips(loop, name, sizes[len(around)])
@@ -62,13 +82,14 @@ def _block_of(loop: ast.For, name: str, sizes: list[ast.expr], around: list[str]
         return None
     assert isinstance(loop.target, ast.Name)
     around = [*around, loop.target.id]
-    for s in loop.body:
+    for k, s in enumerate(loop.body):
         if not any(n.id == name for n in names_in(s)):
             continue
         if isinstance(s, ast.For):
-            return _block_of(s, name, sizes, around)
+            return _place_in(s, name, sizes, around)
         target = s.target if isinstance(s, Added) else s.targets[0] if isinstance(s, ast.Assign) else None
-        return loop.body if target is not None and _base(target) == name and _index(target) == around else None
+        is_own = target is not None and _base(target) == name and _index(target) == around
+        return _Place(loop.body, k, around) if is_own else None
     return None
 
 

@@ -138,6 +138,24 @@ def _stretched_twice(fgraph: FunctionGraph, node: Apply) -> Any:
     return inner and OPS["broadcast_to"](inner.inputs[0], *node.inputs[1:])
 
 
+def _stretched_before(fgraph: FunctionGraph, node: Apply) -> Any:
+    """Of numbers that are the same along an axis, the result is the same there, and found once."""
+    out = node.outputs[0].type
+    made = [fgraph.definition(v, "broadcast_to") for v in node.inputs]
+    wide = next((m for m in made if m is not None and m.outputs[0].type.shape == out.shape), None)
+    if wide is None:
+        return None
+    narrow = OPS[node.op.name](*(v if m is None else m.inputs[0] for m, v in zip(made, node.inputs, strict=True)))
+    if narrow.type.dtype != out.dtype or not _is_narrower(narrow.type, out):
+        return None
+    return OPS["broadcast_to"](narrow, *wide.inputs[1:])
+
+
+def _is_narrower(type: Any, out: Any) -> bool:
+    shape = type.shape if isinstance(type, ArrayType) else ()
+    return len(shape) < len(out.shape) or any(d == 1 and e != 1 for d, e in zip(shape, out.shape, strict=True))
+
+
 def _twice(x: Value) -> Value:
     one, two = x.type.dtype.type(1), x.type.dtype.type(2)
     view = element(x.type.ndim)
@@ -271,5 +289,15 @@ RULES: tuple[Rule, ...] = (
         lambda x: OPS["broadcast_to"](OPS["broadcast_to"](x, 3, 4), 2, 3, 4),
         VECTOR[:1],
         any_dtype=True,
+    ),
+    procedure(
+        "stretched_before",
+        "broadcast_to(x, s) / y, y of few elements",
+        "broadcast_to(x / y, s)",
+        "exact",
+        ["add", "sub", "mul", "div"],
+        _stretched_before,
+        lambda x: OPS["broadcast_to"](x, 3, 4) / x,
+        VECTOR[:1],
     ),
 )
