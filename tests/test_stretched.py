@@ -55,6 +55,15 @@ def test_values_and_slopes(program: Callable[..., Any], shape: tuple[int, int]) 
     assert np.sum(got * along) == pytest.approx(slope, rel=1e-6, abs=1e-7)
 
 
+def test_integers_wrap_as_those_of_arrays() -> None:
+    def scaled(k, j):
+        return np.broadcast_to(k, (3,)) * j
+
+    big = np.int64(2**62)
+    assert sg.compile(scaled)(big, 4).tolist() == scaled(big, 4).tolist() == [0, 0, 0]
+    assert sg.compile(scaled)(2**62, 0.5).tolist() == scaled(2**62, 0.5).tolist()
+
+
 def test_no_arrays_of_what_is_quick() -> None:
     """The largest are marked where they are needed; a row's reciprocal is no array of all elements."""
     lines = sg.grad(softmax).python(far((3, 4))).splitlines()

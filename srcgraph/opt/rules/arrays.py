@@ -139,8 +139,13 @@ def _stretched_twice(fgraph: FunctionGraph, node: Apply) -> Any:
 
 
 def _stretched_before(fgraph: FunctionGraph, node: Apply) -> Any:
-    """Of numbers that are the same along an axis, the result is the same there, and found once."""
+    """Of numbers that are the same along an axis, the result is the same there, and found once.
+
+    Not of integers: those of an array wrap at 64 bits, where Python's own must not.
+    """
     out = node.outputs[0].type
+    if out.dtype.kind not in "fc":
+        return None
     made = [fgraph.definition(v, "broadcast_to") for v in node.inputs]
     wide = next((m for m in made if m is not None and m.outputs[0].type.shape == out.shape), None)
     if wide is None:
