@@ -106,15 +106,20 @@ def _is_integer(value: Value) -> bool:
 def with_kind(graph: Graph) -> frozenset[Value]:
     """The integers of which it matters whether they are Python's or NumPy's: those that may grow.
 
-    They are the operands of sums and products, and what is carried from trip to trip or out of a branch.
+    They are the operands of sums and products, also as elements of arrays that are one number throughout, and what is
+    carried from trip to trip or out of a branch.
     """
     found: set[Value] = set()
+    filled: dict[Value, Value] = {}
     for node in all_nodes(graph):
         if isinstance(node, Apply):
+            if node.op.name in ("broadcast_to", "full"):
+                filled[node.outputs[0]] = node.inputs[0]
             found.update(node.inputs if node.op.grows and node.op.kind == "elementwise" else ())
         elif isinstance(node, (For, While)):
             found.update(node.carry)
         found.update(r for g in node_graphs(node) for r in g.results)
+    found.update(x for array, x in filled.items() if array in found)
     return frozenset(v for v in found if isinstance(v.type, ScalarType) and v.type.dtype == INT)
 
 
