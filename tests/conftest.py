@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 
 import pytest
+from numba.core.compiler import CompilerBase
 
 from srcgraph.opt.passes import run_passes
 from srcgraph.runtime import specialization
@@ -45,3 +46,19 @@ def verified_passes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(specialization, "run_passes", functools.partial(run_passes, check=True))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_texts() -> Iterator[None]:
+    """numba compiles nothing of its own for texts, which a message of an array that does not fit would have it do."""
+    usual, found = CompilerBase._compile_core, list[str]()
+
+    def compile_core(compiler: CompilerBase) -> object:
+        if compiler.state.func_id.modname == "numba.cpython.unicode":
+            found.append(f"{compiler.state.func_id.func_name} in {os.environ.get('PYTEST_CURRENT_TEST')}")
+        return usual(compiler)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CompilerBase, "_compile_core", compile_core)
+        yield
+    assert not found, found

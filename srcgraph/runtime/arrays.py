@@ -291,6 +291,20 @@ def _fill(context: Any, builder: Any, kind: Any, made: Any, value: Any) -> None:
         arrayobj.store_item(context, builder, kind, value, builder.gep(made.data, [trip.index]))
 
 
+def is_cleared(method: Any, args: Sequence[Any]) -> bool:
+    """Whether a call is ``x.fill(0)`` of an array whose numbers lie without gaps."""
+    x = method.this if isinstance(method, types.BoundFunction) and method.typing_key == (types.Array, "fill") else None
+    zero = len(args) == 1 and isinstance(args[0], types.IntegerLiteral) and args[0].literal_value == 0
+    return zero and isinstance(x, types.Array) and x.layout in "CF" and isinstance(x.dtype, types.Number)
+
+
+def clear(context: Any, builder: Any, kind: types.Array, value: Any) -> None:
+    """``x.fill(0)``, see `is_cleared`."""
+    x = context.make_array(kind)(context, builder, value)
+    size = builder.mul(x.nitems, x.itemsize)
+    cgutils.memset(builder, builder.bitcast(x.data, cgutils.voidptr_t), size, 0)
+
+
 def _sizes(context: Any, builder: Any, kind: Any, shape: Any) -> list[Any]:
     """The length of each axis."""
     kinds = [kind] if isinstance(kind, types.Integer) else list(kind)

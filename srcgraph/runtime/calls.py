@@ -375,6 +375,7 @@ class _Module:
     """What `functions` compiles."""
 
     needs: frozenset[tuple[str, str]] = frozenset()
+    loops: bool = False
 
     @property
     def module(self) -> str:

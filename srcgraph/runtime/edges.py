@@ -19,16 +19,15 @@ def edges(x, width):
             out[i] = x[i]
     elif x.ndim == 2:
         n, m = x.shape
-        first, last = min(width, n), max(min(width, n), n - width)
-        for i in range(first):
-            out[i] = x[i]
-        for i in range(last, n):
-            out[i] = x[i]
-        for i in range(first, last):
-            for j in range(min(width, m)):
-                out[i, j] = x[i, j]
-            for j in range(max(width, m - width), m):
-                out[i, j] = x[i, j]
+        for i in range(n):
+            if width <= i < n - width:
+                for j in range(min(width, m)):
+                    out[i, j] = x[i, j]
+                for j in range(max(width, m - width), m):
+                    out[i, j] = x[i, j]
+            else:
+                for j in range(m):
+                    out[i, j] = x[i, j]
     else:
         n, m, k = x.shape
         for i in range(n):

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from numba.core import errors, types
+from numba.core.typing import signature
 
-from srcgraph.runtime.arrays import INSTEAD
+from srcgraph.runtime.arrays import INSTEAD, is_cleared
 
 _OPERATORS = frozenset(f for f in vars(operator).values() if callable(f))
 _KNOWN: dict[tuple[Any, ...], tuple[Any, Any]] = {}
@@ -53,6 +54,8 @@ def implementation(context: Any, function: Callable[..., Any], kinds: tuple[Any,
 
 def _remembering(typing: Any, usual: Callable[..., Any]) -> Callable[..., Any]:
     def resolve_function_type(function: Any, args: Any, keywords: Any) -> Any:
+        if not keywords and is_cleared(function, args):
+            return signature(types.none, *args, recvr=function.this)
         if (found := _written_here(typing, function, args, keywords)) is not None:
             return found
         if keywords or not isinstance(function, types.Function) or function.typing_key not in _OPERATORS:

@@ -9,6 +9,7 @@ What it does not know is left to numba.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,15 +21,25 @@ from numba.core.lowering import Lower
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
 from srcgraph.runtime import pushing
+from srcgraph.runtime.arrays import clear, is_cleared
 from srcgraph.runtime.disjoint import Groups, Scopes
 from srcgraph.runtime.internal import GENERATED
 from srcgraph.runtime.known_types import implementation
 from srcgraph.runtime.raising import is_plain, raise_with
-from srcgraph.runtime.short_loops import ends_of_steps, keep_for_lanes
+from srcgraph.runtime.short_loops import (
+    ends_around_loops,
+    ends_of_edges,
+    ends_of_steps,
+    keep_around,
+    keep_for_lanes,
+    keep_short,
+)
 from srcgraph.runtime.uses import Loop, Uses, is_element
 
 SHARED = "srcgraph_"
 """How the names of functions begin that each module has, and LLVM one of, see `srcgraph.runtime.vector.shared`."""
+POWERS = 64
+"""Up to so many are products that are written one after the other."""
 LARGE = 1500
 """A function of more of LLVM's instructions than this, as they are written, is large."""
 
@@ -112,6 +123,7 @@ class Lean(Lower):
 
     def lower_normal_function(self, fndesc: Any) -> None:
         uses = Uses(self.func_ir, fndesc.typemap)
+        self._number = uses.number
         self._loops = uses.loops()
         self._bodies = {id(self.blocks[loop.body]): loop for loop in self._loops.values()}
         self._positions = uses.positions(self._singly_assigned_vars)
@@ -120,6 +132,8 @@ class Lean(Lower):
         self._takes = False
         self._counted: dict[Any, bool] = {}
         self._short = ends_of_steps(self.blocks, uses, self._loops)
+        self._edges = ends_of_edges(self.blocks, uses, self._loops)
+        self._around = ends_around_loops(self.blocks, uses, self._loops)
         groups = Groups(self.func_ir, uses)
         self._scopes = Scopes(groups, uses.indexed(), self.module)
         super().lower_normal_function(fndesc)
@@ -195,6 +209,10 @@ class Lean(Lower):
         b: Any = self.builder
         if id(inst) in self._short:
             keep_for_lanes(b.block.terminator, self.module)
+        elif id(inst) in self._edges:
+            keep_short(b.block.terminator, self.module)
+        elif id(inst) in self._around:
+            keep_around(b.block.terminator, self.module)
 
     def _lower_loop(self, loop: Loop, value: Any) -> None:
         """Note the bounds of a range, or begin to go over it; its other variables are nothing."""
@@ -263,6 +281,8 @@ class Lean(Lower):
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
         signature = self.fndesc.calltypes[expr]
+        if op in (operator.pow, operator.ipow) and (power := self._to_a_power(expr, signature)) is not None:
+            return self.context.cast(self.builder, power, signature.return_type, resty)
         written = None
         if expr.static_lhs is ir.UNDEFINED and expr.static_rhs is ir.UNDEFINED:
             written = implementation(self.context, op, signature.args)
@@ -273,9 +293,28 @@ class Lean(Lower):
             given.append(self.context.cast(b, self.loadvar(v.name), self.typeof(v.name), kind))
         return self.context.cast(b, written(b, given), signature.return_type, resty)
 
-    # -- lists ------------------------------------------------------------------------------------
+    def _to_a_power(self, expr: Any, signature: Any) -> Any:
+        """A float to a power that is written, as products, in numba's order; None if it is something else."""
+        exponent = self._number(expr.rhs.name)
+        if exponent is None or not 0 < exponent <= POWERS or not isinstance(signature.args[0], types.Float):
+            return None
+        b: Any = self.builder
+        kind = signature.return_type
+        x = self.context.cast(b, self.loadvar(expr.lhs.name), self.typeof(expr.lhs.name), kind)
+        out = None
+        while exponent:
+            if exponent & 1:
+                out = x if out is None else b.fmul(out, x)
+            exponent >>= 1
+            x = b.fmul(x, x) if exponent else x
+        return out
+
+    # -- methods ----------------------------------------------------------------------------------
 
     def _lower_call_normal(self, fnty: Any, expr: Any, signature: Any) -> Any:
+        if is_cleared(fnty, [self.typeof(v.name) for v in expr.args]) and not expr.kws:
+            clear(self.context, self.builder, fnty.this, self.loadvar(expr.func.name))
+            return self.context.get_dummy_value()
         name = getattr(fnty, "typing_key", None)
         if name not in ("list.append", "list.pop") or expr.kws or len(expr.args) != (name == "list.append"):
             return super()._lower_call_normal(fnty, expr, signature)

@@ -88,6 +88,7 @@ class _Module(NamedTuple):
 
     module: str
     needs: frozenset[tuple[str, str]] = frozenset()
+    loops: bool = False
 
 
 @cache

@@ -1,8 +1,10 @@
-"""Loops of a few steps, a number that is known, that call functions for several numbers.
+"""Loops of a few steps, a number that is known, that call functions for several numbers, or have loops inside.
 
-LLVM writes such loops out before it asks whether several steps can be taken at a time, and then calls the functions
+LLVM writes such loops out before it asks whether several steps can be taken at a time. Then it calls the functions
 once for each step. What is left at the end of a loop it would take step by step, each for the price of several. So it
 is told to keep the loop until then, and to take the last steps at once, too, without storing what there are none for.
+And of a loop inside it makes as many as there are steps around it, and takes each of them apart into one for several
+steps at a time, and those that are left: time to compile, for nothing that runs quicker. It is told to leave it.
 
 References
 ----------
@@ -31,14 +33,47 @@ def ends_of_steps(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loo
     found: set[int] = set()
     several = _calls(blocks, uses.types) if vector.SET else set()
     heads = {loop.head for loop in loops.values()}
-    for loop in {id(loop): loop for loop in loops.values()}.values() if several else ():
+    for loop in _each(loops) if several else ():
         steps = uses.steps(loop)
         if steps is not None and FEW < steps <= MANY:
-            inside = {label for label in blocks if loop.head < label < loop.end}  # labels are places in the bytecode
+            inside = _inside(loop, blocks)
             if not inside.isdisjoint(several) and inside.isdisjoint(heads):
-                last = (blocks[label].body[-1] for label in inside)
-                found |= {id(s) for s in last if isinstance(s, ir.Jump) and s.target == loop.head}
+                found |= _jumps_back(loop, blocks)
     return found
+
+
+def ends_of_edges(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop]) -> set[int]:
+    """The jumps to the next step of loops of any number of steps up to a few."""
+    found: set[int] = set()
+    for loop in _each(loops):
+        most = uses.most_steps(loop)
+        if most is not None and most <= FEW and uses.steps(loop) is None:
+            found |= _jumps_back(loop, blocks)
+    return found
+
+
+def ends_around_loops(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop]) -> set[int]:
+    """The jumps to the next step of loops of a known number of steps, around others of which it is not."""
+    found: set[int] = set()
+    any_length = {loop.head for loop in _each(loops) if uses.steps(loop) is None}
+    for loop in _each(loops) if any_length else ():
+        steps = uses.steps(loop)
+        if steps is not None and steps > 1 and not any_length.isdisjoint(_inside(loop, blocks)):
+            found |= _jumps_back(loop, blocks)
+    return found
+
+
+def _each(loops: Mapping[str, Loop]) -> list[Loop]:
+    return list({id(loop): loop for loop in loops.values()}.values())
+
+
+def _inside(loop: Loop, blocks: Mapping[int, Any]) -> set[int]:
+    return {label for label in blocks if loop.head < label < loop.end}  # labels are places in the bytecode
+
+
+def _jumps_back(loop: Loop, blocks: Mapping[int, Any]) -> set[int]:
+    last = (blocks[label].body[-1] for label in _inside(loop, blocks))
+    return {id(s) for s in last if isinstance(s, ir.Jump) and s.target == loop.head}
 
 
 def _calls(blocks: Mapping[int, Any], known: Mapping[str, Any]) -> set[int]:
@@ -50,6 +85,11 @@ def _calls(blocks: Mapping[int, Any], known: Mapping[str, Any]) -> set[int]:
         if any(getattr(key, "__module__", "") == vector.__name__ for key in keys):
             found.add(label)
     return found
+
+
+def keep_around(jump: Any, module: Any) -> None:
+    """Tell LLVM of a loop, at the jump to its next step, to write out none of its steps."""
+    jump.set_metadata("llvm.loop", Distinct(module, [module.add_metadata(["llvm.loop.unroll.disable"])]))
 
 
 def keep_short(jump: Any, module: Any) -> None:

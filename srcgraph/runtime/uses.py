@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import operator
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
@@ -177,6 +179,35 @@ class Uses:
         known = [self.number(v.name) for v in loop.bounds]
         first, last, step = [*([0] if len(known) == 1 else []), *known, 1][:3]
         return max(last - first, 0) if first is not None and last is not None and step == 1 else None
+
+    def most_steps(self, loop: Loop) -> int | None:
+        """No more steps than that a loop that counts up by one takes, as one end is so far from the other at most."""
+        if len(loop.bounds) == 3 and self.number(loop.bounds[2].name) != 1:
+            return None
+        *first, last = loop.bounds[:2]
+        starts = self._places(first[0].name, "max") if first else [("", 0)]
+        ends = dict(self._places(last.name, "min"))
+        known = [ends[of] - k for of, k in starts if of in ends]
+        return max(min(known), 0) if known else None
+
+    def _places(self, name: str, chosen: str) -> list[tuple[str, int]]:
+        """A variable as others, or "" for 0, and how much more than these it is; as several if `chosen` of them."""
+        if (value := self.number(name)) is not None:
+            return [("", value)]
+        made = self.once(name)
+        if isinstance(made, ir.Var):
+            return self._places(made.name, chosen)
+        if isinstance(made, ir.Expr) and made.op == "binop" and made.fn in (operator.add, operator.sub):
+            if (by := self.number(made.rhs.name)) is not None:
+                by = by if made.fn is operator.add else -by
+                return [(of, k + by) for of, k in self._places(made.lhs.name, chosen)]
+        if isinstance(made, ir.Expr) and made.op == "call" and self._is_builtin(made.func.name, chosen):
+            return [place for v in made.args for place in self._places(v.name, chosen)]
+        return [(name, 0)]
+
+    def _is_builtin(self, name: str, builtin: str) -> bool:
+        made = self.once(name)
+        return isinstance(made, ir.Global) and made.value is getattr(builtins, builtin)
 
     # -- positions --------------------------------------------------------------------------------
 

@@ -66,3 +66,60 @@ def test_steps_beyond_the_last_are_not_taken(n):
     wanted = np.where(x > 0.0, np.exp(x), 0.0)
     np.testing.assert_allclose(found, wanted, rtol=1e-14)
     assert abs(total - wanted.sum()) < 1e-12
+
+
+AROUND = """
+from numba import njit
+
+@njit(error_model='numpy', fastmath={'contract', 'reassoc'})
+def around(x, y, n):
+    for i in range(8):
+        for j in range(n):
+            y[i, j] += x[i, j] * x[i, j]
+    return y
+"""
+
+
+def vector_loops(function) -> int:
+    """How many loops LLVM made for several numbers at a time."""
+    (text,) = function.inspect_llvm().values()
+    return len(re.findall(r"^vector\.body\d*:", text, re.MULTILINE))
+
+
+def test_a_loop_around_one_of_any_length_is_written_once():
+    function, _ = load(AROUND, "around")
+    x = np.random.default_rng(0).normal(size=(8, 100))
+    np.testing.assert_allclose(function(x, np.ones((8, 100)), 100), 1.0 + x * x, rtol=1e-15)
+    assert vector_loops(function) == 1
+
+
+EDGES = """
+from numba import njit
+
+@njit(error_model='numpy', fastmath={{'contract', 'reassoc'}})
+def edges(x, y, n):
+    for j in range({ends}):
+        y[j] += x[j] * x[j]
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    "ends", ["min(2, n - 2)", "max(n - 4, 0), n - 2", "max(n - 3, 1), n", "max(n - 2 - 2, 1), n - 2"]
+)
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 100])
+def test_loops_over_edges_are_taken_step_by_step(ends, n):
+    function, _ = load(EDGES.format(ends=ends), "edges")
+    x = np.random.default_rng(0).normal(size=100)
+    wanted = np.ones(100)
+    for j in eval(f"range({ends})", {"n": n}):
+        wanted[j] += x[j] * x[j]
+    np.testing.assert_allclose(function(x, np.ones(100), n), wanted, rtol=1e-15)
+    assert vector_loops(function) == 0
+
+
+@pytest.mark.parametrize("ends", ["n - 2", "min(n, n - 2)", "max(n - 4, 0), n + 5", "max(n, 0), 2 * n"])
+def test_other_loops_are_taken_several_steps_at_a_time(ends):
+    function, _ = load(EDGES.format(ends=ends), "edges")
+    function(np.zeros(100), np.ones(100), 20)
+    assert vector_loops(function) >= 1

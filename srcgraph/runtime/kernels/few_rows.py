@@ -46,16 +46,16 @@ def suits(g: Glue, c: Matrix, a: Matrix, b: Matrix) -> Int:
 def few_rows(g: Glue, c: Matrix, a: Matrix, b: Matrix, alpha: Any, beta: Any) -> None:
     """``c = alpha a b + beta c``; ``c`` is not read if ``beta`` is 0."""
     width = _WIDTH // g.size
-    with g.loop((c.columns + (width - 1)) // width) as tile:
+    with g.loop((c.columns + (width - 1)) // width, as_written=True) as tile:
         sums = _Sums(g, width, tile * width, _smaller(c.columns - tile * width, width))
-        with g.loop((b.rows + (_PANEL - 1)) // _PANEL) as panel:
+        with g.loop((b.rows + (_PANEL - 1)) // _PANEL, as_written=True) as panel:
             top = panel * _PANEL
             height = _smaller(b.rows - top, _PANEL)
             sums.clear(c.rows)
-            with g.loop(height // _AT_ONCE) as k:
+            with g.loop(height // _AT_ONCE, as_written=True) as k:
                 sums.add(a, b, top + k * _AT_ONCE, _AT_ONCE)
             done = height - height % _AT_ONCE
-            with g.loop(height - done) as k:
+            with g.loop(height - done, as_written=True) as k:
                 sums.add(a, b, top + done + k, 1)
             kept = g.builder.select(panel.equals(0).value, beta, g.number(1.0))
             sums.add_to(c, alpha, kept)
@@ -88,15 +88,15 @@ class _Sums:
     def clear(self, rows: Int) -> None:
         zeros = ir.Constant(self._kind, None)
         with (
-            self.g.loop(rows) as i,
-            self.g.loop((self.count + (self.lanes - 1)) // self.lanes) as j,
+            self.g.loop(rows, as_written=True) as i,
+            self.g.loop((self.count + (self.lanes - 1)) // self.lanes, as_written=True) as j,
         ):
             self._store(zeros, self.at(i, j * self.lanes))
 
     def add_to(self, c: Matrix, alpha: Any, kept: Any) -> None:
         """``c = alpha sums + kept c``; ``c`` is not read if ``kept`` is 0."""
         g, fresh = self.g, self.g.is_zero(kept)
-        with g.loop(c.rows) as i, g.loop(self.count) as j:
+        with g.loop(c.rows, as_written=True) as i, g.loop(self.count, as_written=True) as j:
             to, new = c.element(i, self.first + j), g.times(alpha, self.at(i, j).load())
             with g.either(fresh) as (yes, no):
                 with yes:
@@ -110,7 +110,7 @@ class _Sums:
         Where ``a`` has no further row, the last one's products are added to sums that nobody reads.
         """
         g, last, lanes = self.g, a.rows - 1, self.lanes
-        with g.loop((a.rows + (_ROWS - 1)) // _ROWS) as group:
+        with g.loop((a.rows + (_ROWS - 1)) // _ROWS, as_written=True) as group:
             rows = [group * _ROWS + r for r in range(_ROWS)]
             from_a = [[a.element((last < i).where(last, i), k + u).load() for u in range(height)] for i in rows]
             factors = [[self._all(number) for number in row] for row in from_a]

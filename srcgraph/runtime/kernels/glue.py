@@ -112,6 +112,7 @@ class Glue:
     def __init__(self, symbol: str, dtype: np.dtype):
         self.dtype, self.size = dtype, dtype.itemsize
         self.needs: set[tuple[str, str]] = set()
+        self.loops = False
         self.module = ir.Module(name=symbol)
         self.function = ir.Function(self.module, SIGNATURE, symbol)
         self.builder = ir.IRBuilder(self.function.append_basic_block())
@@ -158,6 +159,7 @@ class Glue:
     @contextlib.contextmanager
     def loop(self, count: Int, as_written: bool = False) -> Iterator[Int]:
         """A loop, which LLVM may be told to leave as it is."""
+        self.loops = self.loops or not as_written
         with cgutils.for_range(self.builder, count.value) as trip:
             yield Int(self.builder, trip.index)
             last: Any = self.builder.block

@@ -14,13 +14,17 @@ from srcgraph.runtime.kernels.limits import limits
 
 
 class Written(Protocol):
-    """A module, as text or as what makes text, and the functions of libraries that it calls."""
+    """A module, as text or as what makes text, the functions of libraries that it calls, and whether LLVM is to make
+    something else of its loops."""
 
     @property
     def module(self) -> Any: ...
 
     @property
     def needs(self) -> Collection[tuple[str, str]]: ...
+
+    @property
+    def loops(self) -> bool: ...
 
 
 class _Linker:
@@ -44,13 +48,24 @@ class _Linker:
         if not optimised:
             return self._target(0).emit_object(module)
         builder = llvm.create_pass_builder(self.target, llvm.create_pipeline_tuning_options(speed_level=2))
-        builder.getModulePassManager().run(module, builder)
+        passes = builder.getModulePassManager() if written.loops else _few_passes()
+        passes.run(module, builder)
         return self.target.emit_object(module)
 
     def linked(self, symbols: Sequence[str], code: bytes) -> list[int]:
         self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self.engine.finalize_object()
         return [self.engine.get_function_address(symbol) for symbol in symbols]
+
+
+def _few_passes() -> Any:
+    """What clears away repetitions: code without loops that LLVM changes is no quicker for the others."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_new_gvn_pass()
+    passes.add_dead_code_elimination_pass()
+    return passes
 
 
 _LOCK = threading.RLock()
