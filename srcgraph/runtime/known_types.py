@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from numba.core import errors, types
-from numba.core.typing import signature
+from numba.core.typing.templates import signature
 
 from srcgraph.runtime.arrays import INSTEAD, is_cleared
 
