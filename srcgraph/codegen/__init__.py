@@ -9,6 +9,7 @@ versions   lists that change while what they were is needed
 decisions  what gets a variable, what is nested, what needs memory
 schedule   graph to items, by these decisions: statements and loops
 kernels    loop nests over arrays: made, stored into, reduced
+into       sums that a derivative adds to an array, added there without one of their own
 fusion     neighbouring nests joined;  nest: one to which others are joined, and what is known of it
 totals     sums of one nest that are only added to each other
 expr       an element of an array at an index, as one nested expression

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from srcgraph.codegen import kernels
 from srcgraph.codegen.costs import is_cheap, is_stretched
@@ -18,6 +19,9 @@ from srcgraph.ir.dims import Atom, call_of
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.types import INT, ArrayType, ScalarType
 from srcgraph.ir.view import element
+
+if TYPE_CHECKING:
+    from srcgraph.codegen.into import Into
 
 BY_BLAS = ("matmul", "add_product")
 """Library calls that take parts of arrays where they are."""
@@ -42,6 +46,8 @@ class Decisions:
         """Delayed arrays that have to be in memory after all."""
         self.hints: dict[Value, str] = {}
         """Names for values the user gave none."""
+        self.into: dict[Apply, Into] = {}
+        """Additions to arrays of sums that are not made."""
 
     def decide(self, graph: Graph) -> None:
         """Which arrays are made, last first: what reads a delayed array decides when that is evaluated."""

@@ -32,6 +32,10 @@ def fused(items: list[Item], s: Scheduler) -> list[Item]:
             out += last.taken_before()
             _join(last.nest, nest, s)
             continue
+        before = out[-1] if out and last is not None and not last.lets else None
+        if nest is not None and last is not None and isinstance(before, Nest) and _passes(before, last.nest, nest, s):
+            _join(before, nest, s)
+            continue
         out += [last.nest, *last.lets] if last is not None else []
         last = _Last(nest) if nest is not None else None
         out += [item] if nest is None else []
@@ -120,6 +124,16 @@ def _can_change(first: Nest, second: Nest, part: LoopStore, s: Scheduler) -> boo
     if part.at != first.stores[base] or partial:
         return False
     return not _readers_outside(base, (first, second), s)  # is what the first made needed after the second changed it?
+
+
+def _passes(first: Nest, between: Nest, second: Nest, s: Scheduler) -> bool:
+    """Whether a nest joins one that makes what it reads, and can be run before the one between them."""
+    if not (_shares(first, second) and _can_join(first, second, s)):
+        return False
+    made = (between.fresh, between.stores, between.sums, between.overwritten)
+    needs = reads_of(second.item) | second.overwritten
+    reads = reads_of(between.item)
+    return all(needs.isdisjoint(m) for m in made) and second.overwritten.isdisjoint(reads)
 
 
 def _goes_inside(first: Nest, second: Nest) -> bool:

@@ -77,7 +77,7 @@ def without_clamp(dim: Dim) -> Dim:
 # -- bodies -----------------------------------------------------------------------------------------
 
 
-class _Body:
+class Elements:
     """Collects the parts of one nest; named and shared values become loop numbers."""
 
     def __init__(self, s: Scheduler):
@@ -177,13 +177,13 @@ def made(s: Scheduler, node: Apply) -> Iterator[Item]:
             s.name(out)
             yield Let(out, expr, node.origin)
         case _:
-            body = _Body(s)
+            body = Elements(s)
             index = loop_index(out.type.shape)
             expr, reads = body.expr(out, index)
             alloc = allocation(s, out)
             lets = body.close()
             s.name(out)
-            store = LoopStore(out, None, index, _written(s, index), expr, reads=reads, origin=node.origin)
+            store = LoopStore(out, None, index, written(s, index), expr, reads=reads, origin=node.origin)
             parts: list[Part] = [*lets, store]
             yield Kernel(out.type.shape, parts, extents(s, out.type.shape), [(out, alloc)], node.origin)
 
@@ -208,7 +208,7 @@ def _is_zero(expr: ast.expr) -> bool:
     return isinstance(inner, ast.Constant) and inner.value == 0
 
 
-def _written(s: Scheduler, index: Index) -> tuple[ast.expr, ...]:
+def written(s: Scheduler, index: Index) -> tuple[ast.expr, ...]:
     return tuple(s.write.dim(d) for d in index)
 
 
@@ -232,13 +232,13 @@ def update(s: Scheduler, node: Apply) -> Iterator[Item]:
             value = saved
         else:
             yield from made(s, s.uses.definition[value])
-    body = _Body(s)
+    body = Elements(s)
     expr, reads = body.expr(value, _aligned(value, shape, index))
     lets = body.close()
     combine = "add" if node.op.name == "add_at" else ""
     s.name(out)
     free = bool(node.origin.by)
-    store = LoopStore(out, base, at, _written(s, at), expr, combine, reads, node.origin, free=free)
+    store = LoopStore(out, base, at, written(s, at), expr, combine, reads, node.origin, free=free)
     yield Kernel(shape, [*lets, store], extents(s, shape), [], node.origin)
 
 
@@ -255,7 +255,7 @@ def _reads_elsewhere(s: Scheduler, value: Value, shape: Sequence[Dim], base: Val
     """Whether the value stored reads the array it is stored into, other than in the same place."""
     if value in s.variables:
         return value is base and _aligned(value, shape, loop_index(shape)) != at
-    body = _Body(s)
+    body = Elements(s)
     _, reads = body.expr(value, _aligned(value, shape, loop_index(shape)))
     reads = reads + [r for let in body.parts for r in let.reads]
     body.close()
@@ -273,10 +273,16 @@ def reduction(s: Scheduler, node: Apply) -> Iterator[Item]:
         s.hints[out] = _reduction_name(s, node)
     if len(axes) == x.type.ndim:
         yield from _full(s, node)
-    elif axes == tuple(range(x.type.ndim - len(axes), x.type.ndim)):
-        yield from _inner(s, node)
-    else:
+    elif is_outer(node):
         yield from _outer(s, node)
+    else:
+        yield from _inner(s, node)
+
+
+def is_outer(node: Apply) -> bool:
+    """Whether elements are combined along other axes than the last ones."""
+    axes, ndim = node.attrs["axes"], node.inputs[0].type.ndim
+    return axes != tuple(range(ndim - len(axes), ndim))
 
 
 _RESULT = {"sum": "total", "prod": "product", "max": "largest", "min": "smallest", "all": "every", "any": "some"}
@@ -314,7 +320,7 @@ def _full(s: Scheduler, node: Apply) -> Iterator[Item]:
     start, wide = _start(node)
     acc = out if wide == out.type.dtype else Value(out.name, ScalarType(wide))
     s.hints[acc] = _reduction_name(s, node)
-    body = _Body(s)
+    body = Elements(s)
     expr, reads = body.expr(x, loop_index(x.type.shape))
     parts: list[Part] = list(body.close())
     parts.append(LoopReduce(acc, out, _rule(node).combine, start, expr, reads, node.origin))
@@ -332,7 +338,7 @@ def _inner(s: Scheduler, node: Apply) -> Iterator[Item]:
     start, wide = _start(node)
     acc = Value(out.name, ScalarType(wide))
     s.hints[acc] = _reduction_name(s, node)
-    body = _Body(s)
+    body = Elements(s)
     expr, reads = body.expr(x, loop_index(x.type.shape))
     lets = body.close()
     inner = InnerReduce(
@@ -343,7 +349,7 @@ def _inner(s: Scheduler, node: Apply) -> Iterator[Item]:
     index = loop_index(out.type.shape)
     alloc = allocation(s, out)
     total: ast.expr = ref(acc) if wide == out.type.dtype else s.write.converted(ref(acc), out.type.dtype)
-    store = LoopStore(out, None, index, _written(s, index), total, origin=node.origin)
+    store = LoopStore(out, None, index, written(s, index), total, origin=node.origin)
     s.name(out)
     yield Kernel(out.type.shape, [inner, store], extents(s, out.type.shape), [(out, alloc)], node.origin)
 
@@ -357,11 +363,11 @@ def _outer(s: Scheduler, node: Apply) -> Iterator[Item]:
     zero = node.op.name == "sum"
     yield Let(base, allocation(s, out, "zeros") if zero else allocation(s, out, "full", fill), node.origin)
     s.name(base)
-    body = _Body(s)
+    body = Elements(s)
     full = loop_index(x.type.shape)
     at = tuple(d for k, d in enumerate(full) if k not in axes)
     expr, reads = body.expr(x, full)
     lets = body.close()
     s.name(out)
-    store = LoopStore(out, base, at, _written(s, at), expr, _rule(node).combine, reads, node.origin, free=True)
+    store = LoopStore(out, base, at, written(s, at), expr, _rule(node).combine, reads, node.origin, free=True)
     yield Kernel(x.type.shape, [*lets, store], extents(s, x.type.shape), [], node.origin)

@@ -18,6 +18,7 @@ from srcgraph.codegen import fusion, kernels
 from srcgraph.codegen.decisions import Decisions, transparent
 from srcgraph.codegen.dots import dots_as_sums
 from srcgraph.codegen.expr import call, empty_list, filled, literal, negated, number, subscript
+from srcgraph.codegen.into import into
 from srcgraph.codegen.items import (
     Block,
     Branch,
@@ -149,7 +150,11 @@ class Scheduler(Decisions):
             case "update":
                 yield from self.update(node)
             case "reduction":
-                yield from kernels.reduction(self, node)
+                found = into(self, node)
+                if found is None:
+                    yield from kernels.reduction(self, node)
+                else:
+                    self.into[found.update] = found
             case "library" if node.op.changes:
                 yield self.changing(node)
             case "library":
@@ -223,7 +228,8 @@ class Scheduler(Decisions):
     def update(self, node: Apply) -> Iterator[Item]:
         base, value = node.inputs[:2]
         if node.attrs["view"] != element(base.type.ndim):
-            yield from kernels.update(self, node)
+            found = self.into.get(node)
+            yield from kernels.update(self, node) if found is None else found.items(self)
             return
         at = tuple(self.write.index_of(v) for v in node.inputs[2:])
         index = tuple(self.write.dim(d) for d in at)

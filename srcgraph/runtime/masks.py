@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from srcgraph.runtime.arrays import empty, zeros
+from srcgraph.runtime.copies import move
 from srcgraph.runtime.helpers import helper
 
 
@@ -28,7 +29,7 @@ def compress(x, mask, count):
         out = empty((count, *_rest(x, mask)), x.dtype)
         for at in np.ndindex(mask.shape):
             if mask[at]:
-                out[k] = x[at]
+                move(out[k], x[at])
                 k += 1
     return out
 
@@ -39,12 +40,16 @@ def expand(v, mask):
     k = 0
     if v.ndim == 1:
         out = zeros(mask.shape, v.dtype)
+        for at in np.ndindex(mask.shape):
+            if mask[at]:
+                out[at] = v[k]
+                k += 1
     else:
         out = zeros((*mask.shape, *v.shape[1:]), v.dtype)
-    for at in np.ndindex(mask.shape):
-        if mask[at]:
-            out[at] = v[k]
-            k += 1
+        for at in np.ndindex(mask.shape):
+            if mask[at]:
+                move(out[at], v[k])
+                k += 1
     return out
 
 

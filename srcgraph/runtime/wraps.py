@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from srcgraph.runtime.arrays import empty
+from srcgraph.runtime.copies import move
 from srcgraph.runtime.helpers import helper
 
 
@@ -13,15 +14,15 @@ def rolled(x, shift, axis):
     n = x.shape[axis]
     by = shift % max(n, 1)
     if axis == 0:
-        out[by:] = x[: n - by]
-        out[:by] = x[n - by :]
+        move(out[by:], x[: n - by])
+        move(out[:by], x[n - by :])
     elif x.ndim > 1 and axis == x.ndim - 1:
-        out[..., by:] = x[..., : n - by]
-        out[..., :by] = x[..., n - by :]
+        move(out[..., by:], x[..., : n - by])
+        move(out[..., :by], x[..., n - by :])
     elif x.ndim > 2:
         for i in range(x.shape[0]):
-            out[i, by:] = x[i, : n - by]
-            out[i, :by] = x[i, n - by :]
+            move(out[i, by:], x[i, : n - by])
+            move(out[i, :by], x[i, n - by :])
     return out
 
 
@@ -42,8 +43,8 @@ def wrapped(x, width):
             out[i + width, j + width] = x[i, j]
         _round(out[i + width], m, width)
     for i in range(width if n else 0):
-        out[i] = out[(i - width) % n + width]
-        out[n + width + i] = out[i % n + width]
+        move(out[i], out[(i - width) % n + width])
+        move(out[n + width + i], out[i % n + width])
     return out
 
 
