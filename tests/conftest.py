@@ -61,4 +61,4 @@ def compiled_texts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CompilerBase, "_compile_core", compile_core)
         yield
-    assert not found, sorted({f.split(' in ')[1] for f in found})
+    assert not found, sorted({f.split(" in ")[1] for f in found})
