@@ -193,7 +193,7 @@ class Groups:
         """Which arrays become numbers: those stored into by element, and what is computed from them; None if none."""
         bad = {self.find(v) for v in self.bad}
         taken: set[Value] = set()
-        more = {self.find(n.outputs[0]) for n in self.stores} - bad
+        more = self.by_element(bad)
         while more:
             taken |= more
             reached = (n.outputs[0] for n in self.flows if any(self.find(v) in taken for v in n.inputs))
@@ -202,6 +202,17 @@ class Groups:
         made = [n.outputs[0] for n in (*self.stores, *self.flows) if self.find(n.outputs[0]) in taken]
         fits = sum(math.prod(lengths(v)) for v in made) <= BUDGET
         return (lambda value: self.find(value) in taken) if taken and fits else None
+
+    def by_element(self, bad: set[Value]) -> set[Value]:
+        """Arrays that are stored into, but for those of which all elements are stored at once, and arrays made."""
+        found = {self.find(n.outputs[0]) for n in self.stores} - bad
+        parts = {self.find(n.outputs[0]) for n in self.stores if not _is_all(n)}
+        numbers = {self.find(v) for n in self.flows if isinstance(n.outputs[0].type, ScalarType) for v in n.inputs}
+        while True:
+            reached = {self.find(v) for n in self.flows if self.find(n.outputs[0]) in numbers - bad for v in n.inputs}
+            if reached <= numbers:
+                return found & (parts | numbers)
+            numbers |= reached
 
     def feeding(self, taken: set[Value]) -> set[Value]:
         """Computed arrays of which only numbers and arrays taken are made, at known places or element by element."""
@@ -217,6 +228,12 @@ class Groups:
 
 
 Chosen: TypeAlias = Callable[[Value], bool]
+
+
+def _is_all(node: Apply) -> bool:
+    """Whether a store at known places is one into all of an array."""
+    places = stored(node)
+    return places is not None and places.size == math.prod(lengths(node.outputs[0]))
 
 
 def _filled(node: Apply) -> tuple[int, ...] | None:

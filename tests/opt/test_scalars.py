@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -84,3 +85,19 @@ def test_large_arrays_stay(program: Callable[..., Any]) -> None:
 def test_it_can_be_left_out() -> None:
     mode = sg.opt.FAST_RUN.excluding("scalars")
     assert arrays(sg.inspect(sg.compile(programs.point, mode=mode), 0.7, 1.3).cpu) == 1
+
+
+def shares(x: np.ndarray) -> float:
+    e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    y = e / np.sum(e, axis=-1, keepdims=True)
+    return np.sum(y * y)
+
+
+def test_arrays_whose_elements_nobody_asks_for_stay() -> None:
+    """Of eight rows, what is the same in each is computed in a loop over them, not eight times."""
+    x = np.random.default_rng(0).normal(size=(8, 100))
+    slopes = sg.grad(shares)
+    assert not re.search(r"\[[0-7], 0\] = ", slopes.python(x))
+    y = np.exp(x) / np.sum(np.exp(x), axis=1, keepdims=True)
+    wanted = 2.0 * y * (y - np.sum(y * y, axis=1, keepdims=True))
+    np.testing.assert_allclose(slopes(x), wanted, rtol=1e-12, atol=1e-16)
