@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from itertools import groupby
 from typing import Any
 
@@ -29,6 +29,7 @@ from srcgraph.codegen.items import (
     Store,
     Unpack,
     all_exprs,
+    dims_around,
     refs,
 )
 from srcgraph.codegen.names import Names, is_users
@@ -175,7 +176,7 @@ class Body:
     # -- loop nests -------------------------------------------------------------------------------
 
     def kernel(self, item: Kernel) -> list[ast.stmt]:
-        depth = len(item.dims) + max(map(_depth_inside, item.parts), default=0)
+        depth = max([len(item.dims), *(_depth(part, item) for part in item.parts)])
         before = dict(self.index_names)
         self.index_names.update(zip(INDICES, self.names.indices(item, depth, self.enclosing), strict=False))
         out: list[ast.stmt] = []
@@ -186,12 +187,20 @@ class Body:
                 out += self.started(part)
             if isinstance(part, LoopStore) and part.base is not None:
                 out += self.aliased(part.target, part.base)
-        inner: list[ast.stmt] = []
-        for lengths, parts in groupby(item.parts, key=lambda part: part.inner):
-            body = [s for part in parts for s in self.placed(self.part(part), part.origin)]
-            inner += self.nest([ast.Constant(d.const) for d in lengths], len(item.dims), body)
-        out += self.nest(item.extents, 0, inner)
+        out += self.nest(item.extents, 0, self.parts(item.parts, 0, len(item.dims)))
         self.index_names = before
+        return out
+
+    def parts(self, parts: Iterable[Part], level: int, first: int) -> list[ast.stmt]:
+        """The parts of a nest, or of loops inside it, whose indices are numbered from ``first``."""
+        out: list[ast.stmt] = []
+        for loops, group in groupby(parts, key=lambda part: part.inner[level] if part.inner[level:] else None):
+            together = list(group)
+            if loops is None:
+                out += [s for part in together for s in self.placed(self.part(part), part.origin)]
+                continue
+            body = self.parts(together, level + 1, first + len(loops.dims))
+            out += self.placed(self.nest(loops.extents, first, body), together[0].origin)
         return out
 
     def nest(self, extents: Sequence[ast.expr], first: int, inner: list[ast.stmt]) -> list[ast.stmt]:
@@ -334,9 +343,9 @@ class _Resolve(ast.NodeTransformer):
         return type(node)(**fields)
 
 
-def _depth_inside(part: Part) -> int:
-    """How many loops a part has inside the nest."""
-    return len(part.inner) + (len(part.extents) if isinstance(part, InnerReduce) else 0)
+def _depth(part: Part, nest: Kernel) -> int:
+    """How many indices a part of a nest has."""
+    return part.first + len(part.extents) if isinstance(part, InnerReduce) else len(dims_around(part, nest))
 
 
 def combined(combine: str, acc: ast.expr, value: ast.expr) -> ast.expr:

@@ -31,6 +31,7 @@ from srcgraph.codegen.items import (
 )
 from srcgraph.codegen.memory import kept
 from srcgraph.codegen.names import Names
+from srcgraph.codegen.narrow import narrowed
 from srcgraph.codegen.outline import outlined
 from srcgraph.codegen.parallel import HELPERS, shared_out
 from srcgraph.codegen.program import scheduled
@@ -220,6 +221,8 @@ class Module:
         if not self.depth_left:
             marked = frozenset(names.of_type(is_numpy_integer) if watched else ())
             whole = self.shared_out(_function(name, params, statements, options), names, watched)
+            for f in () if self.parallel else whole:
+                narrowed(f.body)
             whole = [made_once(f) for f in whole]
             for f in () if self.parallel else whole:
                 delayed(f.body, {*params, *reserved})

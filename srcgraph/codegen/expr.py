@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeGuard
 
@@ -31,6 +31,22 @@ _KEEPS_WIDTH = {"cast", "where", "maximum", "minimum", "fmax", "fmin"}
 def loop_index(dims: Sequence[Dim]) -> Index:
     """The index of the current point of a nest over axes of these lengths; an axis of length 1 needs no loop."""
     return tuple(as_dim(0) if d == 1 else symbol(f"@{k}") for k, d in enumerate(dims))
+
+
+def determines(dim: Dim, loop: str) -> bool:
+    """Whether an index depends on one loop alone, and by a factor that is a number: each of its steps has another."""
+    own = [monomial for monomial, _ in dim.terms if any(_is_of_loops(a) for a in monomial)]
+    return own == [(loop,)] and sum(s.startswith("@") for s in dim.symbols()) == 1
+
+
+def in_row(place: Index, at: Index, loops: Iterable[str]) -> bool:
+    """Whether two places of an array are the same in what depends on these loops: they have its rows for themselves."""
+    pairs = [d for d, e in zip(at, place, strict=True) if d == e]
+    return all(any(determines(d, loop) for d in pairs) for loop in loops)
+
+
+def _is_of_loops(atom: Any) -> bool:
+    return any(s.startswith("@") for s in ([atom] if isinstance(atom, str) else Dim({(atom,): 1}).symbols()))
 
 
 def apart(read: Index, written: Index, dims: Sequence[Dim]) -> bool:

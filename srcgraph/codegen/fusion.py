@@ -1,162 +1,201 @@
-"""Neighbouring loop nests over the same lengths become one, where no element is read before it is made."""
+"""Neighbouring loop nests over the same lengths become one, where no element is read before it is made.
+
+Those that differ in their inner loops alone run row by row together: what the first makes of a row is read while it is
+in the cache, and a number for each row needs no array.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from srcgraph.codegen.items import InnerReduce, Item, Kernel, Let, LoopStore, reads_of, refs
-from srcgraph.codegen.nest import Nest, is_partial
+from srcgraph.codegen.expr import Index, in_row
+from srcgraph.codegen.items import InnerReduce, Item, Kernel, Let, LoopStore, part_exprs, reads_of
+from srcgraph.codegen.nest import Nest
+from srcgraph.codegen.several import is_several
 from srcgraph.codegen.statements import names_in
+from srcgraph.codegen.sums import FEW
 from srcgraph.ir.graph import Apply, Value
-from srcgraph.ir.types import ScalarType
+from srcgraph.ir.types import ListType
 
 if TYPE_CHECKING:
     from srcgraph.codegen.schedule import Scheduler
 
 
-FEW = 16
-"""The longest loop that is put inside of a nest that makes what it reads."""
+BACK = 8
+"""So many nests are looked back for one that makes what another reads."""
+LINES = 64
+"""So many nests and lets are."""
 
 
 def fused(items: list[Item], s: Scheduler) -> list[Item]:
-    """Join neighbouring nests over the same lengths where no element is read before it is made."""
-    out: list[Item | Nest] = []
-    last: _Last | None = None
+    """Join nests over the same lengths, or over the same rows, where no element is read before it is made."""
+    out: list[Item] = []
+    row = _Row(s)
     for item in items:
-        if isinstance(item, Let) and last is not None:
-            last.lets.append(item)
-            continue
-        nest = Nest(item) if isinstance(item, Kernel) else None
-        if nest is not None and last is not None and last.lets_pass(nest) and _can_join(last.nest, nest, s):
-            out += last.taken_before()
-            _join(last.nest, nest, s)
-            continue
-        before = out[-1] if out and last is not None and not last.lets else None
-        if nest is not None and last is not None and isinstance(before, Nest) and _passes(before, last.nest, nest, s):
-            _join(before, nest, s)
-            continue
-        out += [last.nest, *last.lets] if last is not None else []
-        last = _Last(nest) if nest is not None else None
-        out += [item] if nest is None else []
-    out += [last.nest, *last.lets] if last is not None else []
-    return [item.kernel() if isinstance(item, Nest) else item for item in out]
+        match item:
+            case Kernel():
+                row.take(Nest(item))
+            case Let():
+                row.lines.append(_Line(item))
+            case _:
+                out += [*row.items(), item]
+                row = _Row(s)
+    return out + row.items()
 
 
-class _Last:
-    """A nest to which another one could be joined, and the lets that stand after it.
+class _Line:
+    """A let between nests."""
 
-    Attributes
-    ----------
-    later : dict
-        Those of them that need the nest, by what they define.
-    """
-
-    def __init__(self, nest: Nest):
-        self.nest = nest
-        self.lets: list[Let] = []
-        self.later: dict[Value, Let] = {}
-        self._seen = 0
-        self._needed: set[Value] = set()
-
-    def lets_pass(self, second: Nest) -> bool:
-        """Whether the lets may run before this nest, or after the second."""
-        for let in self.lets[self._seen :]:
-            if _independent(self.nest, let):
-                self._needed |= reads_of(let)
-            else:
-                self.later[let.value] = let
-        new, self._seen = self.lets[self._seen :], len(self.lets)
-        if not all(_is_of_numbers(let) for let in new if let.value in self.later):
-            self._needed |= self.later.keys()  # never
-        needs = (reads_of(second.item), self._needed)
-        return all(self.later.keys().isdisjoint(needed) for needed in needs)
-
-    def taken_before(self) -> list[Let]:
-        """Take the lets that may run before the nest out of those after it."""
-        before = [let for let in self.lets if let.value not in self.later]
-        self.lets = list(self.later.values())
-        self._seen = len(self.lets)
-        self._needed = set()
-        return before
+    def __init__(self, let: Let):
+        self.let = let
+        self.reads = reads_of(let)
+        drawn = any(n.id.startswith("draw_") for n in names_in(let.expr))
+        self.ordered = drawn or any(isinstance(v.type, ListType) for v in (let.value, *self.reads))
+        """Whether it matters which of those like it runs first: what is drawn, and what is taken from lists."""
 
 
-def _is_of_numbers(let: Let) -> bool:
-    """Whether a number is computed from numbers, which neither a store nor a draw changes."""
-    drawn = any(n.id.startswith("draw_") for n in names_in(let.expr))
-    return not drawn and all(isinstance(v.type, ScalarType) for v in (let.value, *refs(let.expr)))
+class _Row:
+    """Nests and lets that stand one after the other."""
+
+    def __init__(self, s: Scheduler):
+        self.s = s
+        self.lines: list[Nest | _Line] = []
+
+    def items(self) -> list[Item]:
+        return [line.kernel() if isinstance(line, Nest) else line.let for line in self.lines]
+
+    def take(self, nest: Nest) -> None:
+        """Run a nest together with one of those before it, or after them."""
+        moved: list[_Line] = []
+        needs, between = nest.reads | nest.overwritten, 0
+        for k in range(len(self.lines) - 1, max(len(self.lines) - LINES, 0) - 1, -1):
+            line = self.lines[k]
+            if isinstance(line, Nest):
+                free = all(line.makes(v) is False for let in moved for v in let.reads)
+                depth = self._depth(line, nest, bool(between)) if free else 0
+                if depth:
+                    self._join(k, nest, depth, moved)
+                    return
+                between += 1
+                if between == BACK or any(map(line.makes, needs)) or not nest.overwritten.isdisjoint(line.reads):
+                    break
+            elif line.let.value in needs or not nest.overwritten.isdisjoint(line.reads) or _follows(line, moved):
+                moved.append(line)
+                needs = needs | line.reads
+        self.lines.append(nest)
+
+    def _join(self, k: int, nest: Nest, depth: int, moved: Sequence[_Line]) -> None:
+        """Run a nest together with the one at ``k``, and the lets that it needs before."""
+        first = self.lines[k]
+        assert isinstance(first, Nest)
+        before = {*moved}
+        self.lines[k:] = [*reversed(moved), *(line for line in self.lines[k:] if line not in before)]
+        first.take(nest, depth)
+        for value in dict.fromkeys((*nest.accesses, *nest.fresh)):
+            if value not in first.fresh or value in self.s.uses.consumed:
+                continue
+            if first.is_local(value) and not _readers_outside(value, (first,), self.s):
+                first.contract(value)
+
+    def _depth(self, first: Nest, second: Nest, apart: bool) -> int:
+        """In how many loops a nest runs together with another one; 0 if it cannot."""
+        shares = _shares(first, second)
+        if second.dims in (first.dims, first.all_dims) and (shares or not apart):
+            if _can_join(first, second, len(second.dims), self.s):
+                return len(second.dims)
+        if self.s.write.target != "cpu" or not shares:
+            return 0
+        for depth in range(_common(first, second), 0, -1):
+            if second.dims[depth - 1] != 1 and _can_join(first, second, depth, self.s):
+                return 0 if _is_slower(first, second, depth) else depth
+        return 0
 
 
-def _independent(nest: Nest, item: Item) -> bool:
-    """Whether a let may run before a nest that stands before it."""
-    reads = reads_of(item)
-    return all(reads.isdisjoint(changed) for changed in (nest.fresh, nest.stores, nest.sums, nest.overwritten))
+def _follows(line: _Line, moved: Iterable[_Line]) -> bool:
+    """Whether a let has to run before others that do."""
+    return line.ordered and any(other.ordered for other in moved)
 
 
-def _can_join(first: Nest, second: Nest, s: Scheduler) -> bool:
-    if first.dims != second.dims and not (s.write.target == "cpu" and _goes_inside(first, second)):
+def _common(first: Nest, second: Nest) -> int:
+    """How many loops around are over the same lengths."""
+    pairs = enumerate(zip(first.all_dims, second.dims, strict=False))
+    return next((k for k, (d, e) in pairs if d != e), min(len(first.all_dims), len(second.dims)))
+
+
+def _is_slower(first: Nest, second: Nest, depth: int) -> bool:
+    """Whether one of two nests is better vectorised, or its loops exchanged, on its own."""
+    more = second.dims[depth:]
+    if depth == len(first.dims) and more and all(d.const is not None and d.const <= FEW for d in more):
         return False
-    if not first.sums.isdisjoint(reads_of(second.item)):
+    if any(len(nest.all_dims) == depth and _calls(nest) for nest in (first, second)):
+        return True
+    return not all(
+        _in_order(index) for nest in (first, second) for places in nest.accesses.values() for index in places
+    )
+
+
+def _calls(nest: Nest) -> bool:
+    """Whether functions are called in the innermost loop of a nest."""
+    flat = not any(isinstance(p, InnerReduce) for p in nest.parts.values())
+    return flat and any(is_several(n) for p in nest.parts.values() for e in part_exprs(p) for n in ast.walk(e))
+
+
+def _in_order(index: Index) -> bool:
+    """Whether the last axis is that of the innermost loop."""
+    loops = [max((s for s in d.symbols() if s.startswith("@")), default="") for d in index]
+    used = [loop for loop in loops if loop]
+    return used == sorted(used)
+
+
+def _can_join(first: Nest, second: Nest, depth: int, s: Scheduler) -> bool:
+    """Whether the first ``depth`` loops of two nests may be run together.
+
+    Points of the second nest then follow those of the first that are in the same row, or, where there are no loops
+    besides, at the same point.
+    """
+    if not (first.sums - first.stores.keys()).isdisjoint(second.reads):
+        return False
+    if not first.overwritten.isdisjoint(second.accesses):
         return False
     for value, places in second.accesses.items():
-        if value in first.overwritten:
+        if value in first.stores and not _follow(places, first.stores[value], second, first.shared(value, depth), s):
             return False
-        if value in first.stores and list(places) != [first.stores[value]]:
-            return False
-    if not all(_can_change(first, second, p, s) for p in second.parts.values() if isinstance(p, LoopStore)):
+    if not all(_can_change(first, second, p, depth, s) for p in second.parts.values() if isinstance(p, LoopStore)):
         return False
     several = first.partial or second.partial
     return not several or (s.write.target == "cpu" and _shares(first, second))
 
 
-def _can_change(first: Nest, second: Nest, part: LoopStore, s: Scheduler) -> bool:
+def _follow(places: Iterable[Index], at: Index, nest: Nest, depth: int, s: Scheduler) -> bool:
+    """Whether places of an array are all in the row of ``depth`` loops of a nest in which ``at`` is."""
+    if s.write.target != "cpu":
+        return all(place == at for place in places)
+    loops = [f"@{k}" for k, d in enumerate(nest.dims[:depth]) if d != 1]
+    return all(in_row(place, at, loops) for place in places)
+
+
+def _can_change(first: Nest, second: Nest, part: LoopStore, depth: int, s: Scheduler) -> bool:
     """Whether an array may be stored into where the first nest is not over yet."""
     base = part.base
     if base is None:
         return True
     if base in first.overwritten:
         return False  # both change one array: one of them changes a copy
-    partial = is_partial(part, second.dims)
-    if any(index != part.at or partial for index in first.accesses.get(base, ())):
+    places = [*first.accesses.get(base, ()), *([first.stores[base]] if base in first.stores else ())]
+    if part.free and base not in first.fresh:  # additions to several places are one on their own: see `shifted`
+        if places and (depth < len(second.dims) or any(place != part.at for place in places)):
+            return False
+    if not _follow(places, part.at, second, depth, s):
         return False
-    if base not in first.stores:
-        return True
-    if part.at != first.stores[base] or partial:
-        return False
-    return not _readers_outside(base, (first, second), s)  # is what the first made needed after the second changed it?
-
-
-def _passes(first: Nest, between: Nest, second: Nest, s: Scheduler) -> bool:
-    """Whether a nest joins one that makes what it reads, and can be run before the one between them."""
-    if not (_shares(first, second) and _can_join(first, second, s)):
-        return False
-    made = (between.fresh, between.stores, between.sums, between.overwritten)
-    needs = reads_of(second.item) | second.overwritten
-    reads = reads_of(between.item)
-    return all(needs.isdisjoint(m) for m in made) and second.overwritten.isdisjoint(reads)
-
-
-def _goes_inside(first: Nest, second: Nest) -> bool:
-    """Whether a nest is over what another is over and few elements more, of what that one makes."""
-    more = second.dims[len(first.dims) :]
-    few = all(d.const is not None and d.const <= FEW for d in more)
-    flat = not any(p.inner or isinstance(p, InnerReduce) for p in second.parts.values())
-    return second.dims[: len(first.dims)] == first.dims and bool(more) and few and flat and _shares(first, second)
+    # is what the first made needed after the second changed it?
+    return base not in first.stores or not _readers_outside(base, (first, second), s)
 
 
 def _shares(first: Nest, second: Nest) -> bool:
     """Whether a nest reads what another makes."""
     return not first.fresh.keys().isdisjoint(second.accesses)
-
-
-def _join(first: Nest, second: Nest, s: Scheduler) -> None:
-    """Run one nest inside another; arrays of which only this reads each element where it is made become numbers."""
-    first.take(second, second.dims[len(first.dims) :])
-    for value in dict.fromkeys((*second.accesses, *second.fresh)):
-        if value not in first.fresh or value in s.uses.consumed:
-            continue
-        if first.is_local(value) and not _readers_outside(value, (first,), s):
-            first.contract(value)
 
 
 def _readers_outside(value: Value, nests: Sequence[Nest], s: Scheduler) -> bool:

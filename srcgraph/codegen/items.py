@@ -145,18 +145,23 @@ Access = tuple[Value, tuple[Dim, ...]]
 """An array and the index at which it is read."""
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Inside:
+    """Loops inside a nest; neighbouring parts with the same ones run in them together."""
+
+    dims: tuple[Dim, ...]
+    extents: tuple[ast.expr, ...]
+
+
 @dataclass(eq=False, slots=True)
 class LoopLet:
-    """A number per point of a nest.
-
-    ``inner`` are the lengths of loops inside the nest that are this part's, and its neighbours' with the same.
-    """
+    """A number per point of a nest; ``inner`` are the loops inside the nest that it is in, the outermost first."""
 
     value: Value
     expr: ast.expr
     reads: list[Access] = field(default_factory=list)
     origin: Origin = NOWHERE
-    inner: tuple[Dim, ...] = ()
+    inner: tuple[Inside, ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -174,7 +179,7 @@ class LoopStore:
     combine: str = ""
     reads: list[Access] = field(default_factory=list)
     origin: Origin = NOWHERE
-    inner: tuple[Dim, ...] = ()
+    inner: tuple[Inside, ...] = ()
     free: bool = False
 
 
@@ -189,7 +194,7 @@ class LoopReduce:
     expr: ast.expr
     reads: list[Access] = field(default_factory=list)
     origin: Origin = NOWHERE
-    inner: tuple[Dim, ...] = ()
+    inner: tuple[Inside, ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -205,7 +210,7 @@ class InnerReduce:
     expr: ast.expr
     reads: list[Access] = field(default_factory=list)
     origin: Origin = NOWHERE
-    inner: tuple[Dim, ...] = ()
+    inner: tuple[Inside, ...] = ()
 
 
 Part: TypeAlias = LoopLet | LoopStore | LoopReduce | InnerReduce
@@ -272,16 +277,22 @@ class Loop:
 Item: TypeAlias = Let | Unpack | Raise | Store | Do | Effect | Keep | Invoke | Kernel | Branch | Loop
 
 
+def dims_around(part: Part, kernel: Kernel) -> tuple[Dim, ...]:
+    """The lengths of the loops that a part of a nest is in."""
+    return (*kernel.dims, *(d for loops in part.inner for d in loops.dims))
+
+
 def part_exprs(part: Part) -> list[ast.expr]:
+    around = [e for loops in part.inner for e in loops.extents]
     match part:
         case LoopLet():
-            return [part.expr]
+            return [*around, part.expr]
         case LoopStore():
-            return [*part.index, part.expr]
+            return [*around, *part.index, part.expr]
         case LoopReduce():
-            return [part.start, part.expr]
+            return [*around, part.start, part.expr]
         case InnerReduce():
-            return [part.start, *part.extents, part.expr, *(p.expr for p in part.parts)]
+            return [*around, part.start, *part.extents, part.expr, *(p.expr for p in part.parts)]
 
 
 def rename(kernel: Kernel, names: Mapping[Value, Value]) -> None:

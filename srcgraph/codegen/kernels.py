@@ -7,7 +7,7 @@ joined: two accesses touch the same place when their indices are equal expressio
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
@@ -147,14 +147,20 @@ def numbers_apart(items: Sequence[Item], variables: AbstractSet[Value]) -> None:
     """Numbers of nests are variables of their own where the arrays whose elements they are were made after all."""
     for item in items:
         parts = item.parts if isinstance(item, Kernel) else []
-        lets = [
-            let for p in parts for let in (p.parts if isinstance(p, InnerReduce) else [p]) if isinstance(let, LoopLet)
-        ]
-        own = {let.value: Value(let.value.name, let.value.type) for let in lets if let.value in variables}
-        for part in [*parts, *lets] if own else []:
-            part.expr = renamed(part.expr, own)
-            if isinstance(part, LoopLet):
-                part.value = own.get(part.value, part.value)
+        lets = [let for let in parts if isinstance(let, LoopLet) and let.value in variables]
+        _set_apart([let.value for let in lets], parts) if lets else None
+
+
+def _set_apart(values: Iterable[Value], parts: Iterable[Part]) -> None:
+    """Let other variables stand for some in these parts."""
+    own = {v: Value(v.name, v.type) for v in values}
+    for part in parts:
+        part.expr = renamed(part.expr, own)
+        if isinstance(part, LoopLet):
+            part.value = own.get(part.value, part.value)
+        if isinstance(part, InnerReduce):
+            for let in part.parts:
+                let.expr = renamed(let.expr, own)
 
 
 # -- making arrays ----------------------------------------------------------------------------------
@@ -344,6 +350,7 @@ def _inner(s: Scheduler, node: Apply) -> Iterator[Item]:
     inner = InnerReduce(
         acc, _rule(node).combine, start, extents(s, x.type.shape[kept:]), kept, lets, expr, reads, node.origin
     )
+    _set_apart([let.value for let in lets], [*lets, inner])  # other points of a nest have numbers for the same arrays
     for let in lets:
         inner.reads = inner.reads + let.reads
     index = loop_index(out.type.shape)

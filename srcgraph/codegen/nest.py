@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from srcgraph.codegen.expr import loop_index
 from srcgraph.codegen.items import (
     InnerReduce,
+    Inside,
     Kernel,
     LoopLet,
     LoopReduce,
     LoopStore,
     Part,
     Ref,
+    dims_around,
+    reads_of,
     ref,
     refs,
 )
@@ -26,6 +28,7 @@ from srcgraph.ir.types import ScalarType
 
 Index = tuple[Dim, ...]
 Form = tuple[object, ...]
+Path = tuple[Inside, ...]
 
 
 class Nest:
@@ -35,6 +38,8 @@ class Nest:
     ----------
     stores : dict
         By array that is made or changed: the index.
+    reads : set of Value
+        The variables that it reads, those of it that it makes itself among them.
     sums : set of Value
         What is complete only after the nest: reductions, and arrays to whose elements several points add.
     overwritten : set of Value
@@ -49,7 +54,7 @@ class Nest:
 
     def __init__(self, kernel: Kernel):
         self.item = kernel
-        self.dims = kernel.dims
+        self.reads = reads_of(kernel)
         self.fresh = dict(kernel.fresh)
         self.parts: dict[int, Part] = {}
         self.stores: dict[Value, Index] = {}
@@ -70,13 +75,57 @@ class Nest:
         self.item.fresh = list(self.fresh.items())
         return self.item
 
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        return self.item.dims
+
+    @property
+    def all_dims(self) -> tuple[Dim, ...]:
+        """The lengths of the loops that the last part is in."""
+        return (*self.dims, *(d for loops in self.last for d in loops.dims))
+
+    @property
+    def last(self) -> tuple[Inside, ...]:
+        """The loops inside the nest that its last part is in."""
+        return next(reversed(self.parts.values())).inner
+
     # -- joining ------------------------------------------------------------------------------------
 
-    def take(self, second: Nest, more: tuple[Dim, ...]) -> None:
-        """Run the parts of another nest too, inside loops over ``more``, but for numbers that are known here."""
+    def take(self, second: Nest, depth: int) -> None:
+        """Run the parts of another nest too, but for numbers that are known here, in the last ``depth`` loops."""
         self.fresh |= second.fresh
+        self.reads |= second.reads
+        around, more = self._opened(depth), second.item
+        rest = Inside(more.dims[depth:], more.extents[depth:])
+        path = (*around, rest) if any(d != 1 for d in rest.dims) else around
         parts = second.parts.values()
-        self._add([replace(p, inner=more) for p in parts] if more else parts, unsaid=True)
+        self._add([replace(p, inner=(*path, *p.inner)) for p in parts] if path else parts, unsaid=True)
+
+    def _opened(self, depth: int) -> Path:
+        """The loops inside the nest around what is done at this depth, after the last part."""
+        if depth < len(self.dims):
+            rest = Inside(self.dims[depth:], self.item.extents[depth:])
+            self.item.dims, self.item.extents = self.dims[:depth], self.item.extents[:depth]
+            self._replace((), (rest,))
+        left = depth - len(self.dims)
+        for k, loops in enumerate(self.last):
+            if left <= 0:
+                return self.last[:k]
+            if left < len(loops.dims):
+                parts = slice(left), slice(left, None)
+                self._replace((loops,), [Inside(loops.dims[some], loops.extents[some]) for some in parts])
+                return self.last[: k + 1]
+            left -= len(loops.dims)
+        return self.last
+
+    def _replace(self, old: Path, new: Sequence[Inside]) -> None:
+        """Other loops in place of some; around all parts in place of none."""
+        self._said = _Said()
+        for part in self.parts.values():
+            k = part.inner.index(old[0]) if old and old[0] in part.inner else None
+            if k is not None or not old:
+                part.inner = (*part.inner[:k], *new, *part.inner[k + 1 :]) if k is not None else (*new, *part.inner)
+            self._said.again(part)
 
     def _add(self, parts: Iterable[Part], unsaid: bool = False) -> None:
         """Enter parts; ``unsaid``: but for numbers that are known."""
@@ -94,7 +143,7 @@ class Nest:
                 self._touching[part.target].append(self._count)
                 if part.base is not None:
                     self.overwritten.add(part.base)
-                if is_partial(part, self.dims):
+                if is_partial(part, dims_around(part, self.item)):
                     self.partial = True
                     self.sums.add(part.target)
             case LoopReduce():
@@ -107,6 +156,22 @@ class Nest:
         for value in {v for e in _exprs(part) for v in refs(e)}.union(v for v, _ in part.reads):
             self._touching[value].append(self._count)
 
+    # -- what is known of it --------------------------------------------------------------------------
+
+    def makes(self, value: Value) -> bool:
+        """Whether it is made or changed here."""
+        return any(value in known for known in (self.fresh, self.stores, self.sums, self.overwritten))
+
+    def store_of(self, value: Value) -> LoopStore:
+        """The part that stores an array."""
+        return next(p for p in self.touching(value) if isinstance(p, LoopStore) and p.target is value)
+
+    def shared(self, value: Value, depth: int) -> int:
+        """How many of the last part's first loops what stores an array is in, ``depth`` at most."""
+        store = self.store_of(value)
+        both = [loops for loops, own in zip(self.last, store.inner, strict=False) if loops is own]
+        return min(depth, len(self.dims) + sum(len(loops.dims) for loops in both))
+
     # -- arrays that become numbers -------------------------------------------------------------------
 
     def touching(self, value: Value) -> list[Part]:
@@ -118,23 +183,9 @@ class Nest:
 
     def is_local(self, value: Value) -> bool:
         """Whether each element of a new array is read only at the point where it is made."""
-        touching = self.touching(value)
-        index = loop_index((*self.dims, *touching[0].inner)) if touching else ()
-        if list(self.accesses.get(value, ())) != [index]:
-            return False
-        return not touching[0].inner or self._side_by_side(value)
-
-    def _side_by_side(self, value: Value) -> bool:
-        """Whether what stores and what reads an array is in one inner loop."""
-        groups: set[int] = set()
-        inner: Index | None = None
-        group = 0
-        for k, part in self.parts.items():
-            if part.inner != inner:
-                inner, group = part.inner, k
-            if _touches(part, value):
-                groups.add(group)
-        return len(groups) == 1
+        store = self.store_of(value)
+        beside = all(part.inner[: len(store.inner)] == store.inner for part in self.touching(value))
+        return beside and list(self.accesses.get(value, ())) == [store.at]
 
     def contract(self, value: Value) -> None:
         """A number in place of an array's element: the one that was stored, if it has a name."""
@@ -166,33 +217,39 @@ class _Said:
     """Which numbers of a point are known, and how they were computed."""
 
     def __init__(self) -> None:
-        self.known: dict[Value, tuple[Index, Form]] = {}
+        self.known: dict[Value, tuple[Path, Form]] = {}
         self.read: dict[Value, frozenset[Value]] = {}
         self.readers: dict[Value, set[Value]] = defaultdict(set)
-        self.inner: Index = ()
+        self.path: Path = ()
         self.inside: list[Value] = []
-        """Those of the inner loop."""
+        """Those of loops inside the nest."""
 
     def again(self, part: Part) -> bool:
         """Whether a part computes a number that is what it would be; it is known from now on."""
-        if part.inner != self.inner:  # numbers of an inner loop are what its last step left
-            self._forget(self.inside)
-            self.inner, self.inside = part.inner, []
+        if part.inner != self.path:  # numbers of an inner loop are what its last step left
+            self.path = part.inner
+            left = {v for v in self.inside if v in self.known and not self._holds(self.known[v][0])}
+            self._forget(left)
+            self.inside = [v for v in self.inside if v not in left]
         if not isinstance(part, LoopLet):
             return False
-        said = part.inner, form_of(part.expr)
-        if self.known.get(part.value) == said and self.read[part.value] == frozenset(refs(part.expr)):
+        form, known = form_of(part.expr), self.known.get(part.value)
+        if known is not None and known[1] == form and self.read[part.value] == frozenset(refs(part.expr)):
             return True
         self._forget(self._derived(part.value))
-        self._note(part.value, said, part.expr)
+        self._note(part.value, (part.inner, form), part.expr)
         return False
+
+    def _holds(self, path: Path) -> bool:
+        """Whether what is computed in these loops is known where the last part is."""
+        return self.path[: len(path)] == path
 
     def refresh(self, part: Part) -> None:
         """A number is computed by another expression that gives the same."""
         if isinstance(part, LoopLet) and part.value in self.known:
             self._note(part.value, (part.inner, form_of(part.expr)), part.expr)
 
-    def _note(self, value: Value, said: tuple[Index, Form], expr: ast.expr) -> None:
+    def _note(self, value: Value, said: tuple[Path, Form], expr: ast.expr) -> None:
         self.known[value] = said
         if said[0]:
             self.inside.append(value)
@@ -231,12 +288,10 @@ class _Numbered(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
 
-def is_partial(part: Part, dims: tuple[Dim, ...]) -> bool:
-    """Whether several points of a nest over ``dims`` add to one place."""
-    if not isinstance(part, LoopStore) or not part.combine:
-        return False
-    used = {s for d in part.at for s in d.symbols()}
-    return not all(f"@{k}" in used for k, d in enumerate((*dims, *part.inner)) if d != 1)
+def is_partial(store: LoopStore, dims: tuple[Dim, ...]) -> bool:
+    """Whether several points of loops of these lengths add to one place."""
+    used = {s for d in store.at for s in d.symbols()}
+    return bool(store.combine) and not all(f"@{k}" in used for k, d in enumerate(dims) if d != 1)
 
 
 def _exprs(part: Part) -> list[ast.expr]:

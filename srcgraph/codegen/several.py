@@ -53,6 +53,16 @@ def several_at_once(functions: Sequence[ast.FunctionDef], divides: bool, sums: b
     return {name: _HOMES.get(name, "vector") for name in found if alone[name] <= 0}
 
 
+def is_several(node: ast.AST) -> bool:
+    """Whether it is a call of one of these functions."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=module), attr=name)):
+            return name in FUNCTIONS.get(module, ())
+        case ast.Call(func=ast.Name(id=name)):
+            return name in SPECIAL
+    return False
+
+
 def _innermost(function: ast.FunctionDef, sums: bool) -> Iterator[ast.For]:
     """The loops in which there is no other one, and that nothing leaves: those over elements that add up no number, or
     all with ``sums``."""

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import takewhile
 
-from srcgraph.codegen.expr import Index, apart, loop_index
+from srcgraph.codegen.expr import Index, apart, in_row, loop_index
 from srcgraph.codegen.items import (
     Block,
     Branch,
@@ -28,10 +29,12 @@ from srcgraph.codegen.items import (
     Loop,
     LoopStore,
     Origin,
+    Part,
     Ref,
     Store,
     Unpack,
     all_blocks,
+    dims_around,
     inner_blocks,
     ref,
     refs,
@@ -117,24 +120,39 @@ def assign_storage(
 def fills(part: LoopStore, kernel: Kernel) -> bool:
     """Whether a store writes every element of its array."""
     assert part.base is not None
-    dims = (*kernel.dims, *part.inner)
+    dims = dims_around(part, kernel)
     return not part.combine and dims == part.base.type.shape and part.at == loop_index(dims)
 
 
 def _read_around(kernel: Kernel, store: LoopStore) -> frozenset[Value]:
-    """The arrays a nest reads other than at the very element that ``store`` changes next, or apart from all these."""
+    """The arrays a nest reads other than before ``store`` changes the element, or its row, or apart from all these."""
     last = kernel.parts.index(store)
     return frozenset(
         value
         for k, part in enumerate(kernel.parts)
         for value, index in part.reads
-        if value is not store.base and not ((k <= last and index == store.at) or _is_apart(value, index, store, kernel))
+        if value is not store.base
+        and not (
+            (k <= last and _is_before(value, index, part, store, kernel)) or _is_apart(value, index, store, kernel)
+        )
     )
+
+
+def _is_before(value: Value, index: Index, part: Part, store: LoopStore, kernel: Kernel) -> bool:
+    """Whether an earlier part reads the very element that is stored, or the row that its loops are at together."""
+    assert store.base is not None
+    if index == store.at:
+        return True
+    if value.type.shape != store.base.type.shape:
+        return False
+    both = takewhile(lambda pair: pair[0] is pair[1], zip(part.inner, store.inner, strict=False))
+    dims = (*kernel.dims, *(d for loops, _ in both for d in loops.dims))
+    return in_row(index, store.at, [f"@{k}" for k, d in enumerate(dims) if d != 1])
 
 
 def _is_apart(value: Value, index: Index, store: LoopStore, kernel: Kernel) -> bool:
     assert store.base is not None
-    return value.type.shape == store.base.type.shape and apart(index, store.at, (*kernel.dims, *store.inner))
+    return value.type.shape == store.base.type.shape and apart(index, store.at, dims_around(store, kernel))
 
 
 class _Storage:

@@ -70,13 +70,15 @@ class _Sums:
                 starts[_name(node.targets[0])] = node
             for inner in _bodies(node):
                 inner[:] = self.block(inner)
+            out.append(node)
             sums = [starts[n] for n in _sums(node) if n in starts] if isinstance(node, ast.For) else []
-            loop = _to_divide(node, {_name(s.targets[0]) for s in sums})
-            out += self.divided(node, loop, sums) if loop is not None else [node]
+            loops = [(_to_divide(node, _name(s.targets[0])), s) for s in sums]
+            for loop in dict.fromkeys(loop for loop, _ in loops if loop is not None):
+                out += self.divided(node, loop, [s for each, s in loops if each is loop])
         return out
 
     def divided(self, nest: ast.stmt, loop: ast.For, sums: Sequence[Start]) -> list[ast.stmt]:
-        """The nest, with one of its loops in blocks, and what ends the sums."""
+        """Divide one of a nest's loops into blocks; what ends the sums."""
         each, after, end = [], [], []
         parts = {}
         busy = {n.id for n in names_in(nest)}
@@ -97,7 +99,7 @@ class _Sums:
         loop.body = [*each, inner, *after]
         for made in (*each, inner, *after, *end):
             made.lineno = loop.lineno
-        return [nest, *end]
+        return end
 
 
 def _in_parts(body: Sequence[ast.stmt], names: dict[str, str]) -> list[ast.stmt]:
@@ -121,13 +123,13 @@ def _sums(node: ast.stmt) -> list[str]:
     return sorted({_name(s.target) for s in inside if isinstance(s, Summed)} - begun)
 
 
-def _to_divide(node: ast.stmt, names: set[str]) -> ast.For | None:
-    """The innermost loop of a nest that adds to these sums and has more than a few steps."""
+def _to_divide(node: ast.stmt, name: str) -> ast.For | None:
+    """The innermost loop of a nest that adds to this sum and has more than a few steps."""
     best = None
-    while names and isinstance(node, ast.For):
+    while isinstance(node, ast.For):
         if _has_steps(node.iter):
             best = node
-        node = next((s for s in node.body if isinstance(s, ast.For) and names & set(_sums(s))), ast.Pass())
+        node = next((s for s in node.body if isinstance(s, ast.For) and name in _sums(s)), ast.Pass())
     return best
 
 

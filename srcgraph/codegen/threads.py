@@ -10,9 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
-from srcgraph.codegen.expr import literal
+from srcgraph.codegen.expr import determines, literal
 from srcgraph.codegen.items import (
     INDICES,
     Block,
@@ -179,16 +178,7 @@ def _is_injective(at: Sequence[Dim], loops: Sequence[int]) -> bool:
 
     That is so if for each loop some axis depends on its index alone, and by a factor that is a number.
     """
-    return all(any(_determines(d, f"@{k}") for d in at) for k in loops)
-
-
-def _determines(dim: Dim, index: str) -> bool:
-    own = [monomial for monomial, _ in dim.terms if any(_is_index(a) for a in monomial)]
-    return own == [(index,)] and sum(s.startswith("@") for s in dim.symbols()) == 1
-
-
-def _is_index(atom: Any) -> bool:
-    return any(s.startswith("@") for s in ([atom] if isinstance(atom, str) else Dim({(atom,): 1}).symbols()))
+    return all(any(determines(d, f"@{k}") for d in at) for k in loops)
 
 
 def _elements(part: Part) -> Iterator[tuple[Value, Sequence[ast.expr]]]:

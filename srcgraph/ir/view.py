@@ -38,6 +38,16 @@ class View:
         return tuple(k for k, a in enumerate(self.axes) if a != "i")
 
     @property
+    def back(self) -> View | None:
+        """For axes in another order, and new ones: the view of the result that is the base; it takes a 0 for each new
+        axis. None if this one leaves elements out."""
+        if any(a != ":" for a in self.axes):
+            return None
+        old = [k for k in self.order if k is not None]
+        axes = tuple("i" if k is None else ":" for k in self.order)
+        return View(axes, tuple(old.index(k) for k in range(len(old))))
+
+    @property
     def operand_count(self) -> int:
         return sum(operand_count(a) for a in self.axes)
 

@@ -705,3 +705,11 @@ def two_double_buffers(m, x, n):
         u, v = v, u
         n -= 1
     return z, u, np.sum(w) * v
+
+
+def computed_again_along_rows_and_columns(q):
+    """The elements of one vector at each point of a loop, and again inside of it, where each row is added up."""
+    v = q[0] * 2.0 + 1.0
+    y = v * v
+    z = np.sum(q * v, axis=1)
+    return v * y + z, y

@@ -224,6 +224,10 @@ class Reverse:
         if base not in self.active or ct is None or node.op.vjp_into is None:
             return
         ct = self.builder.cast(ct, base.type.dtype, False)
+        back = node.attrs["view"].back if node.op.name == "getitem" and self.ct(base) is None else None
+        if back is not None:
+            self.accumulate(base, OPS["getitem"](ct, *[0] * back.operand_count, view=back))
+            return
         running = self.ct_or_zero(base)
         self.frames[-1][base] = self.own(node.op.vjp_into(running, ct, out, *node.inputs, **node.attrs))
 
