@@ -70,7 +70,7 @@ def _loop(block: Sequence[ast.stmt], array: _Array) -> ast.For | None:
     """The loop that is all that uses an array. A branch may have it, but no other loop: that would keep rows."""
     users = [s for s in block if any(n.id == array.name for n in names_in(s))]
     match users:
-        case [ast.For(orelse=[]) as loop]:
+        case [ast.For(iter=run, orelse=[]) as loop] if all(n.id != array.name for n in names_in(run)):
             return loop
         case [ast.If(test=test, body=body, orelse=orelse)] if all(n.id != array.name for n in names_in(test)):
             return _loop([*body, *orelse], array)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from srcgraph.codegen.affine import axes_of, beside, plus
 from srcgraph.codegen.delayed import MOST, Accesses, Rows, aliased, fresh_names, made_by
+from srcgraph.codegen.padded import Padding, padding
 from srcgraph.codegen.registers import Added, as_written
 from srcgraph.codegen.shifted import Shift
 from srcgraph.codegen.statements import names_in, statements_in
@@ -44,7 +45,8 @@ def _in_block(block: list[ast.stmt], body: list[ast.stmt], taken: set[str]) -> N
         first, second = block[k], block[k + 1]
         pair = _pair(first, second, body) if isinstance(first, ast.For) and isinstance(second, ast.For) else None
         if pair is not None:
-            block[k : k + 2] = [pair.ring(taken)]
+            width = None if set(pair.made.values()).isdisjoint(block[:k]) else pair.padding(body)
+            block[k : k + 2] = [pair.ring(taken) if width is None else pair.padded(taken, width)]
         k += 1
 
 
@@ -69,16 +71,61 @@ class _Pair:
     def least(self) -> int:
         return min(further for _, further in self.loops)
 
-    def ring(self, taken: set[str]) -> ast.stmt:
-        """The loop over rows that computes some and adds to another."""
+    @property
+    def width(self) -> int:
+        return max(further for _, further in self.loops) - self.least
+
+    @property
+    def rows(self) -> tuple[str, ast.expr]:
+        """The number of a row, and how many are computed."""
         assert isinstance(self.first.target, ast.Name) and isinstance(self.first.iter, ast.Call)
-        index, (end,) = self.first.target.id, self.first.iter.args
-        width = max(further for _, further in self.loops) - self.least
+        return self.first.target.id, self.first.iter.args[0]
+
+    def in_ring(self, taken: set[str]) -> list[dict[str, str]]:
+        """Keep so many rows of the arrays; their names, by how many steps ago they were computed."""
         fresh = fresh_names(taken)
-        names = [{array: fresh(f"{array}_{_NAMES[k]}") for array in self.made} for k in range(width + 1)]
         for made in self.made.values():
             shape = made.value.args[0]  # type: ignore[attr-defined]
-            shape.elts[0] = ast.copy_location(ast.Constant(width + 1), shape)
+            shape.elts[0] = ast.copy_location(ast.Constant(self.width + 1), shape)
+        return [{array: fresh(f"{array}_{_NAMES[k]}") for array in self.made} for k in range(self.width + 1)]
+
+    def padding(self, body: Sequence[ast.stmt]) -> Padding | None:
+        assert isinstance(self.second.target, ast.Name)
+        return padding(self.loops, self.second.target.id, self.made, self.rows[1], body)
+
+    def padded(self, taken: set[str], ends: Padding) -> ast.stmt:
+        """The loop over rows of the array that is added to."""
+        index, end = self.rows
+        names, number = self.in_ring(taken), self.width + 1
+        for made in self.made.values():
+            shape, made.value.func.attr = made.value.args[0], "zeros"  # type: ignore[attr-defined]
+            shape.elts[1] = ends.with_ends
+        of = {loop: next(a for a in self.made if a in {n.id for n in names_in(loop)}) for loop, _ in self.loops}
+        added = [(loop, names[further][of[loop]]) for loop, further in sorted(self.loops, key=lambda each: each[1])]
+        text = f"""
+for {index} in range({ast.unparse(plus(end, self.width))}):
+    {"; ".join(f"{row} = {array}[{index} % {number}]" for array, row in names[0].items())}
+    if {index} < {ast.unparse(end)}:
+        pass
+"""
+        (loop,) = ast.parse(text).body
+        assert isinstance(loop, ast.For)
+        test = loop.body[-1]
+        assert isinstance(test, ast.If)
+        test.body = ends.stored([_in_rows(s, names[0], index) for s in self.first.body], names[0])
+        test.orelse = [ends.cleared(row) for row in names[0].values()]
+        for back in range(1, number):
+            for array, row in names[back].items():
+                if any(row == name for _, name in added):
+                    loop.body += ast.parse(f"{row} = {array}[({index} - {back}) % {number}]").body
+        for node in (loop, *loop.body, *statements_in(test.orelse)):
+            _placed(node, self.first)
+        loop.body.append(ends.summed(added, index))
+        return loop
+
+    def ring(self, taken: set[str]) -> ast.stmt:
+        """The loop over rows that computes some and adds to another."""
+        (index, end), width, names = self.rows, self.width, self.in_ring(taken)
         backs = sorted({further - self.least for _, further in self.loops})
         parts = [self.part(k, names[k], index, end, width) for k in backs]
         text = f"""
