@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from srcgraph.codegen.affine import plus
 from srcgraph.codegen.registers import Added
 from srcgraph.codegen.shifted import Moving, added_up, moving
-from srcgraph.codegen.statements import statements_in
+from srcgraph.codegen.statements import names_in, statements_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,11 @@ class Padding:
         total: ast.expr | None = None
         for loop, name in loops:
             at = plus(ast.Name(first.index, ast.Load()), self.width - self.moves[loop].by)
-            element = ast.Subscript(ast.Name(name, ast.Load()), at, ast.Load())
-            total = added_up(total, Added(target, self.moves[loop].added.op, element))
+            value = copy.deepcopy(self.moves[loop].added.value)
+            element = _element(value)
+            assert isinstance(element, ast.Subscript)
+            element.value, element.slice = ast.Name(name, ast.Load()), at
+            total = added_up(total, Added(target, self.moves[loop].added.op, value))
         assert total is not None
         op: ast.operator = ast.Sub() if isinstance(total, ast.UnaryOp) else ast.Add()
         value = total.operand if isinstance(total, ast.UnaryOp) else total
@@ -92,6 +97,9 @@ def padding(
     wide = ast.unparse(plus(end, max(further))), ast.unparse(plus(one.trips.stop, max(by)))
     if wide != (ast.unparse(rows), ast.unparse(columns)):
         return None
+    stores = Counter(name for s in statements_in(body) for name in _stores(s))
+    if any(stores[n.id] > 1 for n in names_in(rows, columns)):
+        return None  # one name, of two lengths
     stop = ast.unparse(one.trips.stop)
     sizes = {ast.unparse(s.value.args[0].elts[1]) for s in made.values() if len(s.value.args[0].elts) == 2}  # type: ignore[attr-defined]
     if len(sizes) != 1 or not sizes <= {stop, f"max({stop}, 0)"}:
@@ -103,7 +111,7 @@ def _adds_element(m: Moving, own: str, made: Mapping[str, ast.Assign]) -> bool:
     """Whether a loop adds, or takes away, the elements of a row that was made, one in each step, and from the first."""
     if len(m.loop.body) > 1 or not isinstance(m.trips.first, ast.Constant) or m.trips.first.value != 0:
         return False
-    match m.added.target, m.added.value:
+    match m.added.target, _element(m.added.value):
         case (
             ast.Subscript(slice=ast.Tuple(elts=[_, _])),
             ast.Subscript(value=ast.Name(id=array), slice=ast.Tuple(elts=[ast.Name(id=row), ast.Name(id=column)])),
@@ -112,18 +120,51 @@ def _adds_element(m: Moving, own: str, made: Mapping[str, ast.Assign]) -> bool:
     return False
 
 
-def _shape(array: str, body: Sequence[ast.stmt]) -> list[ast.expr] | None:
-    """The two lengths of an array that one statement makes."""
-    found = [s for s in statements_in(body) if isinstance(s, ast.Assign) and _names(s.targets[0]) == array]
+def _element(value: ast.expr) -> ast.expr:
+    """What is added, or what a literal times that is: nothing where that is 0."""
+    match value:
+        case ast.BinOp(left=ast.Constant(value=float(by)), op=ast.Mult(), right=element) if math.isfinite(by):
+            return element
+        case ast.BinOp(left=element, op=ast.Mult(), right=ast.Constant(value=float(by))) if math.isfinite(by):
+            return element
+    return value
+
+
+def _shape(array: str, body: Sequence[ast.stmt]) -> Sequence[ast.expr] | None:
+    """The two lengths of an array that one statement makes; or that is given, and they are names."""
+    found = [s for s in statements_in(body) if array in _stores(s)]
     match found:
-        case [ast.Assign(value=ast.Call(func=ast.Attribute(attr="empty" | "zeros" | "ones"), args=[ast.Tuple(), *_]))]:
-            sizes = found[0].value.args[0].elts  # type: ignore[attr-defined]
-            return sizes if len(sizes) == 2 else None
+        case [
+            ast.Assign(
+                value=ast.Call(func=ast.Attribute(attr="empty" | "zeros" | "ones"), args=[ast.Tuple() as of, *_])
+            )
+        ]:
+            return of.elts if len(of.elts) == 2 else None
+        case [ast.Assign(value=ast.Call(func=ast.Attribute(value=ast.Name(id=other), attr="copy"), args=[]))]:
+            assigned = any(other in _stores(s) for s in statements_in(body) if s is not found[0])
+            return _shape(other, body) if assigned else _lengths(other, body)
     return None
 
 
-def _names(target: ast.expr) -> str:
-    return target.id if isinstance(target, ast.Name) else ""
+def _lengths(array: str, body: Sequence[ast.stmt]) -> Sequence[ast.expr] | None:
+    """The names of an argument's two lengths."""
+    names: dict[int, ast.expr] = {}
+    for s in statements_in(body):
+        match s:
+            case ast.Assign(
+                targets=[ast.Name() as name],
+                value=ast.Subscript(
+                    value=ast.Attribute(value=ast.Name(id=given), attr="shape"), slice=ast.Constant(value=int(axis))
+                ),
+            ) if given == array:
+                names[axis] = name
+    return [names[0], names[1]] if names.keys() == {0, 1} else None
+
+
+def _stores(s: ast.stmt) -> list[str]:
+    """The names that a statement itself assigns."""
+    targets = s.targets if isinstance(s, ast.Assign) else [s.target] if isinstance(s, ast.For | ast.AugAssign) else []
+    return [n.id for n in names_in(*targets) if isinstance(n.ctx, ast.Store)]
 
 
 class _Columns(ast.NodeTransformer):
