@@ -48,6 +48,22 @@ def cubes(u, k):
     return np.sum(v**2)
 
 
+def solid(u, k):
+    """Three axes, of which the last is reached further along; no number but literals is a factor of what is added."""
+    v = np.stack((u, np.sin(u), u * k, u * u, np.cos(u)))
+    for _ in range(2):
+        w = 0.125 * (v[2:, 1:-1, 1:-2] - 2.0 * v[1:-1, 1:-1, 1:-2] + v[:-2, 1:-1, 1:-2]) + 0.25 * v[1:-1, 1:-1, 3:]
+        v[1:-1, 1:-1, 1:-2] = w + v[1:-1, :-2, :-3] / 3.0
+    return np.sum(v**2)
+
+
+def infinite(u, k):
+    """A factor that is infinite, of what is not there, would be no number."""
+    for _ in range(2):
+        u[1:-1, 1:-1] = k * (u[:-2, 1:-1] + u[1:-1, 2:] + u[2:, 1:-1])
+    return np.sum(u[0, 1:])
+
+
 RINGS = [five_points, nine_points, further]
 
 
@@ -59,7 +75,7 @@ def name(program: Callable[..., Any]) -> str:
     return program.__name__
 
 
-@pytest.mark.parametrize("program", [*RINGS, not_linear, cubes], ids=name)
+@pytest.mark.parametrize("program", [*RINGS, not_linear, cubes, solid, infinite], ids=name)
 def test_all_small_sizes(program: Callable[..., Any]) -> None:
     for shape in [(n, m) for n in range(3, 9) for m in range(3, 6)] + [(13, 12)]:
         wanted, found = slopes(program, values(*shape), 0.3)
@@ -71,6 +87,21 @@ def test_rows_take_all_at_once(program: Callable[..., Any]) -> None:
     text = sg.grad(program).python(values(9, 9), 0.3)
     assert "_old = " in text and "_new = " in text
     assert any(line.count("_old") + line.count("_new[") > 2 for line in text.splitlines())
+
+
+@pytest.mark.parametrize("program", [five_points, nine_points, solid], ids=name)
+def test_zeros_around_rows(program: Callable[..., Any]) -> None:
+    """All places of a row take one sum, in one nest as wide as the array."""
+    text = sg.grad(program).python(values(9, 9), 0.3)
+    added = [line for line in text.splitlines() if "_old[" in line and "+=" in line and "d_" in line]
+    assert len(added) == 1 and "_older[" in added[0] and "min(" not in text, text
+
+
+def test_what_is_not_there_is_not_multiplied() -> None:
+    """Rims have no infinite parts: 0 times infinity is no number."""
+    u = values(5, 6)
+    d, in_order = sg.grad(infinite, parallel=True)(u, np.inf), sg.grad(infinite)(u, np.inf)
+    np.testing.assert_array_equal(in_order, d)
 
 
 def test_threads_do_not_wait_for_rows() -> None:

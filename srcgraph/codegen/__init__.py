@@ -10,7 +10,7 @@ decisions  what gets a variable, what is nested, what needs memory
 schedule   graph to items, by these decisions: statements and loops
 kernels    loop nests over arrays: made, stored into, reduced
 into       sums that a derivative adds to an array, added there without one of their own
-fusion     neighbouring nests joined;  nest: one to which others are joined, and what is known of it
+fusion     nests joined, by points or by rows;  nest: one to which others are joined, and what is known of it
 totals     sums of one nest that are only added to each other
 expr       an element of an array at an index, as one nested expression
 items      the vocabulary between schedule and text: statements whose variables have no names yet
@@ -20,9 +20,10 @@ late       what a loop hands on, after what it replaces is read
 names      the user's names; one name for the versions of one variable (`groups`)
 body       items to statements
 tidy       flags back to `break` and `return`; `truths`: tests where they are asked
-rows, shifted, rings  what derivatives add to arrays: row by row, each row in one loop, and all of its rows at once
+rows, shifted, rings, padded  what derivatives add to arrays: row by row, each row in one loop, all of its rows at
+           once, and with zeros around rows so that no place is apart
 ahead      elements that the next step reads, too, read before anything is stored
-buffers    arrays that a loop makes anew in each trip, made once before it
+buffers    arrays that a loop makes anew in each trip, made once before it;  narrow: a row, where one trip uses no more
 unfilled   what would be taken from lists that nothing is put into
 memory     arrays that may be large in memory that is kept for the next one
 program    the stages up to here in order, whatever the target

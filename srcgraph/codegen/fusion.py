@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from srcgraph.codegen.expr import Index, in_row
-from srcgraph.codegen.items import InnerReduce, Item, Kernel, Let, LoopStore, part_exprs, reads_of
+from srcgraph.codegen.items import INDICES, InnerReduce, Item, Kernel, Let, LoopStore, part_exprs, reads_of, refs
 from srcgraph.codegen.nest import Nest
 from srcgraph.codegen.several import is_several
 from srcgraph.codegen.statements import names_in
@@ -160,7 +160,7 @@ def _can_join(first: Nest, second: Nest, depth: int, s: Scheduler) -> bool:
     if not first.overwritten.isdisjoint(second.accesses):
         return False
     for value, places in second.accesses.items():
-        if value in first.stores and value not in first.fresh and _is_one_of_several(first.store_of(value), s):
+        if value in first.stores and _is_one_of_several(first.store_of(value), first, s):
             return False
         if value in first.stores and not _follow(places, first.stores[value], second, first.shared(value, depth), s):
             return False
@@ -189,8 +189,9 @@ def _can_change(first: Nest, second: Nest, part: LoopStore, depth: int, s: Sched
     if part.free and base not in first.fresh:  # additions to several places are one on their own: see `shifted`
         if places and (depth < len(second.dims) or any(place != part.at for place in places)):
             return False
-        kept = [v for v in second.accesses if v in first.fresh and _readers_outside(v, (first, second), s)]
-        if kept and _is_one_of_several(part, s):
+        if _is_one_of_several(part, second, s) and any(
+            _readers_outside(v, (first, second), s) for v in second.accesses if v in first.fresh
+        ):
             return False
     if not _follow(places, part.at, second, depth, s):
         return False
@@ -198,15 +199,18 @@ def _can_change(first: Nest, second: Nest, part: LoopStore, depth: int, s: Sched
     return base not in first.stores or not _readers_outside(base, (first, second), s)
 
 
-def _is_one_of_several(part: LoopStore, s: Scheduler) -> bool:
-    """Whether a derivative adds to other parts of an array before or after it adds to this one."""
+def _is_one_of_several(part: LoopStore, nest: Nest, s: Scheduler) -> bool:
+    """Whether a derivative adds one array, but for factors that are literals, to several parts of another."""
     node = s.uses.definition.get(part.target)
     if s.write.target != "cpu" or not part.free or not isinstance(node, Apply) or node.op.name != "add_at":
         return False
     before = s.uses.definition.get(node.inputs[0])
     after = [use.node for use in s.uses.reads[part.target]]
     others = [n for n in (before, *after) if isinstance(n, Apply) and n.op.name == "add_at" and n.origin.by]
-    return any((n.attrs["view"], n.inputs[2:]) != (node.attrs["view"], node.inputs[2:]) for n in others)
+    place = node.attrs["view"], node.inputs[2:]
+    if all((n.attrs["view"], n.inputs[2:]) == place for n in others):
+        return False
+    return len({v for p in nest.parts.values() for v in refs(p.expr)} - nest.lets - {*INDICES}) == 1
 
 
 def _shares(first: Nest, second: Nest) -> bool:

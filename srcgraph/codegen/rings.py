@@ -99,9 +99,9 @@ class _Pair:
         names, number = self.in_ring(taken), self.width + 1
         for made in self.made.values():
             shape, made.value.func.attr = made.value.args[0], "zeros"  # type: ignore[attr-defined]
-            shape.elts[1] = ends.with_ends
-        of = {loop: next(a for a in self.made if a in {n.id for n in names_in(loop)}) for loop, _ in self.loops}
-        added = [(loop, names[further][of[loop]]) for loop, further in sorted(self.loops, key=lambda each: each[1])]
+            shape.elts[1:] = ends.with_ends
+        by_row = sorted(self.loops, key=lambda each: each[1])
+        added = [(loop, names[further - self.least][ends.spreads[loop].of]) for loop, further in by_row]
         text = f"""
 for {index} in range({ast.unparse(plus(end, self.width))}):
     {"; ".join(f"{row} = {array}[{index} % {number}]" for array, row in names[0].items())}
@@ -120,7 +120,7 @@ for {index} in range({ast.unparse(plus(end, self.width))}):
                     loop.body += ast.parse(f"{row} = {array}[({index} - {back}) % {number}]").body
         for node in (loop, *loop.body, *statements_in(test.orelse)):
             _placed(node, self.first)
-        loop.body.append(ends.summed(added, index))
+        loop.body.append(ends.summed(added, ast.unparse(plus(ast.Name(index, ast.Load()), self.least))))
         return loop
 
     def ring(self, taken: set[str]) -> ast.stmt:

@@ -34,13 +34,13 @@ LONGEST = 48
 
 def gathered(body: list[ast.stmt], taken: AbstractSet[str]) -> list[ast.stmt]:
     """The statements of a function with such loops joined; names that are ``taken`` have other meanings."""
-    if sum(moving(s) is not None for s in statements_in(body)) < FEWEST:
+    if sum(_moves(s) is not None for s in statements_in(body)) < FEWEST:
         return body
     return _Gathered({*taken, *(n.id for n in names_in(*body))}).block(body, NOTHING)
 
 
 @dataclass(slots=True)
-class Moving:
+class _Moving:
     """A loop that adds to places so many further than its number is.
 
     Attributes
@@ -71,7 +71,7 @@ class Moving:
         return ast.copy_location(made, self.loop)
 
 
-def moving(node: ast.stmt) -> Moving | None:
+def _moves(node: ast.stmt) -> _Moving | None:
     """A loop that does nothing but add to one place in each step, which moves along with its number."""
     match node:
         case ast.For(
@@ -94,24 +94,24 @@ def moving(node: ast.stmt) -> Moving | None:
     if any(n.id in changing for n in names_in(node.iter)) or sum(1 for _ in nodes_in(*node.body)) > LONGEST:
         return None
     place = ast.unparse(ast.Tuple([added.target.value, *others], ast.Load()))
-    return Moving(node, trips, index, added, array, place, by)
+    return _Moving(node, trips, index, added, array, place, by)
 
 
 def _is_number(s: ast.stmt) -> bool:
     return isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
 
 
-def _hands_on(m: Moving) -> bool:
+def _hands_on(m: _Moving) -> bool:
     """Whether a step of a loop reads a number that the one before has made."""
     before = live_before(m.loop.body, NOTHING, NOTHING, NOTHING)
     return not (assigned_names([m.loop]) - {m.index}).isdisjoint(before)
 
 
-def _ends(group: Sequence[Moving]) -> tuple[int, int]:
+def _ends(group: Sequence[_Moving]) -> tuple[int, int]:
     return min(m.by for m in group), max(m.by for m in group)
 
 
-def _is_worth_it(group: Sequence[Moving]) -> bool:
+def _is_worth_it(group: Sequence[_Moving]) -> bool:
     first, last = _ends(group)
     return len(group) >= FEWEST and 0 < last - first <= WIDEST
 
@@ -122,7 +122,7 @@ class _Gathered:
 
     def block(self, body: list[ast.stmt], after: AbstractSet[str]) -> list[ast.stmt]:
         """A block, given the names that are needed after it."""
-        loops = [moving(s) for s in body]
+        loops = [_moves(s) for s in body]
         needed = NeededNames.in_block(body, after)
         out: list[ast.stmt] = []
         k = 0
@@ -147,7 +147,7 @@ class _Gathered:
             case ast.For() | ast.While():
                 node.body = self.block(node.body, live | live_before([node], frozenset(live), NOTHING, NOTHING))
 
-    def joined(self, loops: list[Moving], live: AbstractSet[str]) -> list[ast.stmt]:
+    def joined(self, loops: list[_Moving], live: AbstractSet[str]) -> list[ast.stmt]:
         """Loops that follow each other, those of one row as one."""
         plain = [m.loop for m in loops]
         uses, changes = Counter(n.id for n in names_in(*plain)), Counter(m.array for m in loops)
@@ -155,14 +155,14 @@ class _Gathered:
         is_needed = not assigned_names(plain).isdisjoint(live) or any(map(_hands_on, loops))
         if len(loops) < FEWEST or is_read or is_needed:
             return list(plain)
-        groups: dict[tuple[str, ...], list[Moving]] = {}
+        groups: dict[tuple[str, ...], list[_Moving]] = {}
         for m in loops:
             groups.setdefault(m.key, []).append(m)
         if not any(map(_is_worth_it, groups.values())):
             return list(plain)
         return [s for g in groups.values() for s in (self.one(g) if _is_worth_it(g) else [m.loop for m in g])]
 
-    def one(self, group: Sequence[Moving]) -> Iterator[ast.stmt]:
+    def one(self, group: Sequence[_Moving]) -> Iterator[ast.stmt]:
         """Loops over the same numbers that add to one row: over the places that all have, and the others at its ends.
 
         The number of the first is that of the loop in the middle.
@@ -179,7 +179,7 @@ class _Gathered:
             if by > first:
                 yield self.sum_of(same, same[0], _call("max", inner[1], inner[0]), stop)
 
-    def sum_of(self, group: Sequence[Moving], like: Moving, start: ast.expr, stop: ast.expr) -> ast.stmt:
+    def sum_of(self, group: Sequence[_Moving], like: _Moving, start: ast.expr, stop: ast.expr) -> ast.stmt:
         """A loop that adds what some add to the same place, by the numbers of one of them."""
         made = like.part(start, stop)
         made.body = []
