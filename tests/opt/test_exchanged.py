@@ -275,7 +275,7 @@ def test_what_a_copy_is_due_is_added_at_once() -> None:
     """The derivative of a copy needs no array of its own."""
     text = sg.inspect(sg.grad(fixed_ends), grid(6, 5), 3).cpu
     apart = sg.inspect(sg.grad(fixed_ends, mode=sg.opt.FAST_RUN.excluding("accumulate")), grid(6, 5), 3).cpu
-    assert "d_old" not in text and ".fill(0)" not in text and "d_old.fill(0)" in apart
+    assert "d_old" not in text and "d_old.fill(0)" in apart
 
 
 SHAPES = [(n,) for n in range(8)] + [(n, m) for n in range(6) for m in range(6)] + [(3, 4, 5), (5, 1, 6), (0, 2, 2)]
