@@ -64,7 +64,8 @@ def test_corpus(program: Any) -> None:
     want = interpret(derived(version, argnums).program, leaves_of(second, hidden))
     for x, y in zip(got, want, strict=True):
         known = ~np.isnan(x)  # a tape multiplies infinite derivatives of what is not used by 0, too
-        np.testing.assert_allclose(np.asarray(x)[known], np.asarray(y)[known], rtol=1e-7, atol=1e-9)
+        close = 1e-7 if np.asarray(x).dtype.itemsize > 4 else 1e-5  # what is added up in another order
+        np.testing.assert_allclose(np.asarray(x)[known], np.asarray(y)[known], rtol=close, atol=1e-9)
 
 
 def test_infinite_derivatives_of_what_is_not_used() -> None:
