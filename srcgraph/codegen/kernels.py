@@ -147,8 +147,9 @@ def numbers_apart(items: Sequence[Item], variables: AbstractSet[Value]) -> None:
     """Numbers of nests are variables of their own where the arrays whose elements they are were made after all."""
     for item in items:
         parts = item.parts if isinstance(item, Kernel) else []
-        lets = [let for let in parts if isinstance(let, LoopLet) and let.value in variables]
-        _set_apart([let.value for let in lets], parts) if lets else None
+        made = [let.value for let in parts if isinstance(let, LoopLet) and let.value in variables]
+        if made:
+            _set_apart(made, parts)
 
 
 def _set_apart(values: Iterable[Value], parts: Iterable[Part]) -> None:
