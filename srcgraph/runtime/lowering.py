@@ -29,6 +29,7 @@ from srcgraph.runtime.raising import is_plain, raise_with
 from srcgraph.runtime.short_loops import (
     ends_around_loops,
     ends_of_edges,
+    ends_of_rows,
     ends_of_steps,
     keep_around,
     keep_for_lanes,
@@ -131,7 +132,7 @@ class Lean(Lower):
         self._borrowed = uses.borrowed()
         self._takes = False
         self._counted: dict[Any, bool] = {}
-        self._short = ends_of_steps(self.blocks, uses, self._loops)
+        self._short = ends_of_steps(self.blocks, uses, self._loops) | ends_of_rows(self.blocks, uses, self._loops)
         self._edges = ends_of_edges(self.blocks, uses, self._loops)
         self._around = ends_around_loops(self.blocks, uses, self._loops)
         groups = Groups(self.func_ir, uses)

@@ -1,10 +1,14 @@
-"""Loops of a few steps, a number that is known, that call functions for several numbers, or have loops inside.
+"""Loops of a few steps: of which the number is known, that have loops inside, or that go along rows of small blocks.
 
-LLVM writes such loops out before it asks whether several steps can be taken at a time. Then it calls the functions
-once for each step. What is left at the end of a loop it would take step by step, each for the price of several. So it
-is told to keep the loop until then, and to take the last steps at once, too, without storing what there are none for.
-And of a loop inside it makes as many as there are steps around it, and takes each of them apart into one for several
-steps at a time, and those that are left: time to compile, for nothing that runs quicker. It is told to leave it.
+LLVM writes a loop of few steps out before it asks whether several can be taken at a time. Then it calls functions that
+there are for several numbers once for each step. What is left at the end of a loop it would take step by step, each for
+the price of several. So it is told to keep the loop until then, and to take the last steps at once, too, without
+storing what there are none for. And of a loop inside it makes as many as there are steps around it, and takes each of
+them apart into one for several steps at a time, and those that are left: time to compile, for nothing that runs
+quicker. It is told to leave it.
+
+The rows of an array of three axes are short: of 23 numbers, eight at a time, seven would be left. There, too, the last
+steps are taken at once. Not where the numbers are read again soon: what was stored in part a processor reads late.
 
 References
 ----------
@@ -40,6 +44,33 @@ def ends_of_steps(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loo
             if not inside.isdisjoint(several) and inside.isdisjoint(heads):
                 found |= _jumps_back(loop, blocks)
     return found
+
+
+def ends_of_rows(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop]) -> set[int]:
+    """The jumps to the next step of loops along rows of arrays of three axes or more, which are stored and not read.
+
+    They are inside of two other loops and carry nothing from step to step.
+    """
+    found: set[int] = set()
+    each = {loop.head: _inside(loop, blocks) for loop in _each(loops)} if vector.SET in vector.MASKED else {}
+    for loop in _each(loops) if len(each) > 2 else ():
+        inside = each[loop.head]
+        around = sorted((b for b in each.values() if loop.head in b), key=len)
+        if len(around) > 1 and inside.isdisjoint(each) and _is_stored_alone(inside, around[1], uses):
+            found |= _jumps_back(loop, blocks)
+    return found
+
+
+def _is_stored_alone(inside: set[int], around: set[int], uses: Uses) -> bool:
+    """Whether the blocks of a loop store rows of three axes or more, and those around it read none of them."""
+    body = [s for label in inside for s in uses.blocks[label].body]
+    stored = {uses.origin(s.target.name) for s in body if isinstance(s, ir.SetItem)}
+    if not stored or any(getattr(uses.types[name], "ndim", 0) < 3 for name in stored):
+        return False
+    if any(isinstance(s, ir.Assign) and len(uses.made[s.target.name]) > 1 for s in body):
+        return False
+    read = (e.value.name for label in around for e in uses.blocks[label].find_exprs("getitem"))
+    return stored.isdisjoint(map(uses.origin, read))
 
 
 def ends_of_edges(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop]) -> set[int]:

@@ -97,6 +97,12 @@ class Uses:
         made = self.made[name]
         return made[0] if len(made) == 1 else None
 
+    def origin(self, name: str) -> str:
+        """The first of the variables of which each is another name of the one before."""
+        while isinstance(made := self.once(name), ir.Var):
+            name = made.name
+        return name
+
     def borrowed(self) -> set[str]:
         """The variables that are what a caller passes, and nothing else, or a method of a list that outlives them."""
         found = {name for name, made in self.made.items() if len(made) == 1 and isinstance(made[0], ir.Arg)}

@@ -29,6 +29,8 @@ from scipy import special
 _LIBRARY = "libmvec.so.1"
 LANES = {"e": 8, "d": 4, "b": 2}
 """How many float64 a function takes, by the letter of the instruction set: AVX-512, AVX2, SSE4."""
+MASKED = ("e",)
+"""The sets of which every instruction can leave out some of its numbers."""
 _NEEDS = {"e": "avx512f", "d": "avx2", "b": "sse4.1"}
 
 

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from srcgraph.runtime import vector
 from srcgraph.runtime.load import load
 
 ROWS = """
@@ -123,3 +124,58 @@ def test_other_loops_are_taken_several_steps_at_a_time(ends):
     function, _ = load(EDGES.format(ends=ends), "edges")
     function(np.zeros(100), np.ones(100), 20)
     assert vector_loops(function) >= 1
+
+
+BLOCK = """
+from numba import njit
+
+@njit(error_model='numpy')
+def block(x, y):
+    n = x.shape[0]
+    m = x.shape[1]
+    p = x.shape[2]
+    for i in range(n):
+        for j in range(m):
+            for k in range(p - 2):
+                {store}
+    return y
+"""
+
+
+def made_of_block(store: str, x: np.ndarray) -> tuple:
+    """The function, what it stores into, and the memory around that."""
+    function, _ = load(BLOCK.format(store=store), "block")
+    whole = np.full(x.size + 40, 7.0)
+    y = whole[20:-20].reshape(x.shape)
+    function(x, y)
+    assert (whole[:20] == 7.0).all()
+    assert (whole[-20:] == 7.0).all()
+    return function, y
+
+
+def is_masked(function) -> bool:
+    return any("llvm.masked.store" in text for text in function.inspect_llvm().values())
+
+
+@pytest.mark.parametrize("n", [2, 3, 9, 10, 17, 25, 40])
+def test_rows_of_blocks_are_taken_to_their_end(n):
+    x = np.random.default_rng(n).normal(size=(3, 4, n))
+    function, y = made_of_block("y[i, j, k + 1] = x[i, j, k] - 2.0 * x[i, j, k + 1] + x[i, j, k + 2]", x)
+    wanted = np.full_like(x, 7.0)
+    wanted[..., 1:-1] = x[..., :-2] - 2.0 * x[..., 1:-1] + x[..., 2:]
+    np.testing.assert_array_equal(y, wanted)
+    assert is_masked(function) == (vector.SET in vector.MASKED)
+
+
+@pytest.mark.parametrize(
+    "store", ["y[i, j, k] += x[i, j, k]", "y[i, j, 0] += x[i, j, k]", "y[i, j, k + 1] = y[i, j, k] + x[i, j, k]"]
+)
+def test_rows_that_are_read_again_are_not(store):
+    """Numbers of which a part is stored are late where they are read; others are carried from step to step."""
+    x = np.ones((3, 4, 25))
+    function, y = made_of_block(store, x)
+    assert not is_masked(function)
+    wanted = np.full_like(x, 7.0)
+    for i, j, k in np.ndindex(3, 4, 23):
+        exec(store, {"x": x, "y": wanted, "i": i, "j": j, "k": k})
+    np.testing.assert_array_equal(y, wanted)
