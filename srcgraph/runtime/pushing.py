@@ -13,7 +13,7 @@ from llvmlite.ir import Constant
 from numba.core import cgutils, types
 from numba.cpython.listobj import ListInstance, get_itemsize
 
-FIRST = 16
+FIRST = 256
 """For how many numbers there is place at first."""
 LONG = 2**16
 """A list with place for more numbers gives back what it does not need."""
