@@ -315,7 +315,7 @@ def as_function(function: Any) -> types.FunctionType:
     refuse_built(function)
     inner = function if isinstance(function, types.FunctionType) else getattr(function, "py_func", None)
     if not isinstance(inner, types.FunctionType):
-        raise ArgumentError(Problem(f"{function!r} is not a Python function", hint=_instead(function)))
+        raise opaque(function)
     return inner
 
 
@@ -327,6 +327,11 @@ def method_of(function: Any) -> types.MethodType | None:
         return None
     call = getattr(function, "__call__", None)  # noqa: B004
     return call if isinstance(call, types.MethodType) else None
+
+
+def opaque(function: Any) -> ArgumentError:
+    """The refusal of something callable that is not written in Python."""
+    return ArgumentError(Problem(f"{function!r} is not a Python function", hint=_instead(function)))
 
 
 def _instead(function: Any) -> str:

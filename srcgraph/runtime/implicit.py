@@ -10,7 +10,7 @@ Blondel et al., "Efficient and modular implicit differentiation", NeurIPS 2022.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from inspect import Parameter, signature
+from inspect import Parameter
 from typing import Any
 
 from srcgraph.errors import ArgumentError, Problem
@@ -19,6 +19,7 @@ from srcgraph.runtime.api import compile as compiled
 from srcgraph.runtime.custom import CustomJvp
 from srcgraph.runtime.derivatives import jvp
 from srcgraph.runtime.texts import function_of, place_of
+from srcgraph.runtime.written import parameters_of
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _SPACE = {"along_": implicit.along, "newton_": implicit.newton, "iterated_": implicit.iterated, "jvp_": jvp}
@@ -112,7 +113,7 @@ def _names(function: Any, what: str) -> list[str]:
     """What a function calls its arguments: ``x`` and those the solution depends on."""
     if not callable(function):
         raise ArgumentError(f"implicit: the {what} is {function!r}, not a function")
-    parameters = list(signature(function).parameters.values())
+    parameters = parameters_of(function)
     if not parameters or any(p.kind not in _POSITIONAL for p in parameters):
         hint = f"write it as a function of x and the arguments by position: def {what}(x, a, b)"
         raise ArgumentError(

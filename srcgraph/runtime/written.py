@@ -7,7 +7,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from srcgraph.frontend.derived import Absent, Inside
-from srcgraph.runtime.api import Compiled, refuse_built
+from srcgraph.runtime.api import Compiled, opaque, refuse_built
 from srcgraph.runtime.options import USUAL, Options
 from srcgraph.runtime.texts import function_of
 from srcgraph.runtime.transforms import Transform
@@ -38,7 +38,7 @@ def around(function: Any, made: Inside, count: int, options: Options) -> Compile
     Those after the first ``count`` are given by keyword where they have a default, or are positional if there are more
     arguments; what is not given is `Absent`.
     """
-    parameters = list(signature(function).parameters.values())
+    parameters = parameters_of(function)
     first = by_position(function)
     several = next((p.name for p in parameters if p.kind is Parameter.VAR_POSITIONAL), "")
     named = next((p.name for p in parameters if p.kind is Parameter.VAR_KEYWORD), "")
@@ -59,11 +59,18 @@ def _text(parameter: Parameter) -> str:
 
 def by_position(function: Any) -> list[Parameter]:
     """The parameters that take arguments by position, one each."""
-    return [p for p in signature(function).parameters.values() if p.kind in _POSITIONAL]
+    return [p for p in parameters_of(function) if p.kind in _POSITIONAL]
 
 
 def takes_any_number(function: Any) -> bool:
-    return any(p.kind is Parameter.VAR_POSITIONAL for p in signature(function).parameters.values())
+    return any(p.kind is Parameter.VAR_POSITIONAL for p in parameters_of(function))
+
+
+def parameters_of(function: Any) -> list[Parameter]:
+    try:
+        return list(signature(function).parameters.values())
+    except ValueError:  # some of Python's own, such as max
+        raise opaque(function) from None
 
 
 _MADE = "_srcgraph_written"

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import srcgraph as sg
+from srcgraph.errors import ArgumentError
 from srcgraph.ir.interp import interpret
 from srcgraph.ir.parser import parse_graph
 from srcgraph.ir.verify import verify
@@ -167,6 +168,12 @@ def test_kinds_of_functions() -> None:
     same(sg.vmap(in_axes=(0, None), out_axes=1)(np.dot)(X, W), (X @ W).T)
     same(sg.vmap(lambda f, x: f(x))(np.sin, X), np.sin(X))
     assert sg.vmap(first_above) is sg.vmap(first_above)
+
+
+@pytest.mark.parametrize("use", [sg.vmap, sg.jacfwd, sg.hessian, lambda f: sg.jvp(f, (1.0, 2.0), (1.0, 0.0))])
+def test_functions_that_say_nothing_of_their_arguments(use: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"max> is not a Python function\nhint: write a function that calls it"):
+        use(max)(1.0, 2.0)
 
 
 @sg.vmap
