@@ -310,8 +310,10 @@ class _Storage:
         if not in_memory(item.value):
             return
         if item.alias is not None:
-            shared = NONE if item.same else frozenset(Buffer(b.name, owned=False) for b in self.of(item.alias))
-            self.put(item.value, self.of(item.alias) | shared)
+            own = self.of(item.alias)
+            ours = isinstance(item.alias.type, ArrayType) and all(b.owned for b in own)  # a copy would be, too
+            shared = NONE if item.same or ours else frozenset(Buffer(b.name, owned=False) for b in own)
+            self.put(item.value, own | shared)
         elif isinstance(item.expr, Ref):
             self.put(item.value, self.of(item.expr.value))
         else:
