@@ -12,6 +12,8 @@ masks         sums and stores of what masks mark
 assumed       what is simpler of numbers of which facts are known
 arrays        parts of arrays, reshapes, stores
 matrices      products, inverses, determinants
+even          products with matrices that are the same along an axis
+turned        reductions and products of transposes
 several       arithmetic of arrays without branches
 tangents      of what does not move, in derivatives
 risky         what is right of real numbers, and not of infinities, NaN and rounding: off unless asked for
@@ -22,6 +24,7 @@ from srcgraph.opt.rules import (
     arrays,
     assumed,
     bounds,
+    even,
     exponentials,
     logistic,
     masks,
@@ -33,6 +36,7 @@ from srcgraph.opt.rules import (
     risky,
     several,
     tangents,
+    turned,
 )
 from srcgraph.opt.rules.rule import Rule
 
@@ -54,7 +58,14 @@ STABILIZE: tuple[Rule, ...] = (
     *risky.STABLE,
     *mirrored.RULES,
 )
-SPECIALIZE: tuple[Rule, ...] = (*reductions.CHEAPER, *parts.CHEAPER, *matrices.CHEAPER, *risky.CHEAPER)
+SPECIALIZE: tuple[Rule, ...] = (
+    *reductions.CHEAPER,
+    *parts.CHEAPER,
+    *even.CHEAPER,
+    *turned.CHEAPER,
+    *matrices.CHEAPER,
+    *risky.CHEAPER,
+)
 LAST: tuple[Rule, ...] = (*tangents.RULES, *masks.RULES, *several.RULES)
 """What comes after derivatives."""
 

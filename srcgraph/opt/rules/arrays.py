@@ -13,6 +13,7 @@ from srcgraph.ir.types import ArrayType
 from srcgraph.ir.view import View, element, transposed
 from srcgraph.ir.walk import has_order
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
+from srcgraph.opt.rewriting.patterns import bare
 from srcgraph.opt.rules.reductions import normalized
 from srcgraph.opt.rules.rule import Rule, procedure
 
@@ -65,8 +66,13 @@ def _element_of_full(fgraph: FunctionGraph, node: Apply) -> Any:
 
 
 def _reshape_of_full(fgraph: FunctionGraph, node: Apply) -> Any:
-    made = fgraph.definition(node.inputs[0])
-    if made is None or made.op.name != "full" or len(node.inputs) == 1:
+    made = fgraph.definition(bare(fgraph, node.inputs[0]))
+    if (
+        made is None
+        or made.op.name not in ("full", "broadcast_to")
+        or made.inputs[0].type.ndim
+        or len(node.inputs) == 1
+    ):
         return None
     return OPS["full"](made.inputs[0], *node.inputs[1:])
 

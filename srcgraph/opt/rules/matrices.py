@@ -49,19 +49,14 @@ def _vector_times_product(fgraph: FunctionGraph, node: Apply) -> Any:
     return OPS["matmul"](OPS["matmul"](x, left), right)
 
 
-def _turned(fgraph: FunctionGraph, value: Value) -> Value | None:
+def untransposed(fgraph: FunctionGraph, value: Value) -> Value | None:
     node = fgraph.definition(value, "getitem")
     return node.inputs[0] if node is not None and node.attrs["view"] == TURNED else None
 
 
-def _turned_product(fgraph: FunctionGraph, node: Apply) -> Any:
-    x, y = (_turned(fgraph, v) for v in node.inputs)
-    return transpose(OPS["matmul"](y, x)) if x is not None and y is not None else None
-
-
 def _factors(fgraph: FunctionGraph, value: Value, turned: bool = False) -> tuple[Value, Value] | None:
     """What a product is of, that is read nowhere else; of ``(a @ b).T`` it is ``b.T`` and ``a.T``."""
-    inner = _turned(fgraph, value)
+    inner = untransposed(fgraph, value)
     made = _once(fgraph, value if inner is None else inner, "matmul") if fgraph.uses(value) == 1 else None
     if made is None or any(v.type.ndim != 2 for v in made.inputs):
         return None
@@ -70,13 +65,13 @@ def _factors(fgraph: FunctionGraph, value: Value, turned: bool = False) -> tuple
 
 
 def _turn(fgraph: FunctionGraph, value: Value) -> Value:
-    inner = _turned(fgraph, value)
+    inner = untransposed(fgraph, value)
     return transpose(value) if inner is None else inner
 
 
 def _same_matrix(fgraph: FunctionGraph, x: Value, y: Value) -> bool:
-    turned = _turned(fgraph, x)
-    return x is y or (turned is not None and turned is _turned(fgraph, y))
+    inner = untransposed(fgraph, x)
+    return x is y or (inner is not None and inner is untransposed(fgraph, y))
 
 
 def _common_matrix(fgraph: FunctionGraph, node: Apply) -> Any:
@@ -285,18 +280,6 @@ CHEAPER: tuple[Rule, ...] = (
         [("f64[3]", "f64[3, 4]", "f64[4, 2]")],
         "matrices",
         condition="A @ B is read only here",
-        any_dtype=True,
-    ),
-    procedure(
-        "turned_product",
-        "A.T @ B.T",
-        "(B @ A).T",
-        "rounding",
-        ["matmul"],
-        _turned_product,
-        lambda a, b: OPS["matmul"](transpose(a), transpose(b)),
-        [("f64[4, 3]", "f64[2, 4]")],
-        "matrices",
         any_dtype=True,
     ),
     procedure(
