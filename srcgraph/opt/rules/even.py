@@ -1,7 +1,7 @@
 """Products with a matrix that is the same along an axis, as the derivative of a sum is.
 
 Along the axis that is added up, the product is made of sums of the other matrix; along another one, of one row or
-column. Of a matrix that is filled with a number it is the sums. A factor that is taken out of a sum may be infinite, or
+column. Of one that is filled with a number it is the sums. A factor that is taken out of a sum may be infinite, or
 the sum be so without it: that is left to derivatives, where the order of sums is nobody's.
 """
 
@@ -21,21 +21,21 @@ from srcgraph.opt.rules.rule import Rule, procedure
 def _even_product(fgraph: FunctionGraph, node: Apply) -> Any:
     x, y = node.inputs
     left, right = _stretched(fgraph, x), _stretched(fgraph, y)
-    last = x.type.ndim - 1
+    matrices = x.type.ndim == y.type.ndim == 2
     if left is not None and not left.type.ndim:
         found = _sum(fgraph, left, y, 0)
     elif right is not None and not right.type.ndim:
-        found = _sum(fgraph, right, x, last)
-        found = with_new_axes(found, [1]) if (last, y.type.ndim) == (1, 2) else found
-    elif node.origin.by and y.type.ndim == 2 and _is_even(left, x, 1):
+        found = _sum(fgraph, right, x, x.type.ndim - 1)
+        found = with_new_axes(found, [1]) if matrices else found
+    elif node.origin.by and matrices and _is_even(left, 1):
         found = OPS["mul"](_matrix(left), with_new_axes(OPS["sum"](y, axes=(0,)), [0]))
-    elif node.origin.by and last == 1 and _is_even(right, y, 0):
+    elif node.origin.by and matrices and _is_even(right, 0):
         found = OPS["mul"](with_new_axes(OPS["sum"](x, axes=(1,)), [1]), _matrix(right))
-    elif last == 1 and _is_even(left, x, 0):
+    elif _is_even(left, 0):
         found = OPS["matmul"](_line(fgraph, left, 0), y)
-    elif y.type.ndim == 2 and _is_even(right, y, 1):
+    elif _is_even(right, 1):
         found = OPS["matmul"](x, _line(fgraph, right, 1))
-        found = with_new_axes(found, [1]) if found.type.ndim else found
+        found = with_new_axes(found, [1]) if matrices else found
     else:
         return None
     out = node.outputs[0]
@@ -57,16 +57,14 @@ def _sum_of_product(fgraph: FunctionGraph, node: Apply) -> Any:
 
 
 def _stretched(fgraph: FunctionGraph, value: Value) -> Value | None:
-    """What is repeated to be an array."""
-    made = fgraph.definition(bare(fgraph, value))
+    """What is repeated to be a matrix. Products with vectors go through the matrix once, as sums do."""
+    made = fgraph.definition(bare(fgraph, value)) if value.type.ndim == 2 else None
     return made.inputs[0] if made is not None and made.op.name in ("full", "broadcast_to") else None
 
 
-def _is_even(x: Value | None, value: Value, axis: int) -> bool:
+def _is_even(x: Value | None, axis: int) -> bool:
     """Whether a matrix, which is ``x`` repeated, is so along an axis."""
-    if x is None or value.type.ndim != 2:
-        return False
-    return (1, *x.type.shape)[-2:][axis] == 1 != value.type.shape[axis]
+    return x is not None and (1, *x.type.shape)[-2:][axis] == 1
 
 
 def _matrix(x: Value) -> Value:
