@@ -82,6 +82,8 @@ class ArrayArg:
     dtype: np.dtype
     shape: tuple[Size, ...]
     cell: int
+    turned: bool = False
+    """Whether it is a whole argument that lies in Fortran's order."""
 
     @property
     def dims(self) -> tuple[Dim, ...]:

@@ -5,6 +5,7 @@ package is used from here.
 
 api             compile, inspect; `Compiled`, which keeps a version per signature
 specialization  one version: frontend, passes, transforms and code generation in order; its calls
+lying           versions for arrays in Fortran's order
 derivatives     grad, value_and_grad, jvp;  jacobians: jacfwd, jacrev, hessian, hvp, vjp;  vmap: over lanes
 custom          custom_vjp, custom_jvp;  implicit: roots and fixed points;  texts: functions made of text
 pullbacks       reverse mode in two versions;  cotangents: what is given to a pullback, checked and taken apart

@@ -44,6 +44,7 @@ from srcgraph.runtime.engines.versions import run_by
 from srcgraph.runtime.floats import ColumnArg, leaf_positions
 from srcgraph.runtime.kernel_types import check_kernels, is_off
 from srcgraph.runtime.load import load
+from srcgraph.runtime.lying import as_it_lies, in_order, whole_arrays
 from srcgraph.runtime.natives import with_kernels
 from srcgraph.runtime.on_device import with_device_arrays
 from srcgraph.runtime.options import PARALLEL, USUAL, Options
@@ -130,6 +131,8 @@ class Specialization:
     private: tuple[int, ...]
     contiguous: tuple[int, ...] = ()
     """The arrays that must lie in memory in C order without gaps."""
+    lying: tuple[tuple[int, bool], ...] = ()
+    """The arguments of several axes, and whether they lie in Fortran's order."""
     hidden: tuple[Hidden, ...] = ()
     hidden_types: tuple[Skeleton, ...] = ()
     hidden_key: Any = None
@@ -179,6 +182,9 @@ class Specialization:
         for first, axis, second, other, difference in self.between:
             less = _length(leaves[first], axis) if first >= 0 else 0
             if _length(leaves[second], other) - less != difference:
+                return False
+        for position, turned in self.lying:
+            if leaves[position].flags.fnc is not turned:
                 return False
         return not (self.changed or self.private or self.contiguous) or self.apart(leaves)
 
@@ -384,7 +390,7 @@ def describe_arguments(
     lengths = _passed_lengths(args) if way.alike else frozenset()
     leaves = Leaves(distinct=distinct, alike=way.alike, small=way.small, lengths=lengths)
     refuse_shared(names, args)
-    skeletons = {n: skeleton_of(a, n, leaves, way.static) for n, a in zip(names, args, strict=True)}
+    skeletons = {n: as_it_lies(a, skeleton_of(a, n, leaves, way.static)) for n, a in zip(names, args, strict=True)}
     return skeletons, leaves
 
 
@@ -460,6 +466,9 @@ def _specialized(
         found, skeletons, way = lowered(code, names, args, bool(transforms), options.raises, general)
     with compiling(options.mode, _numbers(names, args, way, found) if options.mode.check else None):
         version = derived(found, skeletons, transforms, report)
+    lying = dict(whole_arrays(skeletons))
+    if options.on_cpu:
+        version = in_order(version, [k for k, turned in lying.items() if turned])
     made = finished(version, code.name, options, report)
     places = places_of(found.summary.hidden, _count(names, args, way, bool(transforms)))
     kept = set(kept_params(made.graph)).difference(made.changed, (at for _, at in places))
@@ -467,6 +476,7 @@ def _specialized(
         made,
         changed=(*made.changed, *sorted(kept)),
         contiguous=tuple(sorted(found.summary.contiguous)),
+        lying=tuple(lying.items()),
         hidden=found.summary.hidden,
         hidden_types=types_of(found.summary.hidden),
         guards=found.guards,

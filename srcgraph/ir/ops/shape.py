@@ -13,7 +13,7 @@ from srcgraph.ir.op import ZERO, current_builder, define, sample
 from srcgraph.ir.ops._rules import linear
 from srcgraph.ir.ops.index import getitem, zeros_like
 from srcgraph.ir.types import ArrayType, ScalarType, Type, is_inexact
-from srcgraph.ir.view import View
+from srcgraph.ir.view import View, transposed
 
 
 def sizes(dims: Sequence[Type]) -> tuple[Dim, ...]:
@@ -213,6 +213,20 @@ reshape_view = define(
     linear=True,
     through_complex=True,
     samples=(sample("f64[3, 4]", 2, 6),),
+)
+
+
+in_c_order = define(
+    name="in_c_order",
+    doc="The transpose of an array in Fortran's order, which is the same memory in C order.",
+    infer=lambda x: ArrayType(x.dtype, x.shape[::-1]),
+    numpy=lambda x: x.T.copy(),
+    kind="library",
+    jvp=linear(lambda tx: getitem(tx, view=transposed(tx.type.ndim, range(tx.type.ndim)[::-1]))),
+    vjp=lambda ct, out, x: (getitem(ct, view=transposed(ct.type.ndim, range(ct.type.ndim)[::-1])),),
+    linear=True,
+    through_complex=True,
+    samples=(sample("f64[3, 4]"),),
 )
 
 

@@ -66,7 +66,7 @@ SPECIALIZE: tuple[Rule, ...] = (
     *matrices.CHEAPER,
     *risky.CHEAPER,
 )
-LAST: tuple[Rule, ...] = (*tangents.RULES, *masks.RULES, *several.RULES)
+LAST: tuple[Rule, ...] = (*tangents.RULES, *masks.RULES, *several.RULES, *turned.LAST)
 """What comes after derivatives."""
 
 __all__ = ["CANONICALIZE", "LAST", "SPECIALIZE", "STABILIZE", "Rule"]

@@ -15,6 +15,7 @@ from srcgraph.ir.ops.shape import broadcast_to, dims_of, with_new_axes
 from srcgraph.ir.view import View
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rewriting.patterns import bare, number_of
+from srcgraph.opt.rules.matrices import untransposed
 from srcgraph.opt.rules.rule import Rule, procedure
 
 
@@ -43,12 +44,13 @@ def _even_product(fgraph: FunctionGraph, node: Apply) -> Any:
 
 
 def _sum_of_product(fgraph: FunctionGraph, node: Apply) -> Any:
-    product = node.inputs[0]
+    product, axes = node.inputs[0], node.attrs["axes"]
+    if (inner := untransposed(fgraph, product)) is not None and fgraph.uses(product) == 1:
+        product, axes = inner, [1 - k for k in axes]
     made = fgraph.definition(product, "matmul")
     if made is None or fgraph.uses(product) > 1 or not node.origin.by:
         return None
     x, y = made.inputs
-    axes = node.attrs["axes"]
     if x.type.ndim == 2 and 0 in axes:
         x = OPS["sum"](x, axes=(0,))
     if y.type.ndim == 2 and product.type.ndim - 1 in axes:

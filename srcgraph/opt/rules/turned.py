@@ -5,31 +5,95 @@ Loops go through its memory in order, and a product of two turned matrices turns
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
-from srcgraph.ir.graph import Apply
-from srcgraph.ir.op import OPS
+from srcgraph.ir.graph import Apply, Value
+from srcgraph.ir.op import OPS, current_builder
 from srcgraph.ir.ops.linalg import transpose
-from srcgraph.ir.view import transposed
+from srcgraph.ir.view import View, transposed
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rules.matrices import untransposed
 from srcgraph.opt.rules.rule import Rule, procedure
 
 
 def _reduction_of_turned(fgraph: FunctionGraph, node: Apply) -> Any:
-    """Along the axes of the array itself, so that loops go through its memory in order."""
-    inner = fgraph.definition(node.inputs[0], "getitem")
-    if inner is None:
+    """Along the axes of the arrays themselves, so that loops go through their memory in order."""
+    x, axes = node.inputs[0], node.attrs["axes"]
+    order = order_of(fgraph, x)
+    if order is None:
         return None
-    x, view = inner.inputs[0], inner.attrs["view"]
-    order, axes = view.order, node.attrs["axes"]
-    if None in order or view != transposed(x.type.ndim, order) or len(order) != x.type.ndim:
-        return None
-    found = node.op(x, axes=tuple(sorted(order[k] for k in axes)))
+    found = node.op(_turned_back(fgraph, x, order), axes=tuple(sorted(order[k] for k in axes)))
     kept = [k for position, k in enumerate(order) if position not in axes]
     if kept == sorted(kept):
         return found
     return OPS["getitem"](found, view=transposed(len(kept), [sorted(kept).index(k) for k in kept]))
+
+
+def _turned_result(fgraph: FunctionGraph, node: Apply) -> Any:
+    """Computed in the order of memory, so that it lies as it is asked for."""
+    x = node.inputs[0]
+    order = order_of(fgraph, x)
+    return None if order is None or order != tuple(range(x.type.ndim))[::-1] else _turned_back(fgraph, x, order)
+
+
+def order_of(fgraph: FunctionGraph, x: Value) -> tuple[int, ...] | None:
+    """The order of axes in which most arrays lie that something is computed of; None if they lie as it does."""
+    votes = Counter(_orders(fgraph, x))
+    as_it_is = tuple(range(x.type.ndim))
+    order, most = max(votes.items(), key=lambda found: found[1], default=(as_it_is, 0))
+    return None if order == as_it_is or most <= votes[as_it_is] else order
+
+
+def _orders(fgraph: FunctionGraph, x: Value) -> Iterator[tuple[int, ...]]:
+    """The orders of axes in which the arrays lie that something is computed of, element by element."""
+    node = fgraph.definition(x)
+    if node is not None and node.op.name == "with_shape":
+        yield from _orders(fgraph, node.inputs[0])
+    elif node is not None and _is_computed(fgraph, node):
+        for v in node.inputs:
+            yield from _orders(fgraph, v) if v.type.ndim == x.type.ndim else ()
+    elif node is None or node.op.name not in ("getitem", *_STRETCHED):
+        yield tuple(range(x.type.ndim))
+    elif node.op.name == "getitem" and (order := _order(node)) is not None and _lies(fgraph, node.inputs[0]):
+        yield order
+
+
+def _lies(fgraph: FunctionGraph, x: Value) -> bool:
+    """Whether an array is in memory for certain. Others have no say, so that nothing is turned to and fro."""
+    node = fgraph.definition(x)
+    return node is None or (node.op.kind != "elementwise" and node.op.name not in ("getitem", *_STRETCHED))
+
+
+def _order(node: Apply) -> tuple[int, ...] | None:
+    """The order of axes of a transpose."""
+    order = tuple(k for k in node.attrs["view"].order if k is not None)
+    ndim = node.inputs[0].type.ndim
+    return order if len(order) == ndim and node.attrs["view"] == transposed(ndim, order) else None
+
+
+def _is_computed(fgraph: FunctionGraph, node: Apply) -> bool:
+    """Whether an array is computed element by element, for one use of it, or again for each at no cost."""
+    uses = len({client.holder for client in fgraph.clients(node.outputs[0])})
+    return node.op.kind == "elementwise" and (uses == 1 or node.op.name in _FREE)
+
+
+def _turned_back(fgraph: FunctionGraph, x: Value, order: tuple[int, ...]) -> Value:
+    """What is in an order of axes, or is broadcast to that, as it was before."""
+    node = fgraph.definition(x)
+    before = sorted(range(len(order)), key=order.__getitem__)
+    if node is not None and node.op.name == "getitem" and _order(node) == order:
+        return node.inputs[0]
+    if node is not None and node.op.name == "with_shape" and x.type.ndim == len(order):
+        inner = _turned_back(fgraph, node.inputs[0], order)
+        return current_builder().retype(inner, tuple(x.type.shape[k] for k in before))
+    if node is not None and x.type.ndim == len(order) and _is_computed(fgraph, node):
+        inputs = [_turned_back(fgraph, v, order) if v.type.ndim else v for v in node.inputs]
+        return node.op(*inputs, **node.attrs)
+    missing = len(order) - x.type.ndim
+    axes = tuple(None if k < missing else k - missing for k in before)
+    return OPS["getitem"](x, view=View((":",) * x.type.ndim, axes))
 
 
 def _turned_product(fgraph: FunctionGraph, node: Apply) -> Any:
@@ -37,7 +101,11 @@ def _turned_product(fgraph: FunctionGraph, node: Apply) -> Any:
     return transpose(OPS["matmul"](y, x)) if x is not None and y is not None else None
 
 
-CHEAPER: tuple[Rule, ...] = (
+_STRETCHED = ("broadcast_to", "full")
+"""What lies in no order."""
+_FREE = ("add", "mul", "neg", "sub")
+
+LAST: tuple[Rule, ...] = (
     procedure(
         "reduction_of_turned",
         "np.sum(x.T, axis=0)",
@@ -47,9 +115,22 @@ CHEAPER: tuple[Rule, ...] = (
         _reduction_of_turned,
         lambda x: OPS["sum"](OPS["getitem"](x, view=transposed(x.type.ndim, (*range(1, x.type.ndim), 0))), axes=(0,)),
         [("f64[3, 4]",), ("f64[2, 3, 4]",)],
-        condition="also of other axes, and of products, extremes",
+        condition="also of other axes, products, extremes; of what most arrays are turned for that it is computed of",
         any_dtype=True,
     ),
+    procedure(
+        "turned_result",
+        "in_c_order(exp(x.T))",
+        "exp(x)",
+        "exact",
+        ["in_c_order"],
+        _turned_result,
+        lambda x: OPS["in_c_order"](OPS["exp"](transpose(x))),
+        [("f64[3, 4]",)],
+        any_dtype=True,
+    ),
+)
+CHEAPER: tuple[Rule, ...] = (
     procedure(
         "turned_product",
         "A.T @ B.T",

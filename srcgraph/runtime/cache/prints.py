@@ -265,8 +265,8 @@ def print_of_skeleton(skeleton: Skeleton) -> Any:
             return ["rng"]
         case ScalarArg(dtype=dtype, weak=weak, size=size):
             return ["number", str(dtype), weak, *([size] if size else [])]
-        case ArrayArg(dtype=dtype, shape=shape, cell=cell):
-            return ["array", str(dtype), list(shape), cell]
+        case ArrayArg(dtype=dtype, shape=shape, cell=cell, turned=turned):
+            return ["array", str(dtype), list(shape), cell, *(["turned"] if turned else [])]
         case TupleArg(items=items, cls=cls):
             return ["tuple", print_of(cls), [print_of_skeleton(s) for s in items]]
         case RowsArg(item=item, size=size, cell=cell):
