@@ -252,7 +252,7 @@ class Scheduler(Decisions):
             shape: ast.expr = ast.Tuple(args[1:], ast.Load())
             same = node.op.name == "reshape_view"
             yield Let(out, call(name, args[0], shape), node.origin, alias=node.inputs[0], same=same)
-        elif node.op.name == "in_c_order":
+        elif node.op.name == "turned":
             yield Let(out, ast.Attribute(args[0], "T", ast.Load()), node.origin, alias=node.inputs[0], same=True)
         else:
             yield Let(out, call(name, *args, *attrs), node.origin)

@@ -22,24 +22,18 @@ def as_transposes(graph: Graph, positions: Collection[int]) -> Graph:
     return _Transposes(graph.name, frozenset(positions)).run(graph)
 
 
-def turned_results(graph: Graph, positions: Collection[int]) -> tuple[Graph, dict[int, int]]:
-    """Give the transposes of results that are computed of arrays in Fortran's order, element by element.
-
-    Returns
-    -------
-    Graph
-    dict
-        The positions of such results, and how many axes they have.
-    """
+def turned_results(graph: Graph, positions: Collection[int]) -> Graph:
+    """Let results that are computed of arrays in Fortran's order, element by element, lie in it, too."""
     fgraph = FunctionGraph(graph)
-    found = {}
-    for k in positions:
-        value = graph.results[k]
-        made = fgraph.definition(bare(fgraph, value))
-        if made is not None and made.op.kind == "elementwise" and value.type.ndim > 1:
-            if order_of(fgraph, value) == tuple(range(value.type.ndim))[::-1]:
-                found[k] = value.type.ndim
-    return (_Turned(graph.name, frozenset(found)).run(graph) if found else graph), found
+    found = frozenset(k for k in positions if _is_turned(fgraph, graph.results[k]))
+    return _Turned(graph.name, found).run(graph) if found else graph
+
+
+def _is_turned(fgraph: FunctionGraph, value: Value) -> bool:
+    made = fgraph.definition(bare(fgraph, value))
+    if made is None or made.op.kind != "elementwise" or value.type.ndim < 2:
+        return False
+    return order_of(fgraph, value) == tuple(range(value.type.ndim))[::-1]
 
 
 class _Turned(Rebuild):
@@ -53,10 +47,14 @@ class _Turned(Rebuild):
             self.nodes(graph.nodes)
             results = list(self.values(graph.results))
             for k in self.positions:
-                made = self.builder.definition(results[k])
-                with self.builder.at(origin=made and made.origin):
-                    results[k] = self.builder.apply(OPS["in_c_order"], (results[k],), {}, name=results[k].name)
+                results[k] = self.lying(results[k])
             return self.builder.finish(tuple(results))
+
+    def lying(self, value: Value) -> Value:
+        """A result as the transpose of its transpose, which is computed in C order."""
+        made = self.builder.definition(value)
+        with self.builder.at(origin=made and made.origin):
+            return OPS["turned"](OPS["turned"](value))
 
 
 class _Transposes(Rebuild):
@@ -68,5 +66,5 @@ class _Transposes(Rebuild):
         super().params(params)
         for k, param in enumerate(params):
             if k in self.positions:
-                turned = self.builder.apply(OPS["in_c_order"], (self.env[param],), {}, name=f"{param.name}_T")
+                turned = self.builder.apply(OPS["turned"], (self.env[param],), {}, name=f"{param.name}_T")
                 self.env[param] = transpose(turned)

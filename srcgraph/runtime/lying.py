@@ -12,7 +12,6 @@ from typing import Any
 
 from srcgraph.frontend.template import ArgumentView, Fixed, NewArray, Out, Template, TupleOf
 from srcgraph.infer.signature import ArrayArg, Skeleton
-from srcgraph.ir.view import transposed
 from srcgraph.ir.walk import kept_params
 from srcgraph.opt.ordered import as_transposes, turned_results
 from srcgraph.runtime.floats import ColumnArg, with_places
@@ -41,8 +40,8 @@ def in_order(version: Version, turned: Sequence[int]) -> Version:
     graph = as_transposes(version.graph, read)
     if version.reverse is not None or version.rebound or version.lists:
         return replace(version, graph=graph)
-    graph, results = turned_results(graph, sorted(_new_arrays(version.template) - {*interface.changed.values()}))
-    return replace(version, graph=graph, template=_transposed(version.template, results))
+    results = _new_arrays(version.template).difference(interface.changed.values())
+    return replace(version, graph=turned_results(graph, results))
 
 
 def _new_arrays(template: Template) -> set[int]:
@@ -52,13 +51,3 @@ def _new_arrays(template: Template) -> set[int]:
         return set()
     used = Counter(t.index for t in items if isinstance(t, NewArray))
     return {t.index for t in items if isinstance(t, NewArray) and t.view is None and used[t.index] == 1}
-
-
-def _transposed(template: Template, results: Mapping[int, int]) -> Template:
-    """The template where some results, of so many axes, are transposes of what they are."""
-    match template:
-        case NewArray(index=k) if k in results:
-            return replace(template, view=transposed(results[k], range(results[k])[::-1]))
-        case TupleOf(items=items):
-            return replace(template, items=tuple(_transposed(t, results) for t in items))
-    return template

@@ -216,9 +216,9 @@ reshape_view = define(
 )
 
 
-in_c_order = define(
-    name="in_c_order",
-    doc="The transpose of an array in Fortran's order, which is the same memory in C order.",
+turned = define(
+    name="turned",
+    doc="The transpose of ``x``, in the same memory: of an array in Fortran's order one in C order, and back.",
     infer=lambda x: ArrayType(x.dtype, x.shape[::-1]),
     numpy=lambda x: x.T.copy(),
     kind="library",

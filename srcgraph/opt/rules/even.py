@@ -28,14 +28,14 @@ def _even_product(fgraph: FunctionGraph, node: Apply) -> Any:
     elif right is not None and not right.type.ndim:
         found = _sum(fgraph, right, x, x.type.ndim - 1)
         found = with_new_axes(found, [1]) if matrices else found
-    elif node.origin.by and matrices and _is_even(left, 1):
-        found = OPS["mul"](_matrix(left), with_new_axes(OPS["sum"](y, axes=(0,)), [0]))
-    elif node.origin.by and matrices and _is_even(right, 0):
-        found = OPS["mul"](with_new_axes(OPS["sum"](x, axes=(1,)), [1]), _matrix(right))
-    elif _is_even(left, 0):
-        found = OPS["matmul"](_line(fgraph, left, 0), y)
-    elif _is_even(right, 1):
-        found = OPS["matmul"](x, _line(fgraph, right, 1))
+    elif node.origin.by and matrices and (column := _even(left, 1)) is not None:
+        found = OPS["mul"](_matrix(column), with_new_axes(OPS["sum"](y, axes=(0,)), [0]))
+    elif node.origin.by and matrices and (row := _even(right, 0)) is not None:
+        found = OPS["mul"](with_new_axes(OPS["sum"](x, axes=(1,)), [1]), _matrix(row))
+    elif (row := _even(left, 0)) is not None:
+        found = OPS["matmul"](_line(fgraph, row, 0), y)
+    elif (column := _even(right, 1)) is not None:
+        found = OPS["matmul"](x, _line(fgraph, column, 1))
         found = with_new_axes(found, [1]) if matrices else found
     else:
         return None
@@ -64,9 +64,9 @@ def _stretched(fgraph: FunctionGraph, value: Value) -> Value | None:
     return made.inputs[0] if made is not None and made.op.name in ("full", "broadcast_to") else None
 
 
-def _is_even(x: Value | None, axis: int) -> bool:
-    """Whether a matrix, which is ``x`` repeated, is so along an axis."""
-    return x is not None and (1, *x.type.shape)[-2:][axis] == 1
+def _even(x: Value | None, axis: int) -> Value | None:
+    """What is repeated to be a matrix, if that is the same along an axis."""
+    return x if x is not None and (1, *x.type.shape)[-2:][axis] == 1 else None
 
 
 def _matrix(x: Value) -> Value:
