@@ -21,7 +21,7 @@ from srcgraph.frontend.entities import (
     Scalar,
     Tup,
     cells_of,
-    may_share,
+    may_be_memory_of,
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.layout import contiguous
@@ -194,7 +194,7 @@ def reshape(low: Lowering, a: Entity, shape: Entity, *more: Entity, order: Entit
     if low.static(order, "the order of elements") != "C" and (_turned(low, a, order) or len(parts) > 1):
         return transpose(low, reshape(low, transpose(low, a), Tup(tuple(parts[::-1]))))
     ref = as_array(low, a)
-    return _reshaped(low, ref, _full_shape(low, product(ref_type(low, ref).shape), parts))
+    return reshaped(low, ref, _full_shape(low, product(ref_type(low, ref).shape), parts))
 
 
 def of_shape(low: Lowering, ref: Array, name: str, shape: Entity) -> Array:
@@ -209,7 +209,7 @@ def of_shape(low: Lowering, ref: Array, name: str, shape: Entity) -> Array:
 @array_function(np.ravel, method="ravel")
 def ravel(low: Lowering, a: Entity, order: Entity = Const("C")) -> Entity:
     ref = as_array(low, transpose(low, a) if _turned(low, a, order) else a)
-    return _reshaped(low, ref, [low.builder.dim_value(product(ref_type(low, ref).shape))], ravel=True)
+    return reshaped(low, ref, [low.builder.dim_value(product(ref_type(low, ref).shape))], ravel=True)
 
 
 @array_function(method="flatten")
@@ -226,16 +226,14 @@ def view(low: Lowering, a: Entity) -> Entity:
     return select(low, ref, whole(ref_type(low, ref).ndim), ())
 
 
-def _reshaped(low: Lowering, ref: Array, dims: Sequence[Value], ravel: bool = False) -> Array:
-    """An array that may be the memory of ``ref``, as NumPy's reshape is where it can be."""
-    seen = _seen(low, ref.cell)
+def reshaped(low: Lowering, ref: Array, dims: Sequence[Value], ravel: bool = False, seen: bool = False) -> Array:
+    """An array that may be the memory of ``ref``, as NumPy's reshape is where it can be; ``seen``: by others, too."""
+    seen = seen or _seen(low, ref.cell)
     op = OPS["reshape" if seen or ref.view is not None else "reshape_view"]
     made = new_array(low, op(read(low, ref), *dims))
     if seen:
         made.cell.choose(Reshaped(ref, tuple(dims), ravel))
-    may_share(made.cell, ref.cell)
-    for other in ref.cell.shares - {made.cell}:
-        may_share(made.cell, other)
+    may_be_memory_of(made.cell, ref.cell)
     return made
 
 
@@ -292,7 +290,7 @@ def ascontiguousarray(low: Lowering, a: Entity, dtype: Entity = NONE) -> Entity:
     if made is not a:
         return made
     copied = new_array(low, OPS["copy"](read(low, made)))
-    may_share(copied.cell, made.cell)
+    may_be_memory_of(copied.cell, made.cell)
     return copied
 
 

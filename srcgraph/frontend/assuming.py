@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import gast
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend.entities import Array, Const, Entity, Scalar, Tup, may_share
+from srcgraph.frontend.entities import Array, Const, Entity, Scalar, Tup, may_be_memory_of
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import new_array, read, refuse
 from srcgraph.frontend.numpy_table import array_function
@@ -48,7 +48,7 @@ def promised(low: Lowering, x: Entity, names: Sequence[str], what: str) -> Entit
             return x
         case Array():
             part = new_array(low, _valued(low, read(low, x), names, what))
-            may_share(part.cell, x.cell)
+            may_be_memory_of(part.cell, x.cell)
             return part
     raise refuse(f"{what}: facts are about numbers and arrays, not {describe(x)}", low.loc, kind=InferenceError)
 

@@ -397,6 +397,24 @@ def may_share(x: Cell | Box, y: Cell | Box) -> None:
         y.shares.add(x)  # type: ignore[arg-type]
 
 
+def may_be_memory_of(made: Cell, cell: Cell) -> None:
+    """Record that a new cell may be another one, and whatever that may be."""
+    for other in (cell, *cell.shares):
+        may_share(made, other)  # type: ignore[arg-type]
+
+
+def memories(cell: Cell) -> set[Cell]:
+    """All cells that a cell may be."""
+    found: set[Cell] = set()
+    left = [cell]
+    while left:
+        if (one := left.pop()) not in found:
+            found.add(one)
+            left += [c for c in one.shares if isinstance(c, Cell)]
+            left += [ref.cell for ref in arrays_of(one.choice)] if one.choice is not None else []
+    return found
+
+
 ALREADY = "<reported already>"
 """Why something cannot be read whose problem is known: it is not reported again."""
 INSIDE = "take a copy of it, row[:], or index the list of lists"

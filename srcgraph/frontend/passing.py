@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from srcgraph.frontend import contents, item_kinds, linking
+from srcgraph.frontend import arrays, contents, item_kinds, linking
 from srcgraph.frontend.boxes import held
 from srcgraph.frontend.closures import function_key
 from srcgraph.frontend.entities import (
@@ -34,7 +34,7 @@ from srcgraph.frontend.entities import (
     Tup,
     Unbound,
     Unusable,
-    may_share,
+    may_be_memory_of,
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Dead, chosen, new_array, read, ref_type, refuse, select
@@ -55,6 +55,7 @@ from srcgraph.frontend.template import (
     Out,
     Rebound,
     RecordOf,
+    ReshapeOf,
     RngOf,
     RowsOf,
     Template,
@@ -283,6 +284,11 @@ class Made:
                 )
             case NewArray() | ArgumentView():
                 return self.array(template)
+            case ReshapeOf(array=array, dims=dims, ravel=ravel, view=view, operands=operands):
+                base = self.entity(array)
+                assert isinstance(base, Array)
+                made = arrays.reshaped(self.low, base, [self.outs[d] for d in dims], ravel, seen=True)
+                return made if view is None else select(self.low, made, view, [self.outs[o] for o in operands])
             case EitherOf(test=test, then=then, orelse=orelse):
                 return self.either(self.outs[test], [self.entity(then), self.entity(orelse)])
             case ListOf(content=content):
@@ -329,13 +335,16 @@ class Made:
             return ref if template.view is None else select(low, ref, template.view, operands)
         k = template.index
         if k not in self.cells:
-            self.cells[k] = new_array(low, self.outs[k])
+            made = self.cells[k] = new_array(low, self.outs[k])
+            made.cell.name = "" if made.cell.name.startswith("_") else made.cell.name
             for given in self.given.lists:
                 linking.link_item(low, given.cell, self.cells[k])
             for ref in (self.given.refs[position] for position in template.maybe):
                 assert ref is not None
-                for cell in (ref.cell, *ref.cell.shares):
-                    may_share(self.cells[k].cell, cell)
+                may_be_memory_of(self.cells[k].cell, ref.cell)
+        for other in template.beside:
+            if other in self.cells:
+                may_be_memory_of(self.cells[k].cell, self.cells[other].cell)
         return self.cells[k] if template.view is None else select(low, self.cells[k], template.view, operands)
 
     def box(self, template: NewBox | ArgumentBox) -> Box:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -39,10 +39,11 @@ from srcgraph.frontend.entities import (
     Unusable,
     arrays_of,
     cells_of,
+    memories,
     memory_of,
 )
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import Refusal, chosen, content, read, refuse
+from srcgraph.frontend.memory import Refusal, chosen, content, read, ref_type, refuse
 from srcgraph.frontend.session import GLOBALS
 from srcgraph.frontend.template import (
     ArgumentBox,
@@ -96,6 +97,8 @@ class Description:
     apart: bool
     """Whether an array made on some paths only gets an output of its own."""
     cells: dict[Cell, int] = field(default_factory=dict)
+    memories: dict[int, set[Cell]] = field(default_factory=dict)
+    """For each output that is an array: what it may be the memory of."""
     seen: Counter[Cell] = field(default_factory=Counter)
     numbers: dict[Cell, int] = field(default_factory=dict)
     made: dict[Box, int] = field(default_factory=dict)
@@ -196,7 +199,7 @@ class Description:
             return EitherOf(self.output(choice.test), *sides)
         if cell is None or choice.view or self.seen[choice.cell] > 1 or param_of(self.low, choice.cell) is not None:
             return self.array(choice)
-        return NewArray(self.output(content(self.low, cell)))
+        return self.new(self.output(content(self.low, cell)), cell)
 
     def _is_new(self, ref: Array) -> bool:
         """Whether a whole array was made here, and only this refers to it."""
@@ -212,7 +215,7 @@ class Description:
 
     def array(self, ref: Array) -> Template:
         low, cell = self.low, ref.cell
-        if isinstance(cell.choice, Reshaped) and self.entry is not Entry.NONE:
+        if isinstance(cell.choice, Reshaped):
             root = memory_of(cell)
             if param_of(low, root) is not None or self.seen[root] > 1:
                 return self.reshaped(ref, cell.choice)
@@ -224,12 +227,23 @@ class Description:
             self.outputs.append(held)
             self.cells[cell] = len(self.outputs) - 1
         maybe = tuple(k for k, (_, c) in enumerate(low.params) if c in cell.shares)
-        return NewArray(self.cells[cell], ref.view, tuple(map(self.output, ref.operands)), maybe)
+        made = self.new(self.cells[cell], cell)
+        return replace(made, view=ref.view, operands=tuple(map(self.output, ref.operands)), maybe=maybe)
+
+    def new(self, output: int, cell: Cell) -> NewArray:
+        """What a cell holds; a caller in the same program stores into it, and reads what else may be that memory."""
+        if self.entry is not Entry.NONE:
+            return NewArray(output)
+        own = memories(cell)
+        beside = tuple(k for k, known in self.memories.items() if k != output and not known.isdisjoint(own))
+        self.memories.setdefault(output, set()).update(own)
+        return NewArray(output, beside=beside)
 
     def reshaped(self, ref: Array, whole: Reshaped) -> ReshapeOf:
         """A reshape of an array that is seen in its own shape too."""
         content(self.low, ref.cell)  # where that was changed since, it has to be a view
-        dims = tuple(map(self.output, whole.dims))
+        lengths = ref_type(self.low, Array(ref.cell)).shape
+        dims = tuple(self.output(self.low.builder.dim_value(d)) for d in lengths)
         return ReshapeOf(self.part(whole.array), dims, whole.ravel, ref.view, tuple(map(self.output, ref.operands)))
 
     def box(self, box: Box) -> NewBox | ArgumentBox:

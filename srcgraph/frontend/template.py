@@ -28,13 +28,14 @@ class RngOf:
 class NewArray:
     """A new array: the output, or a view of it whose integers are outputs.
 
-    Instead of new, it may be one of the arguments' arrays at the positions ``maybe``.
+    Instead of new, it may be one of the arguments' arrays at the positions ``maybe``, or the outputs ``beside``.
     """
 
     index: int
     view: View | None = None
     operands: tuple[int, ...] = ()
     maybe: tuple[int, ...] = ()
+    beside: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -329,6 +329,18 @@ class Lean(Lower):
         pushing.push(self.context, self.builder, fnty.this, at, item)
         return self.context.get_dummy_value()
 
+    def _lower_call_RecursiveCall(self, fnty: Any, expr: Any, signature: Any) -> Any:
+        """A function that calls itself with arrays that lie otherwise calls another one, which is made by now.
+
+        numba finds it by its name once both have machine code, which internal functions never have.
+        """
+        other = fnty.dispatcher_type.dispatcher.overloads.get(tuple(signature.args))
+        if other is None:
+            return super()._lower_call_RecursiveCall(fnty, expr, signature)
+        given = self.fold_call_args(fnty, signature, expr.args, expr.vararg, expr.kws)
+        self.library.add_linking_library(other.library)
+        return self.context.call_internal(self.builder, other.fndesc, signature, given)
+
     # -- elements ---------------------------------------------------------------------------------
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:

@@ -162,6 +162,19 @@ def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -
     return make
 
 
+def _apart(template: Template, make: Make) -> Make:
+    """What is new on some paths only is given as it is, which may be an argument that nothing changed."""
+    if not isinstance(template, NewArray):
+        return make
+
+    def made(outs: Sequence[Any], leaves: Sequence[Any], objects: Any) -> np.ndarray:
+        found = make(outs, leaves, objects)
+        known = (x for x in leaves if isinstance(x, np.ndarray))
+        return found.copy("K") if any(np.may_share_memory(found, x) for x in known) else found
+
+    return made
+
+
 def _maker(template: Template, results: Sequence[Value], place: dict[int, int]) -> Make:
     match template:
         case Fixed(value=value):
@@ -180,7 +193,7 @@ def _maker(template: Template, results: Sequence[Value], place: dict[int, int]) 
             return lambda outs, leaves, objects: _viewed(leaves[param], view, [outs[o] for o in ints])
         case EitherOf(test=test):
             at = place[test]
-            then, orelse = (maker(t, results, place) for t in (template.then, template.orelse))
+            then, orelse = (_apart(t, maker(t, results, place)) for t in (template.then, template.orelse))
             return lambda outs, leaves, objects: (then if outs[at] else orelse)(outs, leaves, objects)
         case ReshapeOf(array=array, dims=dims, ravel=ravel, view=view, operands=operands):
             whole, sizes = maker(array, results, place), [place[d] for d in dims]

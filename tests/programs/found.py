@@ -713,3 +713,39 @@ def computed_again_along_rows_and_columns(q):
     y = v * v
     z = np.sum(q * v, axis=1)
     return v * y + z, y
+
+
+def _lifted(q, k):
+    if k == 0:
+        return q * 2.0
+    return _lifted(q + 1.0, k - 1)
+
+
+def recursion_from_another_order(qf, k):
+    """The first call is with an array in Fortran's order, the next ones with arrays in C order."""
+    return np.sum(_lifted(qf, k)) + np.sum(_lifted(qf[::2, ::-1], k))
+
+
+def a_complex_zero_less(xc):
+    return xc - 0j, xc[:2] - complex(-0.0, 0.0), xc - ((1 + 2j) - (1 + 2j))
+
+
+def _flattened(q, k):
+    if k == 0:
+        return q.reshape(-1)
+    return _flattened(q + 1.0, k - 1)
+
+
+def reshape_from_recursion(q, k):
+    flat = _flattened(q, k)
+    return flat, np.sum(_flattened(q, 0))
+
+
+def _and_its_reshape(x):
+    return x, x.reshape(1, -1)
+
+
+def stored_into_a_reshape_from_a_call(x, a):
+    v, row = _and_its_reshape(x * 2.0)
+    row[0, 0] = a
+    return v, row

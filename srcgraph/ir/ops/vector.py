@@ -143,7 +143,7 @@ def _simpler_add(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value |
 
 def _simpler_sub(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
     x, y = inputs
-    if _is(builder, y, 0) and not np.signbit(literal(builder, y)):
+    if _is(builder, y, 0) and not any(np.signbit([np.real(zero := literal(builder, y)), np.imag(zero)])):
         return _kept(builder, x, y)
     inner = _negated(builder, y)
     if inner is not None:
