@@ -199,7 +199,9 @@ class Description:
             return EitherOf(self.output(choice.test), *sides)
         if cell is None or choice.view or self.seen[choice.cell] > 1 or param_of(self.low, choice.cell) is not None:
             return self.array(choice)
-        return self.new(self.output(content(self.low, cell)), cell)
+        own = memories(choice.cell)
+        maybe = tuple(k for k, (_, c) in enumerate(self.low.params) if c in own)
+        return replace(self.new(self.output(content(self.low, cell)), cell), maybe=maybe)
 
     def _is_new(self, ref: Array) -> bool:
         """Whether a whole array was made here, and only this refers to it."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from srcgraph.ir.graph import Graph, Value
+from srcgraph.ir.graph import Apply, For, Graph, If, Value, While, node_graphs
 from srcgraph.ir.op import OPS, building
 from srcgraph.ir.ops.linalg import transpose
 from srcgraph.ir.rebuild import Rebuild
+from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rewriting.patterns import bare
 from srcgraph.opt.rules.turned import order_of
@@ -19,7 +20,8 @@ from srcgraph.opt.rules.turned import order_of
 
 def as_transposes(graph: Graph, positions: Collection[int]) -> Graph:
     """Read the parameters at some positions so."""
-    return _Transposes(graph.name, frozenset(positions)).run(graph)
+    made = _Transposes(graph, positions)
+    return made.run(graph) if made.positions else graph
 
 
 def turned_results(graph: Graph, positions: Collection[int]) -> Graph:
@@ -58,13 +60,51 @@ class _Turned(Rebuild):
 
 
 class _Transposes(Rebuild):
-    def __init__(self, name: str, positions: frozenset[int]):
-        super().__init__(name)
-        self.positions = positions
+    """Elementwise code and reductions read arguments as transposes; all else, and loops without those, as they are."""
+
+    def __init__(self, graph: Graph, positions: Collection[int]):
+        super().__init__(graph.name)
+        self.whole = _read_whole(graph)
+        self.positions = [k for k in positions if graph.params[k] in self.whole]
+        self.given: dict[Value, Value] = {}
 
     def params(self, params: Sequence[Value]) -> None:
         super().params(params)
-        for k, param in enumerate(params):
-            if k in self.positions:
-                turned = self.builder.apply(OPS["turned"], (self.env[param],), {}, name=f"{param.name}_T")
-                self.env[param] = transpose(turned)
+        for k in self.positions:
+            given = self.env[params[k]]
+            turned = self.builder.apply(OPS["turned"], (given,), {}, name=f"{given.name}_T")
+            self.env[params[k]] = made = transpose(turned)
+            self.given[made] = given
+
+    def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
+        if node.op.kind == "library":
+            inputs = tuple(self.given.get(v, v) for v in inputs)
+        return super().apply(node, inputs)
+
+    def capture(self, params: Sequence[Value], captures: Sequence[Value]) -> None:
+        super().capture(params, captures)
+        for param in params:
+            if param not in self.whole and self.env[param] in self.given:
+                self.env[param] = self.given[self.env[param]]
+
+
+def _read_whole(graph: Graph) -> set[Value]:
+    """What elementwise code and reductions read, at any depth, and what that is another name or a transpose of."""
+    found: set[Value] = set()
+    names: list[tuple[Value, Value]] = []
+    for node in all_nodes(graph):
+        if isinstance(node, If | For | While):
+            for body in node_graphs(node):
+                names += zip(node.captures, body.params[len(body.params) - len(node.captures) :], strict=True)
+        elif isinstance(node, Apply) and node.op.kind in ("elementwise", "reduction"):
+            found.update(node.inputs)
+        elif isinstance(node, Apply) and (node.op.name == "with_shape" or _is_transpose(node)):
+            names.append((node.inputs[0], node.outputs[0]))
+    for value, name in reversed(names):
+        if name in found:
+            found.add(value)
+    return found
+
+
+def _is_transpose(node: Apply) -> bool:
+    return node.op.name == "getitem" and set(node.attrs["view"].axes) == {":"}

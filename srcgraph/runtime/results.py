@@ -163,13 +163,13 @@ def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -
 
 
 def _apart(template: Template, make: Make) -> Make:
-    """What is new on some paths only is given as it is, which may be an argument that nothing changed."""
+    """What is new on some paths only: the generated code gives it as it is, which may be an argument."""
     if not isinstance(template, NewArray):
         return make
 
     def made(outs: Sequence[Any], leaves: Sequence[Any], objects: Any) -> np.ndarray:
         found = make(outs, leaves, objects)
-        known = (x for x in leaves if isinstance(x, np.ndarray))
+        known = (x for k, x in enumerate(leaves) if k not in template.maybe and isinstance(x, np.ndarray))
         return found.copy("K") if any(np.may_share_memory(found, x) for x in known) else found
 
     return made

@@ -6,7 +6,6 @@ Loops go through its memory in order, and a product of two turned matrices turns
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from srcgraph.ir.graph import Apply, Value
@@ -40,24 +39,27 @@ def _turned_result(fgraph: FunctionGraph, node: Apply) -> Any:
 
 def order_of(fgraph: FunctionGraph, x: Value) -> tuple[int, ...] | None:
     """The order of axes in which most arrays lie that something is computed of; None if they lie as it does."""
-    votes = Counter(_orders(fgraph, x))
     as_it_is = tuple(range(x.type.ndim))
+    votes = Counter(_orders(fgraph, x) if x.type.ndim > 1 else ())
     order, most = max(votes.items(), key=lambda found: found[1], default=(as_it_is, 0))
     return None if order == as_it_is or most <= votes[as_it_is] else order
 
 
-def _orders(fgraph: FunctionGraph, x: Value) -> Iterator[tuple[int, ...]]:
-    """The orders of axes in which the arrays lie that something is computed of, element by element."""
-    node = fgraph.definition(x)
-    if node is not None and node.op.name == "with_shape":
-        yield from _orders(fgraph, node.inputs[0])
-    elif node is not None and _is_computed(fgraph, node):
-        for v in node.inputs:
-            yield from _orders(fgraph, v) if v.type.ndim == x.type.ndim else ()
-    elif node is None or node.op.name not in ("getitem", *_STRETCHED):
-        yield tuple(range(x.type.ndim))
-    elif node.op.name == "getitem" and (order := _order(node)) is not None and _lies(fgraph, node.inputs[0]):
-        yield order
+def _orders(fgraph: FunctionGraph, x: Value) -> list[tuple[int, ...]]:
+    """The orders of axes in which the arrays lie that something is computed of, element by element; of many, none."""
+    left, seen, found = [x], set[Value](), list[tuple[int, ...]]()
+    while left:
+        if (v := left.pop()) in seen or v.type.ndim != x.type.ndim:
+            continue
+        seen.add(v)
+        node = fgraph.definition(v)
+        if node is not None and (node.op.name == "with_shape" or _is_computed(fgraph, node)):
+            left += node.inputs
+        elif node is None or node.op.name not in ("getitem", *_STRETCHED):
+            found.append(tuple(range(x.type.ndim)))
+        elif node.op.name == "getitem" and (order := _order(node)) is not None and _lies(fgraph, node.inputs[0]):
+            found.append(order)
+    return found if len(seen) < MANY else []
 
 
 def _lies(fgraph: FunctionGraph, x: Value) -> bool:
@@ -80,17 +82,28 @@ def _is_computed(fgraph: FunctionGraph, node: Apply) -> bool:
 
 
 def _turned_back(fgraph: FunctionGraph, x: Value, order: tuple[int, ...]) -> Value:
-    """What is in an order of axes, or is broadcast to that, as it was before."""
-    node = fgraph.definition(x)
+    """What is in an order of axes, as it was before."""
     before = sorted(range(len(order)), key=order.__getitem__)
+    known: dict[Value, Value] = {}
+
+    def back(v: Value) -> Value:
+        if v not in known:
+            known[v] = _back(fgraph, v, order, before, back)
+        return known[v]
+
+    return back(x)
+
+
+def _back(fgraph: FunctionGraph, x: Value, order: tuple[int, ...], before: list[int], back: Any) -> Value:
+    """One value, which is in that order or is broadcast to it."""
+    node = fgraph.definition(x)
     if node is not None and node.op.name == "getitem" and _order(node) == order:
         return node.inputs[0]
-    if node is not None and node.op.name == "with_shape" and x.type.ndim == len(order):
-        inner = _turned_back(fgraph, node.inputs[0], order)
-        return current_builder().retype(inner, tuple(x.type.shape[k] for k in before))
-    if node is not None and x.type.ndim == len(order) and _is_computed(fgraph, node):
-        inputs = [_turned_back(fgraph, v, order) if v.type.ndim else v for v in node.inputs]
-        return node.op(*inputs, **node.attrs)
+    if node is not None and x.type.ndim == len(order):
+        if node.op.name == "with_shape":
+            return current_builder().retype(back(node.inputs[0]), tuple(x.type.shape[k] for k in before))
+        if _is_computed(fgraph, node):
+            return node.op(*(back(v) if v.type.ndim else v for v in node.inputs), **node.attrs)
     missing = len(order) - x.type.ndim
     axes = tuple(None if k < missing else k - missing for k in before)
     return OPS["getitem"](x, view=View((":",) * x.type.ndim, axes))
@@ -101,6 +114,8 @@ def _turned_product(fgraph: FunctionGraph, node: Apply) -> Any:
     return transpose(OPS["matmul"](y, x)) if x is not None and y is not None else None
 
 
+MANY = 200
+"""What is computed of so many others is left as it is."""
 _STRETCHED = ("broadcast_to", "full")
 """What lies in no order."""
 _FREE = ("add", "mul", "neg", "sub")
