@@ -46,6 +46,7 @@ CASES: dict[Callable, tuple[Any, ...]] = {
     programs.heat: (X, 0.2, 3),
     programs.diffusion: (X, 3),
     programs.jacobi: (numbers(4, 7, 6), numbers(5, 7, 6), 3),
+    programs.of_three_columns: (numbers(14, 9, 3),),
     programs.until_flat: (X[:9], 0.05, 5),
     programs.history: (X, 3),
     programs.extremes: (M,),

@@ -11,6 +11,7 @@ schedule   graph to items, by these decisions: statements and loops
 kernels    loop nests over arrays: made, stored into, reduced
 into       sums that a derivative adds to an array, added there without one of their own
 fusion     nests joined, by points or by rows;  nest: one to which others are joined, and what is known of it
+flat       reductions of arrays of short rows, along one axis
 totals     sums of one nest that are only added to each other
 expr       an element of an array at an index, as one nested expression
 items      the vocabulary between schedule and text: statements whose variables have no names yet

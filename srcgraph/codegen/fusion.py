@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from srcgraph.codegen.expr import Index, in_row
+from srcgraph.codegen.flat import has_short_rows
 from srcgraph.codegen.items import INDICES, InnerReduce, Item, Kernel, Let, LoopStore, part_exprs, reads_of, refs
 from srcgraph.codegen.nest import Nest
 from srcgraph.codegen.several import is_several
@@ -101,7 +102,7 @@ class _Row:
 
     def _depth(self, first: Nest, second: Nest, apart: bool) -> int:
         """In how many loops a nest runs together with another one; 0 if it cannot."""
-        shares = _shares(first, second)
+        shares = _shares(first, second) or (self.s.write.target == "cpu" and _reads_again(first, second))
         if second.dims in (first.dims, first.all_dims) and (shares or not apart):
             if _can_join(first, second, len(second.dims), self.s):
                 return len(second.dims)
@@ -167,7 +168,7 @@ def _can_join(first: Nest, second: Nest, depth: int, s: Scheduler) -> bool:
     if not all(_can_change(first, second, p, depth, s) for p in second.parts.values() if isinstance(p, LoopStore)):
         return False
     several = first.partial or second.partial
-    return not several or (s.write.target == "cpu" and _shares(first, second))
+    return not several or (s.write.target == "cpu" and (_shares(first, second) or _reads_again(first, second)))
 
 
 def _follow(places: Iterable[Index], at: Index, nest: Nest, depth: int, s: Scheduler) -> bool:
@@ -216,6 +217,16 @@ def _is_one_of_several(part: LoopStore, nest: Nest, s: Scheduler) -> bool:
 def _shares(first: Nest, second: Nest) -> bool:
     """Whether a nest reads what another makes."""
     return not first.fresh.keys().isdisjoint(second.accesses)
+
+
+def _reads_again(first: Nest, second: Nest) -> bool:
+    """Whether a nest reads rows of an array that another one reads: when that runs first, they are in the cache.
+
+    Short rows are best read side by side: see `srcgraph.codegen.flat`.
+    """
+    both = first.accesses.keys() & second.accesses.keys()
+    long = [v for v in both if len(v.type.shape) > 1 and not has_short_rows(v.type.shape)]
+    return any(first.accesses[v].keys() & second.accesses[v].keys() for v in long)
 
 
 def _readers_outside(value: Value, nests: Sequence[Nest], s: Scheduler) -> bool:

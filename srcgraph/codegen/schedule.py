@@ -18,6 +18,7 @@ from srcgraph.codegen import fusion, kernels
 from srcgraph.codegen.decisions import Decisions, transparent
 from srcgraph.codegen.dots import dots_as_sums
 from srcgraph.codegen.expr import call, empty_list, filled, literal, negated, number, subscript
+from srcgraph.codegen.flat import flattened
 from srcgraph.codegen.into import into
 from srcgraph.codegen.items import (
     Block,
@@ -102,7 +103,7 @@ class Scheduler(Decisions):
         results = [self.handed_on(v) for v in graph.results]
         origins = [self.origin_of(v) for v in graph.results]
         kernels.numbers_apart(out, self.variables)
-        return Block(fusion.fused(out, self), results, list(graph.results), origins)
+        return Block([*flattened(fusion.fused(out, self), self)], results, list(graph.results), origins)
 
     @contextmanager
     def scope(self) -> Iterator[None]:

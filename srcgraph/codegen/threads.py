@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from srcgraph.codegen.affine import number_of
 from srcgraph.codegen.expr import determines, literal
 from srcgraph.codegen.items import (
     INDICES,
@@ -165,11 +166,10 @@ def _check(kernel: Kernel) -> None:
             raise refused("it cannot be shown that no two threads store into one place", store.origin)
     same = memory_of(kernel)
     for store in stores:
-        wanted = _text(store.index)
         for part in kernel.parts:
             own = [(part.target, part.index)] if isinstance(part, LoopStore) else []
             for array, index in (*own, *_elements(part)):
-                if same.get(array, array) is same.get(store.target, store.target) and _text(index) != wanted:
+                if same.get(array, array) is same.get(store.target, store.target) and _may_meet(index, store.index):
                     raise refused("a thread reads or stores into a place that another one stores into", part.origin)
 
 
@@ -188,6 +188,16 @@ def _elements(part: Part) -> Iterator[tuple[Value, Sequence[ast.expr]]]:
             if isinstance(node, ast.Subscript) and isinstance(node.value, Ref):
                 index = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
                 yield node.value.value, index
+
+
+def _may_meet(a: Sequence[ast.expr], b: Sequence[ast.expr]) -> bool:
+    """Whether two threads may come to one place: not if they have one index, nor if numbers in it tell them apart."""
+    apart = any(_are_apart(number_of(x), number_of(y)) for x, y in zip(a, b, strict=True))
+    return _text(a) != _text(b) and not apart
+
+
+def _are_apart(a: int | None, b: int | None) -> bool:
+    return a is not None and b is not None and a != b and min(a, b) >= 0
 
 
 def _text(index: Sequence[ast.expr]) -> str:

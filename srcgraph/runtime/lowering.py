@@ -26,15 +26,7 @@ from srcgraph.runtime.disjoint import Groups, Scopes
 from srcgraph.runtime.internal import GENERATED
 from srcgraph.runtime.known_types import implementation
 from srcgraph.runtime.raising import is_plain, raise_with
-from srcgraph.runtime.short_loops import (
-    ends_around_loops,
-    ends_of_edges,
-    ends_of_rows,
-    ends_of_steps,
-    keep_around,
-    keep_for_lanes,
-    keep_short,
-)
+from srcgraph.runtime.short_loops import told
 from srcgraph.runtime.uses import Loop, Uses, is_element
 
 SHARED = "srcgraph_"
@@ -132,9 +124,7 @@ class Lean(Lower):
         self._borrowed = uses.borrowed()
         self._takes = False
         self._counted: dict[Any, bool] = {}
-        self._short = ends_of_steps(self.blocks, uses, self._loops) | ends_of_rows(self.blocks, uses, self._loops)
-        self._edges = ends_of_edges(self.blocks, uses, self._loops)
-        self._around = ends_around_loops(self.blocks, uses, self._loops)
+        self._told = told(self.blocks, uses, self._loops)
         groups = Groups(self.func_ir, uses)
         self._scopes = Scopes(groups, uses.indexed(), self.module)
         super().lower_normal_function(fndesc)
@@ -208,12 +198,8 @@ class Lean(Lower):
                     return
         super().lower_inst(inst)
         b: Any = self.builder
-        if id(inst) in self._short:
-            keep_for_lanes(b.block.terminator, self.module)
-        elif id(inst) in self._edges:
-            keep_short(b.block.terminator, self.module)
-        elif id(inst) in self._around:
-            keep_around(b.block.terminator, self.module)
+        if (keep := self._told.get(id(inst))) is not None:
+            keep(b.block.terminator, self.module)
 
     def _lower_loop(self, loop: Loop, value: Any) -> None:
         """Note the bounds of a range, or begin to go over it; its other variables are nothing."""

@@ -7,6 +7,9 @@ storing what there are none for. And of a loop inside it makes as many as there 
 them apart into one for several steps at a time, and those that are left: time to compile, for nothing that runs
 quicker. It is told to leave it.
 
+Loops along known columns, up to 16, it writes out, too, or takes eight columns of eight rows at once, which is slower
+than one by one. It is told to take several columns: see `ends_of_columns`.
+
 The rows of an array of three axes are short: of 23 numbers, eight at a time, seven would be left. There, too, the last
 steps are taken at once. Not where the numbers are read again soon: what was stored in part a processor reads late.
 
@@ -17,7 +20,7 @@ LLVM language reference, "llvm.loop" metadata.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from llvmlite.ir import Constant, IntType
@@ -27,9 +30,11 @@ from srcgraph.runtime import vector
 from srcgraph.runtime.disjoint import Distinct
 from srcgraph.runtime.uses import Loop, Uses
 
-FEW, MANY = 8, 64
+FEW, NARROW, MANY = 8, 16, 64
 """A loop of few steps LLVM may write out within the steps of another one, of which it then takes several at a time; one
-of more than many it does not write out."""
+of more than many it does not write out. Up to `NARROW` lengths of rows are known."""
+REGISTER = 64
+"""Bytes."""
 
 
 def ends_of_steps(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop]) -> set[int]:
@@ -61,6 +66,74 @@ def ends_of_rows(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop
     return found
 
 
+def ends_of_columns(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop]) -> tuple[set[int], set[int]]:
+    """The jumps to the next step of loops along short rows of a known length, inside of others, which carry nothing.
+
+    First those whose last steps may be taken at once: there are none left, or what they store is not read nearby. Then
+    those that read what they change: each step of the loop around has a row of its own.
+    """
+    found: tuple[set[int], set[int]] = (set(), set())
+    each = {loop.head: _inside(loop, blocks) for loop in _each(loops)}
+    for loop in _each(loops) if len(each) > 1 else ():
+        inside, steps = each[loop.head], uses.steps(loop)
+        nearest = min((len(b), head) for head, b in [*each.items(), (loop.head, blocks)] if loop.head in b)[1]
+        if steps is None or not FEW <= steps <= NARROW or nearest == loop.head or not inside.isdisjoint(each):
+            continue
+        stores = [s for label in inside for s in uses.blocks[label].body if isinstance(s, ir.SetItem)]
+        if stores and _carries_nothing(loop, inside, uses):
+            around = each[nearest] | {nearest}
+            if all(_is_whole(uses.types[s.target.name], steps) or _is_masked(s, around, uses) for s in stores):
+                found[0].update(_jumps_back(loop, blocks))
+            elif all(_is_read_there(s, around, uses) for s in stores):
+                found[1].update(_jumps_back(loop, blocks))
+    return found
+
+
+def _carries_nothing(loop: Loop, inside: set[int], uses: Uses) -> bool:
+    """Whether a loop changes no variable of others but those that each step begins with."""
+    assigned: tuple[set[str], set[str]] = (set(), set())
+    for label, block in uses.blocks.items():
+        assigned[label in inside].update(s.target.name for s in block.body if isinstance(s, ir.Assign))
+    both = assigned[0] & assigned[1]
+    for s in uses.blocks[loop.body].body:
+        if isinstance(s, ir.Assign):
+            if any(v.name in both for v in s.list_vars() if v is not s.target):
+                return False
+            both.discard(s.target.name)
+    return not both
+
+
+def _is_whole(array: Any, steps: int) -> bool:
+    """Whether so many elements of an array are a number of whole registers."""
+    return steps * getattr(getattr(array, "dtype", None), "bitwidth", 1) % (8 * REGISTER) == 0
+
+
+def _is_masked(store: ir.SetItem, around: set[int], uses: Uses) -> bool:
+    return vector.SET in vector.MASKED and _is_unread({store.target.name}, around, uses)
+
+
+def _is_read_there(store: ir.SetItem, around: set[int], uses: Uses) -> bool:
+    """Whether the steps of the loop around a store read of that array what they store into, and each another row."""
+    array, at = uses.origin(store.target.name), _place(store.index, uses)
+    exprs = [(e, e.index) for k in around for e in uses.blocks[k].find_exprs("getitem")]
+    others = [(e, None) for k in around for e in uses.blocks[k].find_exprs("static_getitem")]
+    same = all(_place(i, uses) == at for e, i in exprs + others if uses.origin(e.value.name) == array)
+    return same and len(at) > 1 and uses.label[at[0]] in around
+
+
+def _place(index: Any, uses: Uses) -> tuple[str, ...]:
+    """The variables that an index is made of; none if it is not made of variables."""
+    made = uses.once(index.name) if index is not None else None
+    items = made.items if isinstance(made, ir.Expr) and made.op == "build_tuple" else ()
+    return tuple(uses.origin(v.name) for v in items)
+
+
+def _is_unread(stored: set[str], around: set[int], uses: Uses) -> bool:
+    """Whether blocks read none of some arrays."""
+    read = (e.value.name for label in around for e in uses.blocks[label].find_exprs("getitem"))
+    return {*map(uses.origin, stored)}.isdisjoint(map(uses.origin, read))
+
+
 def _is_stored_alone(inside: set[int], around: set[int], uses: Uses) -> bool:
     """Whether the blocks of a loop store rows of three axes or more, and those around it read none of them."""
     body = [s for label in inside for s in uses.blocks[label].body]
@@ -69,8 +142,7 @@ def _is_stored_alone(inside: set[int], around: set[int], uses: Uses) -> bool:
         return False
     if any(isinstance(s, ir.Assign) and len(uses.made[s.target.name]) > 1 for s in body):
         return False
-    read = (e.value.name for label in around for e in uses.blocks[label].find_exprs("getitem"))
-    return stored.isdisjoint(map(uses.origin, read))
+    return _is_unread(stored, around, uses)
 
 
 def ends_of_edges(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop]) -> set[int]:
@@ -116,6 +188,28 @@ def _calls(blocks: Mapping[int, Any], known: Mapping[str, Any]) -> set[int]:
         if any(getattr(key, "__module__", "") == vector.__name__ for key in keys):
             found.add(label)
     return found
+
+
+def told(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop]) -> dict[int, Callable[[Any, Any], None]]:
+    """What LLVM is told of loops, by the ids of the jumps with which they go on to the next step."""
+    whole, own = ends_of_columns(blocks, uses, loops)
+    ways = {
+        keep_around: ends_around_loops(blocks, uses, loops),
+        keep_short: ends_of_edges(blocks, uses, loops),
+        keep_by_four: own,
+        keep_for_lanes: whole | ends_of_steps(blocks, uses, loops) | ends_of_rows(blocks, uses, loops),
+    }
+    return {jump: keep for keep, jumps in ways.items() for jump in jumps}
+
+
+def keep_by_four(jump: Any, module: Any) -> None:
+    """Tell LLVM of a loop, at the jump to its next step, to take four steps at a time, and those left one by one."""
+    facts = [
+        module.add_metadata(["llvm.loop.unroll.disable"]),
+        module.add_metadata(["llvm.loop.vectorize.enable", Constant(IntType(1), 1)]),
+        module.add_metadata(["llvm.loop.vectorize.width", Constant(IntType(32), 4)]),
+    ]
+    jump.set_metadata("llvm.loop", Distinct(module, facts))
 
 
 def keep_around(jump: Any, module: Any) -> None:
