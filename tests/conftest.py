@@ -21,6 +21,7 @@ FOLDER = pytest.StashKey[str]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """What a test compiles is compiled in it, but for the helpers, once per run; tests of the cache switch it on."""
+    config.addinivalue_line("filterwarnings", "error::srcgraph.opt.RewriteWarning")  # ours come to an end
     if "SRCGRAPH_CACHE" not in os.environ:
         config.stash[FOLDER] = tempfile.mkdtemp()
         os.environ |= {"SRCGRAPH_CACHE": "kernels", "SRCGRAPH_CACHE_DIR": config.stash[FOLDER]}

@@ -6,7 +6,7 @@ whose range is empty, is what it was entered with.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from srcgraph.ir.facts import COMPARISONS
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.rebuild import Rebuild
+from srcgraph.ir.straight import op_key
 from srcgraph.ir.types import Type, is_integer
 from srcgraph.opt.likeness import Likeness
 
@@ -39,13 +40,21 @@ class Simplify(Rebuild):
     def node(self, node: Node) -> Sequence[Value]:
         if not isinstance(node, If | While | For):
             return super().node(node)
-        key = self.likeness.of(node, lambda v: id(self.value(v)))
+        key = self.likeness.of(node, self.number)
         found = self.builder.merged(key)
         if found is None:
             found = tuple(super().node(node))
             if key is not None:
                 self.builder.region.merged[key] = found
         return found
+
+    def number(self, old: Value) -> Hashable:
+        """What equal values have in common: which element a new array has before any is stored does not matter."""
+        value = self.value(old)
+        node = self.builder.definition(value)
+        if node is None or node.op.name != "empty":
+            return id(value)
+        return op_key(node.op, [*map(id, node.inputs)], node.attrs)
 
     def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
         if node.op.name in COMPARISONS and all(is_integer(v.type) for v in inputs):

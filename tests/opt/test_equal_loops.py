@@ -103,13 +103,30 @@ def printing(x):
     return x.sum()
 
 
+def gathered_twice(x, at):
+    return np.sum(x[at] * np.sin(x[at]))
+
+
+def gathered_and_stored(x, at):
+    y = x[at]
+    y[0] = 3.0
+    return np.sum(y * x[at])
+
+
+def gathered_apart(x, at):
+    return x[at], x[at]
+
+
 X = np.array([1.0, 2.0, 3.0, 0.5])
+AT = np.array([2, -1, 0])
 A = np.arange(6.0).reshape(2, 3)
 PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...], int]] = [
     (normalised, (X,), 2),
     (called_twice, (2.0,), 4),
     (branched_twice, (0.7,), 2),
     (stored_between, (X,), 3),
+    (gathered_twice, (X, AT), 2),
+    (gathered_and_stored, (X, AT), 4),
     (of_other_lengths, (X,), 2),
     (matrix_in_a_loop, (A, 4), 5),
     (changed_in_the_loop, (X, 3), 3),
@@ -129,6 +146,15 @@ def test_value_gradient_and_loops(function: Callable[..., Any], args: tuple[Any,
     step = 1e-6
     expected = (function(args[0] + step * way, *args[1:]) - function(args[0] - step * way, *args[1:])) / (2 * step)
     assert np.sum(sg.grad(function)(*args) * way) == pytest.approx(expected, rel=1e-7)
+
+
+def test_results_are_apart() -> None:
+    """What one loop makes is two arrays where the caller gets two."""
+    first, second = sg.compile(gathered_apart)(X, np.array([0, 3]))
+    first[0] = 9.0
+    assert second.tolist() == [1.0, 0.5]
+    with pytest.raises(IndexError, match="index 4 is out of bounds for axis 0 with size 4"):
+        sg.compile(gathered_apart)(X, np.array([0, 4]))
 
 
 @pytest.mark.parametrize(("n", "size"), [(0, 3), (2, 0), (0, 0)])

@@ -415,6 +415,20 @@ def test_one_without_an_end_is_named() -> None:
         settled([grows], OPS["exp"](x))
 
 
+def test_where_it_is_not_strict_they_are_left_out() -> None:
+    """A function compiles all the same."""
+    grows = PatternSub(("exp", "x"), ("exp", ("add", "x", 1.0)), name="grows")
+    fgraph = FunctionGraph([x], [OPS["exp"](x)])
+    with pytest.warns(RewriteWarning, match="'grows' does not come to an end: left out for this function"):
+        Equilibrium("rules", [grows], strict=False).rewrite(fgraph)
+    verify(fgraph.graph())
+    there = PatternSub(("add", "x", "y"), ("mul", "x", "y"), name="there")
+    back = PatternSub(("mul", "x", "y"), ("add", "x", "y"), name="back")
+    fgraph = FunctionGraph([x, y], [x + y])
+    with pytest.warns(RewriteWarning, match="undo each other: left out"):
+        Equilibrium("rules", [there, back], strict=False).rewrite(fgraph)
+
+
 def test_profile_and_history_of_a_walk() -> None:
     fgraph, profiler, history = FunctionGraph([x, y, z], [x * y / y + z * y / y]), Profiler(), History()
     fgraph.attach(profiler)

@@ -74,6 +74,19 @@ def softmax(x):
     return e / np.sum(e)
 
 
+def boltzmann(x):
+    e = np.exp(-x)
+    return e / e.sum()
+
+
+def log_partition(x, s):
+    return np.log(np.sum(np.exp(-0.5 * (x / s) ** 2)))
+
+
+def from_the_smallest(x):
+    return np.log(np.sum(np.exp(x - np.min(x))))
+
+
 def softmax_of_rows(x):
     e = np.exp(x)
     return e / e.sum(axis=1, keepdims=True)
@@ -167,6 +180,9 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = [
     (logaddexp, (1000.0, 999.0), 1000.3132616875182),
     (log_difference, (1000.0, 999.0), 999.5413248546129),
     (softmax, (np.array([1000.0, 1000.0]),), np.array([0.5, 0.5])),
+    (boltzmann, (np.array([-1000.0, -1000.0]),), np.array([0.5, 0.5])),
+    (log_partition, (np.array([100.0, 100.0]), 1.0), -5000.0 + math.log(2.0)),
+    (from_the_smallest, (np.array([1000.0, 0.0]),), 1000.0),
     (softmax_of_rows, (np.array([[1000.0, 1000.0], [0.0, -900.0]]),), np.array([[0.5, 0.5], [1.0, 0.0]])),
     (log_softmax, (np.array([0.0, -1000.0]),), np.array([0.0, -1000.0])),
     (cross_entropy, (np.array([1000.0, 0.0, 3.0]), 1), 1000.0),
@@ -203,6 +219,7 @@ GRADIENTS: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = [
     (log_one_minus_sigmoid, (1000.0,), -1.0),
     (sigmoid, (1000.0,), 0.0),
     (logsumexp, (np.array([1000.0, 1000.0]),), np.array([0.5, 0.5])),
+    (log_partition, (np.array([100.0, 100.0]), 1.0), np.array([-50.0, -50.0])),
     (cross_entropy, (np.array([1000.0, 0.0, 3.0]), 1), np.array([1.0, -1.0, 0.0])),
     (cross_entropies, (ROWS, LABELS), np.array([[0.5, -0.5, 0.0], [-0.5, 0.0, 0.5]])),
     (logaddexp, (1000.0, 999.0), special.expit(1.0)),

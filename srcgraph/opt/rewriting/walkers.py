@@ -234,7 +234,7 @@ class Equilibrium(_Local):
     Raises
     ------
     RewriteError
-        When applied: a rewrite does not come to an end, or some undo each other. They are named.
+        When applied and strict: a rewrite does not come to an end, or some undo each other. They are named.
     """
 
     def __init__(self, name: str, rules: Sequence[LocalRewrite], most: int = 8, strict: bool = True):
@@ -269,7 +269,7 @@ class Equilibrium(_Local):
         queue.changed.discard(site)
         place = None
         for rule in self.rules_for(site):
-            if rule.changed and not touched:
+            if rule.name in lineage.ended or (rule.changed and not touched):
                 continue
             queue.begin()
             applied = False
@@ -282,12 +282,26 @@ class Equilibrium(_Local):
                 continue
             counts[rule.name] = counts.get(rule.name, 0) + 1
             if counts[rule.name] > budget:
-                raise RewriteError(_endless(self.name, counts, rule.name))
+                self.end(lineage, (rule.name,), _endless(self.name, counts, rule.name))
             for value, digest, client in zip(old, before, readers, strict=True):
-                lineage.record(fgraph, value, digest, client, rule.name)
+                if circle := lineage.record(fgraph, value, digest, client, rule.name):
+                    self.end(lineage, circle, _undone(circle))
             if site.here:
                 queue.push(site)
             return
+
+    def end(self, lineage: _Lineage, names: Iterable[str], why: Problem) -> None:
+        """Leave rewrites out from here on, with a warning, or an error where it is strict."""
+        if self.strict:
+            raise RewriteError(why)
+        lineage.ended.update(names)
+        warnings.warn(f"{why.message}: left out for this function", RewriteWarning, stacklevel=2)
+
+
+def _undone(names: Iterable[str]) -> Problem:
+    names = list(names)
+    undo = " and ".join(map(repr, names))
+    return Problem(f"the rewrites {undo} undo each other" if len(names) > 1 else f"{undo} has no end")
 
 
 def _endless(name: str, counts: dict[str, int], rule: str) -> Problem:
@@ -308,23 +322,27 @@ class _Lineage:
 
     def __init__(self) -> None:
         self.past: dict[Value, tuple[tuple[Any, str], ...]] = {}
+        self.ended: set[str] = set()
+        """The rewrites that are left out."""
 
-    def record(self, fgraph: FunctionGraph, old: Value, before: Any, client: list[Client], rule: str) -> None:
-        """``old`` has become another value: that which its first reader reads now."""
+    def record(self, fgraph: FunctionGraph, old: Value, before: Any, client: list[Client], rule: str) -> list[str]:
+        """Note that ``old`` has become another value, that which its first reader reads now.
+
+        Returns the rewrites by which it has been that before.
+        """
         if not client:
-            return
+            return []
         holder, k = client[0].holder, client[0].position
         new = holder.results[k] if isinstance(holder, Block) else _input(holder, k)
         if new is None or fgraph.definition(new) is None:
-            return
+            return []
         past = (*self.past.get(old, ()), (before, rule))
         digest = self.digest(fgraph, new)
         for k, (known, _) in enumerate(past):
             if known is not None and known == digest:
-                names = list(dict.fromkeys(name for _, name in past[k:]))
-                undo = " and ".join(repr(n) for n in names)
-                raise RewriteError(f"the rewrites {undo} undo each other" if len(names) > 1 else f"{undo} has no end")
+                return list(dict.fromkeys(name for _, name in past[k:]))
         self.past[new] = past
+        return []
 
     def digest(self, fgraph: FunctionGraph, value: Value, depth: int = DEPTH) -> Any:
         """What a value is computed by, some nodes deep."""

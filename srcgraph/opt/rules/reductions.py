@@ -23,6 +23,8 @@ from srcgraph.opt.rewriting.patterns import bare, number_of
 from srcgraph.opt.rules.rule import Rule, procedure
 
 Axes = tuple[int, ...]
+TERMS = 16
+"""So many parts of a sum are looked at."""
 ROWS = [("f64[4]",), ("f64[3, 4]",), ("f32[4]",)]
 
 
@@ -67,18 +69,20 @@ def _moved(x: Value, axes: Axes) -> tuple[Value, Value]:
 
 
 def _is_moved(fgraph: FunctionGraph, x: Value) -> bool:
-    """Whether the largest has been taken off already."""
-    node = fgraph.definition(x, "sub")
-    if node is None:
-        return False
-    taken, _ = repeated(fgraph, node.inputs[1], node.outputs[0].type.ndim)
-    for _ in range(3):
-        made = fgraph.definition(taken)
-        if made is None:
-            return False
-        if made.op.name in ("max", "held"):
+    """Whether the largest has been taken off already: by the program, or here, whatever became of the terms since."""
+    node, ndim = fgraph.definition(x, "sub"), x.type.ndim
+    taken = fgraph.definition(repeated(fgraph, node.inputs[1], ndim)[0]) if node is not None else None
+    if taken is not None and taken.op.name == "max":
+        return True
+    todo, seen = [x], set[Value]()
+    while todo and len(seen) < TERMS:
+        term, _ = repeated(fgraph, todo.pop(), ndim)
+        made = fgraph.definition(term)
+        if made is not None and made.op.name == "held":
             return True
-        taken = made.inputs[0] if made.op.name != "where" else made.inputs[1]
+        if made is not None and made.op.name in ("add", "sub", "neg", "mul", "div", "where") and term not in seen:
+            seen.add(term)
+            todo += made.inputs
     return False
 
 
