@@ -24,6 +24,8 @@ from srcgraph.ir.view import View, split_operands, step_of
 
 Index = tuple[Dim, ...]
 INDEX_SYMBOLS = {f"@{k}": v for k, v in enumerate(INDICES)}
+_WRAPPING = {np.dtype(np.uint32), np.dtype(np.uint64)}
+"""As which negative floats wrap, where numba's are all bits."""
 _NARROW = {np.dtype(t) for t in (np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32)}
 _KEEPS_WIDTH = {"cast", "where", "maximum", "minimum", "fmax", "fmin"}
 
@@ -289,6 +291,8 @@ class Expressions:
             return call("int" if is_weak(to) else "np.int64", x)
         if to.dtype == INT and have.dtype.kind in "iu" and is_weak(to):  # one of Python's, of 64 bits
             return call("np.intp", x)
+        if to.dtype == INT and have.dtype.kind == "f" and not is_weak(to):  # one of NumPy's, which wrap
+            return call("np.int64", x)
         return self.with_dtype(x, have.dtype, to.dtype)
 
     def with_dtype(self, x: ast.expr, have: np.dtype, want: np.dtype) -> ast.expr:
@@ -297,6 +301,8 @@ class Expressions:
         if have == BOOL and want.kind == "f":
             one, zero = (literal(want.type(v)) for v in (1, 0))
             return ast.IfExp(x, one, zero)
+        if have.kind == "f" and want in _WRAPPING and self.target == "cpu":
+            return call("np.uint32", call("np.int64", x)) if want.itemsize == 4 else call("unsigned", x)
         if have not in (BOOL, INT, FLOAT):  # numba's float() keeps 32 bits as they are, its int() too
             return call(f"np.{want.name}", x)
         return self.converted(x, want)

@@ -42,5 +42,5 @@ def helpers_used(block: Block) -> dict[str, str]:
     found = {n.id for n in names_in(*all_exprs(block)) if not isinstance(n, Ref)}
     raised = {i.error for inner in all_blocks(block) for i in inner.items if isinstance(i, Raise)}
     own = {"Raised": "effects"} if "Raised" in raised else {}
-    own |= {"assume": "known"} if "assume" in found else {}
+    own |= {name: "known" for name in ("assume", "unsigned") if name in found}
     return own | {name: module for name, module in helper_modules().items() if name in found}

@@ -88,7 +88,7 @@ class StraightBuilder(Facts):
     # -- symbols and sizes ----------------------------------------------------------------------
 
     def new_symbol(self, hint: str) -> Dim:
-        hint = hint if hint.isidentifier() else "k"
+        hint = hint if hint.isidentifier() and hint not in UNKNOWN.symbols() else "k"
         count = self._symbols.get(hint, 0)
         self._symbols[hint] = count + 1
         name = hint if count == 0 else f"{hint}_{count}"

@@ -85,6 +85,8 @@ class _Verify:
         for value in values:
             if value in self.defined:
                 raise Fault(f"{value} is defined twice")
+            if not isinstance(value.type, ListType) and not UNKNOWN.symbols().isdisjoint(type_symbols(value.type)):
+                raise Fault(f"{value} has the symbol of sizes that nobody knows")
             self.defined.add(value)
             self.symbols |= type_symbols(value.type)
             visible.add(value)

@@ -72,7 +72,7 @@ db.register("thread", thread, *ALWAYS, "primal", at="merge")
 db.register("simplify", simplify, *ALWAYS, at="merge")
 db.register("unread", unread, "fast_run", at="merge")
 db.register("private", private, "fast_run", at="merge")
-db.register("fuse", fuse, "fast_run", at="merge")
+db.register("fuse", fuse, "fast_run", "joins", at="merge")
 canonicalize = _local("canonicalize", "fast_run")(CANONICALIZE)
 db.register("logs_of_gathered", LogsOfGathered(), "fast_run", "stability", at="stabilize")
 stabilize = _local("stabilize", "fast_run")(STABILIZE)
@@ -146,6 +146,8 @@ PRIMAL = Passes(without=("last",))
 """What every function goes through before it is differentiated or emitted."""
 DERIVED = Passes(without=("primal", "last"))
 """What a derivative's graph goes through."""
+BEFORE_SPLIT = Passes(without=("primal", "last", "joins"))
+"""The same, of which what depends on no cotangent runs once: no loop becomes one with another."""
 LAST = Passes(only=("last",))
 """What graphs go through that are not differentiated any more."""
 LAST_ON_GPU = Passes(only=("last",), without=("cpu",))

@@ -17,7 +17,7 @@ from srcgraph.opt.ad.functions import Callees, with_functions
 from srcgraph.opt.ad.split import split
 from srcgraph.opt.ad.vjp import pullback
 from srcgraph.opt.passes import run_passes
-from srcgraph.opt.pipeline import DERIVED
+from srcgraph.opt.pipeline import BEFORE_SPLIT, DERIVED
 from srcgraph.runtime.cotangents import Cotangents
 from srcgraph.runtime.floats import placed, structured, with_places
 from srcgraph.runtime.results import Make
@@ -56,12 +56,11 @@ class Pullback:
             version.graph, outputs, inputs.seen, kept.results, callees=version.functions, rules=version.rules
         )
         callees = {n: (run_passes(g, DERIVED), changes) for n, (g, changes) in derived.callees.items()}
-        halves = split(run_passes(derived.graph, DERIVED), len(kept.results), len(outputs))
-        saved = [_result(halves.forward, k) for k in range(len(kept.results), len(halves.forward.results))]
+        halves = split(run_passes(derived.graph, BEFORE_SPLIT), len(kept.results), len(outputs))
+        first = run_passes(halves.forward, DERIVED)
+        saved = [_result(first, k) for k in range(len(kept.results), len(first.results))]
         template = TupleOf((parts[0], TupleOf(tuple(saved)), *parts[1:]))
-        forward = derived_version(
-            version, "vjp", halves.forward, template, reached(halves.forward, callees), derived.tape
-        )
+        forward = derived_version(version, "vjp", first, template, reached(first, callees), derived.tape)
         graph = run_passes(halves.reverse, DERIVED)
         backward = derived_version(version, "pullback", graph, cotangents, reached(graph, callees), ())
         backward = replace(backward, arguments={}, private=())

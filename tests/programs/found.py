@@ -749,3 +749,33 @@ def stored_into_a_reshape_from_a_call(x, a):
     v, row = _and_its_reshape(x * 2.0)
     row[0, 0] = a
     return v, row
+
+
+def normalised_exponentials(x):
+    """The largest is taken off once, whatever sign the exponents have."""
+    u, v = np.exp(-x * x), np.exp(x / -0.3)
+    return u / u.sum(), np.log(v / np.sum(v)), np.log(np.sum(np.exp(-np.abs(x)))), np.log(np.mean(np.exp(-x)))
+
+
+def negative_floats_as_unsigned(x):
+    """Those that an integer of 64 bits holds wrap."""
+    y, h = np.zeros(len(x), np.uint64), np.uint32(2166136261)
+    for i in range(len(x)):
+        y[i] = -3.0 * x[i] - 2.0
+        h = (h ^ np.uint32(-50.0 * x[i])) * np.uint32(16777619)
+    return y, h, (-7.0 * x).astype(np.uint32), (1e19 + 0.0 * x).astype(np.uint64)
+
+
+def integers_of_floats_wrap(x, n):
+    """They are NumPy's, not Python's."""
+    whole, s = (x * 0.0 + 2.0**62).astype(np.int64), np.int64(x[0] + 5381.0)
+    for k in range(n + 20):
+        s = s * 33 + k
+    return np.sum(whole), whole * 4, np.cumsum(whole), s
+
+
+def named_underscore(x, n):
+    """The loop's variable has the name that a length which nobody knows has in a list's type."""
+    for _ in range(n):
+        x = x[1:] * x[:-1]
+    return np.sum(x)
