@@ -100,3 +100,11 @@ def test_the_same_as_forward_over_reverse(function, args):
 def test_from_compiled_code():
     wanted = sg.hessian(shrinking)(X, 2)
     np.testing.assert_allclose(sg.compile(pulled_in_a_loop)(X, 2, np.eye(4)), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", [shrinking, parts], ids=lambda f: f.__name__)
+def test_every_rewrite_of_the_halves(function):
+    """What the second half is given fits together, which numbers that are made up need not."""
+    args = dict(PROGRAMS)[function]
+    checked = sg.compile(function, mode="DEBUG")
+    np.testing.assert_allclose(sg.jacrev(sg.grad(checked))(*args), sg.hessian(function)(*args), rtol=1e-12)

@@ -43,10 +43,11 @@ class Reevaluation(Feature):
         if not can_be_run(graph):
             self.args = None
             return
-        if self.args is None or not _fit(self.args, graph.params):
-            self.args = made_up(graph.params)
-        if self.args is not None:
-            self.wanted = outcome(graph, self.args)
+        own = self.args is not None and _fit(self.args, graph.params)
+        self.args = self.args if own else made_up(graph.params)
+        self.wanted = None if self.args is None else outcome(graph, self.args)
+        if isinstance(self.wanted, type) and not own:  # lengths that are made up do not fit each other
+            self.args = None
 
     def on_rewrite(self, fgraph: FunctionGraph, name: str, seconds: float) -> None:
         if self.args is None:
