@@ -46,6 +46,28 @@ def single(x, rows):
     return np.sum(x[rows].astype(np.float32) * np.float32(0.1))
 
 
+def running_sums(x):
+    first = np.cumsum(x)
+    return np.sum(np.cumsum(first * first))
+
+
+def smoothed_twice(x, w):
+    y, z = np.empty(len(x)), np.empty(len(x))
+    s = t = 0.5
+    for i in range(len(x)):
+        s += w * (x[i] - s)
+        y[i] = s
+    for i in range(len(x)):
+        t += w * (y[i] - t)
+        z[i] = t
+    return s, t, np.max(np.cumsum(z))
+
+
+def ended_before(x):
+    first = np.cumsum(x)
+    return np.cumsum(first)[-1] / first[-1]
+
+
 def kept(x, rows):
     part = x[rows]
     return np.sum(part), part
@@ -84,6 +106,9 @@ def counted_in(x, rows):
 
 
 PROGRAMS: dict[Callable[..., Any], tuple[Any, ...]] = {
+    running_sums: (X,),
+    smoothed_twice: (X, 0.2),
+    ended_before: (X,),
     of_rows: (X, ROWS, RNG.normal(size=23)),
     sparse_product: (np.array([0, 3, 3, 10, 23]), ROWS, RNG.normal(size=23), X),
     two_sums: (X, ROWS),
@@ -108,14 +133,16 @@ def test_the_same_numbers(program: Any) -> None:
         np.testing.assert_allclose(value, plain, rtol=1e-6 if program is single else 1e-13)
 
 
-@pytest.mark.parametrize("program", [of_rows, sparse_product, two_sums, filled_by_hand], ids=lambda p: p.__name__)
+@pytest.mark.parametrize(
+    "program", [of_rows, sparse_product, two_sums, filled_by_hand, running_sums], ids=lambda p: p.__name__
+)
 def test_no_array_is_between(program: Any) -> None:
     made = sg.compile(program, mode=sg.opt.FAST_RUN.excluding("masked"))
     text = sg.inspect(made, *PROGRAMS[program]).cpu
     assert text.count("empty(") == (program is sparse_product), text
 
 
-@pytest.mark.parametrize("program", [kept, shifted], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("program", [kept, shifted, ended_before], ids=lambda p: p.__name__)
 def test_what_others_read_stays_an_array(program: Any) -> None:
     assert "empty(" in sg.inspect(program, *PROGRAMS[program]).cpu
 

@@ -14,7 +14,8 @@
 
 where all else that the two store into are numbers, and arrays of the function's own that only one of them uses: nobody
 sees them if something raises. Loops that may raise, that have others inside, or that add to places they look up are not
-vectorised: they are not joined with what calls functions, which may be.
+vectorised: they are not joined with what calls functions, which may be. A running sum is joined with another one, whose
+additions a processor takes at the same time.
 """
 
 from __future__ import annotations
@@ -124,6 +125,8 @@ class _Filling:
     index: str
     array: str
     last: ast.Assign
+    carries: bool
+    """Whether a trip needs a number of the trip before."""
 
     @property
     def steps(self) -> list[ast.stmt]:
@@ -164,12 +167,11 @@ def _fillings(node: ast.stmt) -> Iterator[_Filling]:
     if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name) or node.orelse or leaves(node.body):
         return
     index, body = node.target.id, node.body
-    if live_before(body, NOTHING, NOTHING, NOTHING) & {n for n in assigned_names(body) if n != index} - _stored(body):
-        return
+    carried = live_before(body, NOTHING, NOTHING, NOTHING) & {n for n in assigned_names(body) if n != index}
     for s in body:
         match s:
             case ast.Assign(targets=[ast.Subscript(ast.Name(id=array), ast.Name(id=at))]) if at == index:
-                yield _Filling(node, index, array, s)
+                yield _Filling(node, index, array, s, carries=not carried <= _stored(body))
 
 
 def _stored(body: Sequence[ast.stmt]) -> set[str]:
@@ -248,6 +250,8 @@ def _as_quick(first: _Filling, second: ast.For, in_order: bool) -> bool:
     step by step."""
     bodies = [first.loop.body, second.body]
     slow = [not _is_vectorised(body, in_order) for body in bodies]
+    if first.carries and not slow[1]:
+        return False
     return slow[0] == slow[1] or not any(map(_calls, bodies))
 
 
