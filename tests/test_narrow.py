@@ -1,5 +1,7 @@
 """Matrices of short rows, whose length is known where they are compiled for: as wide as registers, or nearly so."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -106,3 +108,31 @@ def test_gradient(width):
     slope = sg.grad(loss, argnums=(0, 1))(m, w)
     error = m @ w - np.sum(m, axis=1)
     close(slope, (0.2 * m + 2.0 / 80 * error[:, None] * (w - 1.0), 2.0 / 80 * error @ m))
+
+
+def looked_up(m, o):
+    for i in range(m.shape[0]):
+        for j in range(m.shape[1]):
+            k = int(m[i, j] * 3.0)
+            o[i, j] = o[i, j] / 3.0 + math.lgamma(m[i, k])
+
+
+def halved(m, o):
+    for i in range(m.shape[0]):
+        for j in range(m.shape[1]):
+            x = m[i, j] / 1.5
+            while x > 0.1:
+                x = x * 0.5
+            o[i, j] = o[i, j] + x
+
+
+@pytest.mark.parametrize("function", [looked_up, halved], ids=lambda f: f.__name__)
+def test_compilers_say_nothing(function, capfd):
+    """Of what LLVM was asked to take several at a time, and cannot, it might speak."""
+    for width in (8, 9):
+        m, o = matrices(90, width, np.float64)
+        own = o.copy()
+        sg.compile(function)(m, o)
+        function(m, own)
+        close([o], [own])
+    assert capfd.readouterr().err == ""

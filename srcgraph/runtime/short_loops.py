@@ -20,6 +20,7 @@ LLVM language reference, "llvm.loop" metadata.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -66,27 +67,34 @@ def ends_of_rows(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop
     return found
 
 
-def ends_of_columns(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop]) -> tuple[set[int], set[int]]:
+def ends_of_columns(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop]) -> set[int]:
     """The jumps to the next step of loops along short rows of a known length, inside of others, which carry nothing.
 
-    First those whose last steps may be taken at once: there are none left, or what they store is not read nearby. Then
-    those that read what they change: each step of the loop around has a row of its own.
+    There are no last steps, or what they store is not read nearby; or they divide, and each step of the loop around
+    reads and stores a row of its own.
     """
-    found: tuple[set[int], set[int]] = (set(), set())
+    found: set[int] = set()
     each = {loop.head: _inside(loop, blocks) for loop in _each(loops)}
-    for loop in _each(loops) if len(each) > 1 else ():
+    for loop in _each(loops) if len(each) > 1 and vector.SET in vector.MASKED else ():
         inside, steps = each[loop.head], uses.steps(loop)
         nearest = min((len(b), head) for head, b in [*each.items(), (loop.head, blocks)] if loop.head in b)[1]
         if steps is None or not FEW <= steps <= NARROW or nearest == loop.head or not inside.isdisjoint(each):
             continue
         stores = [s for label in inside for s in uses.blocks[label].body if isinstance(s, ir.SetItem)]
         if stores and _carries_nothing(loop, inside, uses):
-            around = each[nearest] | {nearest}
-            if all(_is_whole(uses.types[s.target.name], steps) or _is_masked(s, around, uses) for s in stores):
-                found[0].update(_jumps_back(loop, blocks))
-            elif all(_is_read_there(s, around, uses) for s in stores):
-                found[1].update(_jumps_back(loop, blocks))
+            around, divides = each[nearest] | {nearest}, _divides(inside, uses)
+            if all(
+                _is_whole(uses.types[s.target.name], steps)
+                or _is_unread({s.target.name}, around, uses)
+                or (divides and _is_read_there(s, around, uses))
+                for s in stores
+            ):
+                found |= _jumps_back(loop, blocks)
     return found
+
+
+def _divides(inside: set[int], uses: Uses) -> bool:
+    return any(e.fn is operator.truediv for label in inside for e in uses.blocks[label].find_exprs("binop"))
 
 
 def _carries_nothing(loop: Loop, inside: set[int], uses: Uses) -> bool:
@@ -106,10 +114,6 @@ def _carries_nothing(loop: Loop, inside: set[int], uses: Uses) -> bool:
 def _is_whole(array: Any, steps: int) -> bool:
     """Whether so many elements of an array are a number of whole registers."""
     return steps * getattr(getattr(array, "dtype", None), "bitwidth", 1) % (8 * REGISTER) == 0
-
-
-def _is_masked(store: ir.SetItem, around: set[int], uses: Uses) -> bool:
-    return vector.SET in vector.MASKED and _is_unread({store.target.name}, around, uses)
 
 
 def _is_read_there(store: ir.SetItem, around: set[int], uses: Uses) -> bool:
@@ -192,24 +196,13 @@ def _calls(blocks: Mapping[int, Any], known: Mapping[str, Any]) -> set[int]:
 
 def told(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop]) -> dict[int, Callable[[Any, Any], None]]:
     """What LLVM is told of loops, by the ids of the jumps with which they go on to the next step."""
-    whole, own = ends_of_columns(blocks, uses, loops)
+    for_lanes = (ends_of_steps, ends_of_rows, ends_of_columns)
     ways = {
         keep_around: ends_around_loops(blocks, uses, loops),
         keep_short: ends_of_edges(blocks, uses, loops),
-        keep_by_four: own,
-        keep_for_lanes: whole | ends_of_steps(blocks, uses, loops) | ends_of_rows(blocks, uses, loops),
+        keep_for_lanes: {end for ends in for_lanes for end in ends(blocks, uses, loops)},
     }
     return {jump: keep for keep, jumps in ways.items() for jump in jumps}
-
-
-def keep_by_four(jump: Any, module: Any) -> None:
-    """Tell LLVM of a loop, at the jump to its next step, to take four steps at a time, and those left one by one."""
-    facts = [
-        module.add_metadata(["llvm.loop.unroll.disable"]),
-        module.add_metadata(["llvm.loop.vectorize.enable", Constant(IntType(1), 1)]),
-        module.add_metadata(["llvm.loop.vectorize.width", Constant(IntType(32), 4)]),
-    ]
-    jump.set_metadata("llvm.loop", Distinct(module, facts))
 
 
 def keep_around(jump: Any, module: Any) -> None:
