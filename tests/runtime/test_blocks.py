@@ -137,13 +137,13 @@ def test_few() -> None:
     """Loops of few steps, a number that is known, are not divided, those around are."""
 
     def few(x):
-        m = x.reshape(-1, 8)
+        m = x.reshape(-1, 4)
         return np.sum(m * m)
 
     x = RANDOM.normal(size=(1000, 16))
     checked(few, x)
     lines = [line.split("#")[0].strip() for line in sg.inspect(few, x).cpu.splitlines()]
-    assert lines.index("for i in block:") + 1 == lines.index("for j in range(8):")
+    assert lines.index("for i in block:") + 1 == lines.index("for j in range(4):")
 
 
 def test_one_element_in_a_loop() -> None:

@@ -61,6 +61,7 @@ STABILIZE: tuple[Rule, ...] = (
 SPECIALIZE: tuple[Rule, ...] = (
     *reductions.CHEAPER,
     *parts.CHEAPER,
+    *arrays.CHEAPER,
     *even.CHEAPER,
     *turned.CHEAPER,
     *matrices.CHEAPER,

@@ -122,6 +122,16 @@ def _may_raise_between(fgraph: FunctionGraph, first: Apply, second: Apply) -> bo
     return False
 
 
+def _store_over_all(fgraph: FunctionGraph, node: Apply) -> Any:
+    """What nothing reads, and all of which is stored over, is not computed."""
+    base, value = node.inputs[:2]
+    made, new = fgraph.definition(base), fgraph.definition(value)
+    if len(node.inputs) > 2 or made is None or new is None or {made.op.kind, new.op.kind} != {"elementwise"}:
+        return None
+    alone = fgraph.uses(base) == fgraph.uses(value) == 1
+    return value if alone and value.type == node.outputs[0].type == base.type else None
+
+
 def _reshape_of_reshape(fgraph: FunctionGraph, node: Apply) -> Any:
     inner = fgraph.definition(node.inputs[0], "reshape")
     return inner and OPS["reshape"](inner.inputs[0], *node.inputs[1:])
@@ -310,5 +320,19 @@ RULES: tuple[Rule, ...] = (
         _stretched_before,
         lambda x: OPS["broadcast_to"](x, 3, 4) / x,
         VECTOR[:1],
+    ),
+)
+CHEAPER: tuple[Rule, ...] = (
+    procedure(
+        "store_over_all",
+        "x = f(y); x[:] = g(y)",
+        "x = g(y)",
+        "exact",
+        ["setitem"],
+        _store_over_all,
+        lambda x: OPS["setitem"](OPS["exp"](x), OPS["mul"](x, x), view=View((":",), (0,))),
+        VECTOR,
+        condition="f(y) is not read",
+        any_dtype=True,
     ),
 )
