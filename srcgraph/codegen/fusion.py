@@ -102,7 +102,7 @@ class _Row:
 
     def _depth(self, first: Nest, second: Nest, apart: bool) -> int:
         """In how many loops a nest runs together with another one; 0 if it cannot."""
-        shares = _shares(first, second) or (self.s.write.target == "cpu" and _reads_again(first, second))
+        shares = _shares(first, second, self.s)
         if second.dims in (first.dims, first.all_dims) and (shares or not apart):
             if _can_join(first, second, len(second.dims), self.s):
                 return len(second.dims)
@@ -168,7 +168,7 @@ def _can_join(first: Nest, second: Nest, depth: int, s: Scheduler) -> bool:
     if not all(_can_change(first, second, p, depth, s) for p in second.parts.values() if isinstance(p, LoopStore)):
         return False
     several = first.partial or second.partial
-    return not several or (s.write.target == "cpu" and (_shares(first, second) or _reads_again(first, second)))
+    return not several or (s.write.target == "cpu" and _shares(first, second, s))
 
 
 def _follow(places: Iterable[Index], at: Index, nest: Nest, depth: int, s: Scheduler) -> bool:
@@ -214,9 +214,10 @@ def _is_one_of_several(part: LoopStore, nest: Nest, s: Scheduler) -> bool:
     return len({v for p in nest.parts.values() for v in refs(p.expr)} - nest.lets - {*INDICES}) == 1
 
 
-def _shares(first: Nest, second: Nest) -> bool:
-    """Whether a nest reads what another makes."""
-    return not first.fresh.keys().isdisjoint(second.accesses)
+def _shares(first: Nest, second: Nest, s: Scheduler) -> bool:
+    """Whether a nest reads what another makes, or what it reads."""
+    made = not first.fresh.keys().isdisjoint(second.accesses)
+    return made or (s.write.target == "cpu" and _reads_again(first, second))
 
 
 def _reads_again(first: Nest, second: Nest) -> bool:

@@ -8,7 +8,7 @@ them apart into one for several steps at a time, and those that are left: time t
 quicker. It is told to leave it.
 
 Loops along known columns, up to 16, it writes out, too, or takes eight columns of eight rows at once, which is slower
-than one by one. It is told to take several columns: see `ends_of_columns`.
+than one by one. It is asked to take several columns: see `ends_of_columns`.
 
 The rows of an array of three axes are short: of 23 numbers, eight at a time, seven would be left. There, too, the last
 steps are taken at once. Not where the numbers are read again soon: what was stored in part a processor reads late.

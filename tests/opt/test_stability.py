@@ -87,6 +87,14 @@ def from_the_smallest(x):
     return np.log(np.sum(np.exp(x - np.min(x))))
 
 
+def plus_another(x, z):
+    return np.log(np.sum(np.exp(z + np.log(np.sum(np.exp(x))))))
+
+
+def less_another(x, z):
+    return np.log(np.sum(np.exp(-z - np.log(np.sum(np.exp(x))))))
+
+
 def softmax_of_rows(x):
     e = np.exp(x)
     return e / e.sum(axis=1, keepdims=True)
@@ -183,6 +191,8 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = [
     (boltzmann, (np.array([-1000.0, -1000.0]),), np.array([0.5, 0.5])),
     (log_partition, (np.array([100.0, 100.0]), 1.0), -5000.0 + math.log(2.0)),
     (from_the_smallest, (np.array([1000.0, 0.0]),), 1000.0),
+    (plus_another, (np.array([0.0, 0.0]), np.array([1000.0, 1000.0])), 1000.0 + 2.0 * math.log(2.0)),
+    (less_another, (np.array([0.0, 0.0]), np.array([-1000.0, -1000.0])), 1000.0),
     (softmax_of_rows, (np.array([[1000.0, 1000.0], [0.0, -900.0]]),), np.array([[0.5, 0.5], [1.0, 0.0]])),
     (log_softmax, (np.array([0.0, -1000.0]),), np.array([0.0, -1000.0])),
     (cross_entropy, (np.array([1000.0, 0.0, 3.0]), 1), 1000.0),

@@ -82,7 +82,9 @@ def _is_moved(fgraph: FunctionGraph, x: Value) -> bool:
             return True
         if made is not None and made.op.name in ("add", "sub", "neg", "mul", "div", "where") and term not in seen:
             seen.add(term)
-            todo += made.inputs
+            parts = [fgraph.definition(repeated(fgraph, v, ndim)[0]) for v in made.inputs]
+            if not {"log", "held"} <= {p.op.name for p in parts if p is not None}:  # the logarithm of another sum
+                todo += made.inputs
     return False
 
 
