@@ -27,7 +27,7 @@ from numba._dynfunc import make_function
 from numba.core import errors, ir, ir_utils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.ssa import reconstruct_ssa
+from numba.core.rewrites.registry import rewrite_registry
 from numba.core.typed_passes import (
     BaseNativeLowering,
     NativeLowering,
@@ -38,6 +38,7 @@ from numba.core.typed_passes import (
 from numba.core.untyped_passes import (
     DeadBranchPrune,
     FindLiterallyCalls,
+    GenericRewrites,
     InlineClosureLikes,
     InlineInlinables,
     IRProcessing,
@@ -48,7 +49,7 @@ from numba.core.untyped_passes import (
     WithLifting,
 )
 
-from srcgraph.runtime import sincos, vector
+from srcgraph.runtime import sincos, ssa, vector
 from srcgraph.runtime.collecting import seldom_collecting
 from srcgraph.runtime.internal import GENERATED
 from srcgraph.runtime.known_types import remembered
@@ -183,13 +184,32 @@ def _type_of(value: Any, state: Any) -> types.Type | None:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Versions(ReconstructSSA):
-    """`ReconstructSSA`, without lifetimes."""
+    """`ReconstructSSA`, on one way through the function, without lifetimes."""
 
     _name = "srcgraph_versions"
 
     def run_pass(self, state: Any) -> Any:
-        state.func_ir = reconstruct_ssa(state.func_ir)
+        ssa.rename(state.func_ir)
         state.func_ir._definitions = ir_utils.build_definitions(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _FirstRewrites(GenericRewrites):
+    """`GenericRewrites`, without lifetimes, which are needed of what yields alone."""
+
+    _name = "srcgraph_first_rewrites"
+
+    def run_pass(self, state: Any) -> Any:
+        if state.func_ir.is_generator:
+            return super().run_pass(state)
+        for kind in rewrite_registry.rewrites["before-inference"]:
+            rewrite, left = kind(state), list(state.func_ir.blocks.items())
+            while left:
+                label, block = left.pop()
+                if rewrite.match(state.func_ir, block, state.typemap, state.calltypes):
+                    changed = state.func_ir.blocks[label] = rewrite.apply()
+                    left.append((label, changed))
         return True
 
 
@@ -248,7 +268,7 @@ _IF_GENERATED = {DeadBranchPrune}
 """Generated text asks for no types; and what a loop saves has a type though nothing may ever be saved."""
 _INSTEAD = {
     ReconstructSSA: _Versions, NopythonTypeInference: _Inference, PreLowerStripPhis: _StripPhis,
-    NopythonRewrites: _Rewrites,
+    GenericRewrites: _FirstRewrites, NopythonRewrites: _Rewrites,
 }  # fmt: skip
 
 

@@ -33,11 +33,13 @@ def remembered(typing: Any) -> Iterator[None]:
     if "resolve_function_type" in vars(typing):  # a function is compiled for one that calls it
         yield
         return
-    typing.resolve_function_type = _remembering(typing, typing.resolve_function_type)
+    resolve = typing.resolve_function_type = _remembering(typing, typing.resolve_function_type)
+    store = typing.resolve_value_type(operator.setitem)
+    typing.resolve_setitem = lambda target, index, value: resolve(store, (target, index, value), {})
     try:
         yield
     finally:
-        del typing.resolve_function_type
+        del typing.resolve_function_type, typing.resolve_setitem
 
 
 def implementation(context: Any, function: Callable[..., Any], kinds: tuple[Any, ...]) -> Any:
@@ -58,7 +60,9 @@ def _remembering(typing: Any, usual: Callable[..., Any]) -> Callable[..., Any]:
             return signature(types.none, *args, recvr=function.this)
         if (found := _written_here(typing, function, args, keywords)) is not None:
             return found
-        if keywords or not isinstance(function, types.Function) or function.typing_key not in _OPERATORS:
+        if function in _OPERATORS:
+            function = typing.resolve_value_type(function)
+        if keywords or not isinstance(function, types.Function):
             return usual(function, args, keywords)
         key = (function.typing_key, *args)
         known, found = _KNOWN.get(key, (None, None))

@@ -12,7 +12,7 @@ import functools
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from llvmlite.ir import Constant, Value
 from numba.core import cgutils, ir, types
@@ -33,6 +33,10 @@ SHARED = "srcgraph_"
 """How the names of functions begin that each module has, and LLVM one of, see `srcgraph.runtime.vector.shared`."""
 POWERS = 64
 """Up to so many are products that are written one after the other."""
+WRAPPER = "wrapper"
+"""What numba names the module of what takes Python's objects apart for a function."""
+COUNTER = types.MemInfoPointer(types.voidptr)
+"""The type of what counts references."""
 LARGE = 1500
 """A function of more of LLVM's instructions than this, as they are written, is large."""
 
@@ -44,11 +48,10 @@ class Library(JITCodeLibrary):
     loops, that takes up to half of the time to compile, and none of those that were measured ran any quicker.
 
     What internal functions are becomes part of what calls them, and is optimised there, with all else; numba's way is
-    to optimise it before, too, and to make machine code that nobody runs.
+    to optimise it before, too, and to make machine code that nobody runs. Large ones stay apart: LLVM takes more than
+    twice as long for one function that is twice as large, and what a call takes is nothing beside what they do.
     """
 
-    large = False
-    """Whether there is a large function in it."""
     internal = False
     """Whether none but compiled functions call what is in it."""
 
@@ -59,16 +62,22 @@ class Library(JITCodeLibrary):
         self.parts: set[str] = set()
         """The names of the internal functions in it, but for those that each module has: what LLVM calls for several
         elements goes with their arguments as they are."""
+        self.large: set[str] = set()
+        """The names of the large functions in it."""
 
     def add_linking_library(self, library: Any) -> None:
         super().add_linking_library(library)
         if isinstance(library, Library) and library.internal:
-            self.large = self.large or library.large
+            self.large |= library.large
             self.environments += library.environments
             own = (f.name for f in library._final_module.functions if not f.is_declaration)
             self.parts |= {name for name in own if not name.startswith(SHARED)}
 
     def _optimize_functions(self, ll_module: Any) -> None:
+        """Before modules become one: not what Python calls, which has no loops."""
+        if ll_module.name == WRAPPER:
+            ll_module.data_layout = cast(Any, self._codegen)._data_layout
+            return
         with self._level():
             super()._optimize_functions(ll_module)
 
@@ -79,6 +88,8 @@ class Library(JITCodeLibrary):
         for function in module.functions:
             if function.name in self.parts and not function.is_declaration:
                 function.linkage = "private"  # as no other module, LLVM may leave out arguments
+                if function.name in self.large:
+                    function.add_function_attribute("noinline")
         with self._level():
             super()._optimize_final_module()
 
@@ -122,6 +133,7 @@ class Lean(Lower):
         self._positions = uses.positions(self._singly_assigned_vars)
         self._items: dict[str, list[Any]] = {}
         self._borrowed = uses.borrowed()
+        self._empty = uses.begun_once()
         self._takes = False
         self._counted: dict[Any, bool] = {}
         self._told = told(self.blocks, uses, self._loops)
@@ -131,7 +143,8 @@ class Lean(Lower):
         self._scopes.declare(self.function)
         if isinstance(self.library, Library):
             length = sum(len(block.instructions) for block in self.function.blocks)
-            self.library.large = self.library.large or length > LARGE
+            if length > LARGE:
+                self.library.large.add(self.function.name)
 
     # -- variables --------------------------------------------------------------------------------
 
@@ -148,7 +161,7 @@ class Lean(Lower):
 
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
         counted = self._is_counted(type := self.typeof(name)) or self._disable_sroa_like_opt
-        if counted and name not in self._borrowed:
+        if counted and name not in self._borrowed and name not in self._empty:
             super().storevar(value, name, argidx)
         elif name in self._singly_assigned_vars and not self._disable_sroa_like_opt:
             self._blk_local_varmap[name] = value
@@ -157,8 +170,24 @@ class Lean(Lower):
             self.builder.store(value, self.getvar(name))
 
     def incref(self, typ: Any, val: Any) -> None:
-        if not self._takes:
-            super().incref(typ, val)
+        for kind, counter in () if self._takes else self._counters(typ, val):
+            super().incref(kind, counter)
+
+    def decref(self, typ: Any, val: Any) -> None:
+        for kind, counter in self._counters(typ, val):
+            super().decref(kind, counter)
+
+    def _counters(self, type: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+        """What counts the references to a value: of an array that alone is read, where numba reads all of it."""
+        if isinstance(type, types.Array):
+            place = self.context.data_model_manager[type].get_field_position("meminfo")
+            yield COUNTER, self.builder.extract_value(value, place)
+        elif isinstance(type, types.BaseTuple):
+            for k, kind in enumerate(cast(Any, type)):
+                if self._is_counted(kind):
+                    yield from self._counters(kind, self.builder.extract_value(value, k))
+        elif self._is_counted(type):
+            yield type, value
 
     def delvar(self, name: str) -> None:
         if name in self._borrowed:

@@ -112,6 +112,12 @@ class Uses:
                 found.add(name)
         return found | self._methods(found)
 
+    def begun_once(self) -> set[str]:
+        """The variables that are assigned to in one place, outside of all loops: there is nothing in them before."""
+        loops = [(to, label) for label, block in self.blocks.items() for to in _targets(block) if to <= label]
+        outside = {label for label in self.blocks if not any(first <= label <= last for first, last in loops)}
+        return {name for name, made in self.made.items() if len(made) == 1 and self.label[name] in outside}
+
     def _methods(self, lasting: set[str]) -> set[str]:
         """The methods of lists that are there for as long as the method, or ``lasting``."""
         found, lists = set[str](), dict[str, str]()
@@ -229,6 +235,11 @@ class Uses:
             (array := _indexed(s, name)) is not None and is_element(self.types[array], self.types[name])
             for s in self.read[name]
         )
+
+
+def _targets(block: ir.Block) -> list[int]:
+    last = block.body[-1] if block.body else None
+    return list(last.get_targets()) if isinstance(last, ir.Terminator) else []
 
 
 def _indexed(statement: Any, index: str) -> str | None:
