@@ -256,6 +256,57 @@ def f(m):
     z = np.cross(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
     return t, u, v, w, z, np.median(m, axis=[0, 1])
 """,
+    "iterator taken twice at a time": """
+def f(x):
+    pairs = iter(x)
+    return [a * b for a, b in zip(pairs, pairs)]
+""",
+    "iterator that a function goes over twice": """
+def f(x):
+    rest = map(abs, x)
+
+    def total():
+        return sum(rest)
+
+    return total() + total()
+""",
+    "iterator inside a loop of a comprehension": """
+def f(x):
+    rest = zip(x, x)
+    return [a + b + c for a in x for b, c in rest]
+""",
+    "iterator in a list": """
+def f(x):
+    return [a * b for a, b in zip(*[iter(x)] * 2)]
+""",
+    "iterator in a tuple": """
+def f(x):
+    both = (reversed(x), 1)
+    return list(both[0]) + list(both[0])
+""",
+    "iterator as a default": """
+def f(x):
+    rest = iter(x)
+
+    def total(over=rest):
+        return sum(over)
+
+    return total() + total()
+""",
+    "iterator of two names": """
+def f(x):
+    a = b = iter(x)
+    return sum(a) + sum(b)
+""",
+    "what follows a problem": """
+def f(x):
+    u = np.roots(x)
+    return np.zeros(3, dtype=np.result_type(*[v.dtype for v in u]))
+""",
+    "no number": """
+def f(x):
+    return np.where(x > 0.5, x, None)
+""",
     "iterators used up": """
 import itertools
 def f(x):

@@ -21,7 +21,7 @@ ON_GPU = 24
 """As many are, in the threads of a GPU, whose memory is far and whose threads wait for nothing else."""
 _SIMPLE = frozenset({
     "add", "sub", "mul", "square", "where", "maximum", "minimum", "absolute", "less", "less_equal", "greater",
-    "greater_equal", "equal", "not_equal",
+    "greater_equal", "equal", "not_equal", "unused",
 })  # fmt: skip
 _LONG = 100
 _CALL = 16

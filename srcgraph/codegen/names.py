@@ -38,6 +38,7 @@ from srcgraph.codegen.items import (
 from srcgraph.codegen.liveness import NOTHING, Liveness
 from srcgraph.errors import InternalError
 from srcgraph.ir.graph import Value
+from srcgraph.ir.text import is_name
 from srcgraph.ir.types import ListType, Type
 
 RESERVED = frozenset(keyword.kwlist) | frozenset(dir(builtins)) | {"np", "math", "njit", "nb"}
@@ -319,7 +320,7 @@ class _Free:
 
     def like(self, hint: str) -> str:
         """A name like this one, which is taken then."""
-        name = wanted = hint if hint.isidentifier() else "t"
+        name = wanted = hint if is_name(hint) else "t"
         if name in RESERVED:
             name = wanted = f"{name}_"
         while name in self.taken:

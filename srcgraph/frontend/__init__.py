@@ -14,6 +14,7 @@ Once per signature:
 specialize   one graph per function and signature; what calls return and change
 callees      a call of a lowered function: what it means to the caller
 rules        calls of functions with derivative rules of their own;  custom: what these return;  natives: kernels
+once         iterators, which are gone over once: where one could be met again, it is refused
 passing      a call's arguments as skeletons and values, its outputs as entities
 returns      what a function returns and changes, over its outputs
 parameters   what skeletons mean to the function being lowered
@@ -58,6 +59,7 @@ derived      grad, jvp, vjp, hvp inside compiled functions;  pullbacks: what vjp
 jacobians    those of more numbers;  fitting: tangents and cotangents that are given, checked and taken apart
 lanes        vmap: a loop over lanes;  lane_axes: in_axes and out_axes;  lane_results: what lanes give, in arrays
 structures   tuples, lists, dicts and objects, by what is in them
+libraries    functions of installed packages: what is wrong in them is told where the user calls
 recursion    functions that call themselves: what a call means, as a fixpoint
 lists        lists: items, methods, operators;  library: the longer methods, in Python
 contents     what a list's cell holds: its items while they are known, arrays or growing lists else

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from srcgraph.frontend.entities import Box, Entity, State, Unbound, Unusable
+from srcgraph.frontend.entities import Box, Entity, Record, State, Unbound, Unusable
 from srcgraph.frontend.memory import beside, refuse
+from srcgraph.frontend.once import refuse_kept
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -25,15 +26,22 @@ def held_in(state: State, box: Box) -> Entity:
 
 def new_box(low: Lowering, entity: Entity, name: str) -> Box:
     """A box that holds ``entity``."""
+    _refuse_iterators(low, entity)
     box = Box(name)
     low.state.names[box] = entity
     return box
+
+
+def _refuse_iterators(low: Lowering, entity: Entity) -> None:
+    if isinstance(entity, Record):
+        refuse_kept(low, entity.items, "in a dict, or in an object," if entity.names else "in a dict")
 
 
 def rebind(low: Lowering, box: Box, entity: Entity) -> None:
     """Let a box hold something else; what may be the same box can no longer be read."""
     if box.fixed:
         raise refuse(box.fixed, low.loc, "pass it as an argument")
+    _refuse_iterators(low, entity)
     low.state.names[box] = entity
     for other in sorted(box.shares, key=str):
         if other.visible:

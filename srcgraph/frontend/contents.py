@@ -26,6 +26,7 @@ from srcgraph.frontend.entities import (
     Unusable,
 )
 from srcgraph.frontend.memory import put, refuse
+from srcgraph.frontend.once import refuse_kept
 from srcgraph.ir.dims import UNKNOWN, Dim, as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -84,13 +85,20 @@ def content(low: Lowering, listing: Listing) -> Content:
 
 def new_list(low: Lowering, held: Content, name: str = "") -> Listing:
     """A reference to a new list."""
+    _refuse_iterators(low, held)
     cell = ListCell(name)
     low.state.store[cell] = held
     return Listing(cell)
 
 
+def _refuse_iterators(low: Lowering, held: Content) -> None:
+    if isinstance(held, Tup):
+        refuse_kept(low, held.items, "in a list")
+
+
 def put_content(low: Lowering, listing: Listing, held: Content) -> None:
     """Let a list hold other items; what may be the same list can no longer be read."""
+    _refuse_iterators(low, held)
     if listing.at:
         nested.put_row(low, listing, held)
         return

@@ -6,7 +6,6 @@ arguments as if it were called from outside, transforms its graph, and calls the
 
 from __future__ import annotations
 
-import keyword
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from srcgraph.frontend.entities import NONE, Closure, Const, Entity, Listing, Pa
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.numpy_calls import signature_of
 from srcgraph.frontend.session import FunctionCode, prepare
+from srcgraph.ir.text import is_name
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -290,7 +290,7 @@ def _prepared(function: types.FunctionType) -> FunctionCode:
 def _name(function: Entity) -> str:
     name = function.name if isinstance(function, Closure) else ""
     name = getattr(function.value, "__name__", "") if isinstance(function, Const) else name
-    return name if name.isidentifier() and not keyword.iskeyword(name) else "function"
+    return name if is_name(name) else "function"
 
 
 def names_of(function: Entity, count: int) -> list[str]:

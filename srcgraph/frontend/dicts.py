@@ -59,7 +59,10 @@ def content_of(low: Lowering, entity: Entity) -> Record:
         return fields(low, entity)
     content = EMPTY
     for pair in expressions.items_of(low, entity):
-        key, value = expressions.items_of(low, pair, 2)
+        parts = expressions.items_of(low, pair, 2)
+        if len(parts) != 2:
+            raise refuse("a dict is made of pairs", low.loc, kind=InferenceError)
+        key, value = parts
         content = with_field(content, key_of(low, key), value)
     return content
 

@@ -145,6 +145,7 @@ def _lower(low: Lowering, node: Any, hint: str) -> Entity:
         case gast.NamedExpr(target=target, value=value):
             entity = optional(low, value, target.id)
             low.assign(target.id, entity)
+            low.spend(target.id)
             return entity
         case gast.Slice(lower=start, upper=stop, step=step):
             parts = [Const(None) if p is None else lower(low, p) for p in (start, stop, step)]

@@ -323,6 +323,8 @@ def by_indices(low: Lowering, base: Array, parts: Sequence[Any]) -> IndexPlace:
 def together(low: Lowering, values: Sequence[Value]) -> list[Value]:
     """Index arrays broadcast to one shape."""
     b = low.builder
+    if not values:
+        raise refuse("an index of no axes is not supported here", low.loc)
     shapes = [v.type.shape for v in values]
     ndim = max(map(len, shapes))
     target = []

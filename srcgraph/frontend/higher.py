@@ -1,4 +1,4 @@
-"""Functions of functions: `functools.partial`, `functools.reduce` and `itertools.accumulate`."""
+"""Functions of functions: `functools.partial`, `functools.reduce` and `itertools.accumulate`; `stop_gradient`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from srcgraph.errors import InferenceError
 from srcgraph.frontend import calls, expressions, library, lists
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Iteration, Listing, Partial, Scalar, Tup
 from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.once import refuse_kept
 from srcgraph.frontend.pythonic import BUILTINS, builtin, once
+from srcgraph.ir.ops.constants import stop_gradient, stop_gradient_record
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -24,6 +26,7 @@ def partial(low: Lowering, args: Sequence[Entity], kwargs: dict[str, Entity], hi
     """``functools.partial(function, ...)`` written inside a function."""
     if not args:
         raise refuse("partial() needs a function", low.loc, kind=InferenceError)
+    refuse_kept(low, [*args, *kwargs.values()], "in a partial")
     return Partial(args[0], tuple(args[1:]), tuple(kwargs.items()))
 
 
@@ -44,6 +47,16 @@ def _held(low: Lowering, value: object) -> Entity:
     if isinstance(value, tuple):
         return Tup(tuple(_held(low, v) for v in value))
     return Const(value)
+
+
+@builtin(stop_gradient, 1, 1)
+def stopped(low: Lowering, x: Entity) -> Entity:
+    """``stop_gradient(x)`` of numbers, arrays and tuples of these."""
+    if isinstance(x, Tup) and issubclass(x.cls, tuple):
+        return Tup(tuple(stopped(low, e) for e in x.items), x.cls)
+    if isinstance(x, Listing | Tup):
+        raise refuse("stop_gradient of a list is not supported", low.loc, "stop that of each item, or of an array")
+    return low.entity(stop_gradient_record.expand(low.value(x, "the argument of stop_gradient")))
 
 
 @builtin(functools.reduce, 2, 3)

@@ -16,6 +16,7 @@ from srcgraph.errors import InferenceError
 from srcgraph.frontend import expressions, library, lists
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Instance, Iteration, Once, Scalar, Tup, is_once
 from srcgraph.frontend.memory import new_array, read, ref_type, refuse
+from srcgraph.frontend.once import refuse_kept
 from srcgraph.frontend.pythonic import MANY, builtin, range_
 from srcgraph.ir.op import OPS
 
@@ -158,6 +159,7 @@ def count(low: Lowering, start: Entity = Const(0), step: Entity = Const(1)) -> E
 
 @builtin(itertools.repeat, 1, 2, "times")
 def repeat(low: Lowering, item: Entity, times: Entity = NONE) -> Entity:
+    refuse_kept(low, [item], "that is repeated")
     if times == NONE:
         return Iteration("repeat", (item,))
     return Iteration("repeat", (item, range_(low, times)))
@@ -208,7 +210,10 @@ def ndindex(low: Lowering, *shape: Entity) -> Entity:
     sizes = shape if known is None else known
     for size in sizes:
         length = low.value(size, "a length of ndindex")
-        if not low.builder.proves(length.type.value):
+        if length.type.ndim or length.type.dtype.kind not in "biu":
+            raise refuse("ndindex takes lengths, which are integers", low.loc, kind=InferenceError)
+        length = low.builder.cast(length, np.dtype(int), weak=True)
+        if length.type.value is None or not low.builder.proves(length.type.value):
             message = "negative dimensions are not allowed"
             fine = OPS["greater_equal"](length, 0)
             low.builder.call_named("check_that", fine, error="ValueError", message=message)

@@ -25,6 +25,7 @@ from srcgraph.frontend import (
     expressions,
     lists,
     objects,
+    once,
     presence,
     shared,
     statements,
@@ -403,10 +404,10 @@ class Lowering:
 
     def spend(self, name: str) -> None:
         """What a name means was gone over: as an iterator it has no items left."""
-        key = self.key(name)
-        if is_once(self.state.names.get(key, UNBOUND)):
-            why = f"{name!r} is an iterator that may have been gone over before, with nothing left"
-            self.state.names[key] = Unusable(why, "make a list of it: list(...)")
+        key = self.key(name) if name in self.scope.local else self.outer.get(name, name)
+        entity = self.state.names.get(key, UNBOUND)
+        if once.holds_once(entity):
+            self.state.names[key] = once.gone_over(name, inside=not is_once(entity))
 
     def key(self, name: str) -> Key:
         """Where the state keeps a local variable."""

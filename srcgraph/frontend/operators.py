@@ -14,6 +14,7 @@ from srcgraph.errors import InferenceError
 from srcgraph.frontend import arrays, conditions, dicts, expressions, lists, objects, tables, text
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, Tup
 from srcgraph.frontend.memory import known_int, refuse
+from srcgraph.frontend.once import refuse_kept
 from srcgraph.frontend.resolve import division_by_zero
 from srcgraph.ir.builder import Builder
 from srcgraph.ir.graph import Value
@@ -57,6 +58,7 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity, hint: str = "") -> Enti
     if isinstance(x, Tup) and isinstance(y, Tup) and op == "add" and (x.cls is list) == (y.cls is list):
         return Tup(x.items + y.items, list if x.cls is list else tuple)
     if isinstance(x, Tup) and op == "mul" and (times := _count(low, y)) is not None:
+        refuse_kept(low, x.items, "in a tuple that is repeated")
         return Tup(x.items * times, list if x.cls is list else tuple)
     if (made := text.binary(low, op, x, y)) is not None:
         return made

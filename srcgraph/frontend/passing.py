@@ -38,6 +38,7 @@ from srcgraph.frontend.entities import (
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Dead, chosen, new_array, read, ref_type, refuse, select
+from srcgraph.frontend.once import gone_over
 from srcgraph.frontend.template import (
     ArgumentBox,
     ArgumentList,
@@ -45,6 +46,7 @@ from srcgraph.frontend.template import (
     EitherOf,
     Fixed,
     FunctionOf,
+    Gone,
     ListOf,
     MaybeOf,
     Never,
@@ -319,6 +321,8 @@ class Made:
     def changed(self, rebound: Rebound) -> Entity:
         """What a box holds after the call."""
         content, before = rebound.content, held(self.low, self.given.boxes[rebound.position])
+        if isinstance(content, Gone):
+            return gone_over(content.name)
         if not isinstance(content, RecordOf):
             return self.entity(content)
         assert isinstance(before, Record)

@@ -44,6 +44,7 @@ from srcgraph.frontend.entities import (
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.memory import Refusal, chosen, content, read, ref_type, refuse
+from srcgraph.frontend.once import GoneOver
 from srcgraph.frontend.session import GLOBALS
 from srcgraph.frontend.template import (
     ArgumentBox,
@@ -52,6 +53,7 @@ from srcgraph.frontend.template import (
     EitherOf,
     Fixed,
     FunctionOf,
+    Gone,
     ListOf,
     MaybeOf,
     NewArray,
@@ -280,7 +282,9 @@ class Description:
         out = []
         for k, (box, initial) in enumerate(self.low.boxes):
             now = held(self.low, box)
-            if isinstance(now, Unusable) and now != initial:
+            if isinstance(now, GoneOver):
+                out.append(Rebound(k, Gone(box.name)))
+            elif isinstance(now, Unusable) and now != initial:
                 self.low.report(refuse(now.why, self.low.loc, now.hint).problem)
             elif now != initial:
                 out.append(Rebound(k, self.changes(now, initial)))

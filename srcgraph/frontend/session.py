@@ -36,6 +36,7 @@ from srcgraph.infer.signature import (
 )
 from srcgraph.ir.graph import Graph, Value
 from srcgraph.ir.shared import Container, SharedVariable
+from srcgraph.ir.text import is_name
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -96,7 +97,7 @@ def _prepared(source: Source, globals_: dict[str, Any], cells: dict[str, Any], i
     node, internal = source.node, frozenset()
     if isinstance(node, gast.FunctionDef):
         node, internal = to_tail_form(node)
-    name = source.name if source.name.isidentifier() else "function"
+    name = source.name if is_name(source.name) else "function"
     return FunctionCode(node, source.file, name, internal, globals_, cells, identity)
 
 

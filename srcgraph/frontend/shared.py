@@ -21,6 +21,7 @@ from srcgraph.frontend.session import Shapes
 from srcgraph.ir.graph import Value
 from srcgraph.ir.shared import Container, Kind, SharedVariable
 from srcgraph.ir.shared import describe as named
+from srcgraph.ir.text import is_name
 from srcgraph.ir.types import INT, ArrayType
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def content(low: Lowering, variable: SharedVariable) -> Entity:
 def _box(low: Lowering, variable: SharedVariable) -> Instance:
     """The object that stands for its container."""
     name = variable.name or ""
-    found = low.session.outside_at(low, name if name.isidentifier() else "shared", variable.container)
+    found = low.session.outside_at(low, name if is_name(name) else "shared", variable.container)
     if not isinstance(found, Instance):
         assert isinstance(found, Unusable)
         raise low.unusable(found)

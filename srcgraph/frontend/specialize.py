@@ -18,6 +18,7 @@ from srcgraph.frontend import assuming, rules, shared
 from srcgraph.frontend.callees import Summary, at_call, call_summary, stored_views
 from srcgraph.frontend.entities import Box, Cell, Entity, Unusable
 from srcgraph.frontend.guarding import Caught
+from srcgraph.frontend.libraries import told_at_call
 from srcgraph.frontend.lower import Lowering, NeedStatic
 from srcgraph.frontend.memory import Refusal, refuse
 from srcgraph.frontend.parameters import box_parameter, parameter
@@ -106,6 +107,11 @@ def lower_entry(
     except Refusal as refusal:
         session.problems.append(refusal.problem)
         raise_all(session.problems)
+        raise
+    except NeedStatic:
+        raise
+    except Exception:
+        raise_all(session.problems)  # what goes wrong after a problem comes of it
         raise
     raise_all(session.problems)
     graphs = {**session.graphs, summary.name: summary.graph}
@@ -261,7 +267,8 @@ def lower_callee(
             def lower() -> Summary:
                 return lowered(maybe_one=session.assumed[key].maybe_one)
 
-            with session.derivative(bool(derive)):
+            at_fault = told_at_call(low.code, code, low.loc, session.problems)
+            with at_fault, session.derivative(bool(derive)):
                 summary = summarised(session, key, name, partial(_derived, low, lower, skeletons, derive))
         except NeedStatic as need:
             raise at_call(low, need, args) from None

@@ -52,6 +52,7 @@ from srcgraph.frontend.entities import (
 from srcgraph.frontend.exits import Guarded
 from srcgraph.frontend.join import Joiner
 from srcgraph.frontend.memory import Dead, Refusal, content, ref_type, refuse, write
+from srcgraph.frontend.once import refuse_kept
 from srcgraph.frontend.scope import assigned
 from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Value
@@ -92,6 +93,8 @@ def statement(low: Lowering, node: Any) -> None:
         case gast.Assign(targets=targets, value=value):
             entity = expressions.lower_named(low, value, targets[0])
             entity = nested.apart(low, entity) if _exchanges(targets[0], value) else entity
+            if len(targets) > 1:
+                refuse_kept(low, [entity], "under two names")
             for target in targets:
                 assign(low, target, entity)
         case gast.AnnAssign(target=target, value=value):
@@ -142,6 +145,7 @@ def function_entity(low: Lowering, node: Any) -> Closure:
         for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
         if d is not None
     )
+    refuse_kept(low, [*defaults, *(e for _, e in kw_defaults)], "as a default")
     name = node.name if isinstance(node, gast.FunctionDef) else "<lambda>"
     return Closure(node, name, defaults, kw_defaults, low.code, captured(low, node))
 

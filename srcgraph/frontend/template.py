@@ -154,11 +154,18 @@ class Unchanged:
 
 
 @dataclass(frozen=True, slots=True)
+class Gone:
+    """An iterator of which nothing may be left."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rebound:
     """What a box of the arguments' holds after the call."""
 
     position: int
-    content: Template
+    content: Template | Gone
 
 
 @dataclass(frozen=True, slots=True)

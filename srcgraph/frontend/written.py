@@ -61,6 +61,8 @@ def put(a, ind, v):
 
 @stands_for(np.place)
 def place(arr, mask, vals):
+    if np.size(mask) != arr.size:
+        raise ValueError("place: mask and data must be the same size")
     where = np.nonzero(mask)
     if isinstance(vals, np.ndarray) and np.promote_types(vals.dtype, arr.dtype) != arr.dtype:
         raise TypeError("Cannot cast array data according to the rule 'safe'")
@@ -74,6 +76,8 @@ def place(arr, mask, vals):
 @stands_for(np.putmask)
 def putmask(a, mask, values):
     new = np.atleast_1d(np.asarray(values, dtype=a.dtype)).ravel()
+    if np.size(mask) != a.size:
+        raise ValueError("putmask: mask and data must be the same size")
     if len(new) > 0:
         a[...] = np.where(mask, np.resize(new, a.shape), a)
 

@@ -6,7 +6,6 @@ and a line ``z: f64[n]`` gives the type of a control-flow node's output.
 
 from __future__ import annotations
 
-import keyword
 import math
 from dataclasses import astuple
 from typing import Any, TypeAlias
@@ -28,6 +27,7 @@ from srcgraph.ir.graph import (
     node_graphs,
 )
 from srcgraph.ir.operators import set_operator
+from srcgraph.ir.text import is_name
 from srcgraph.ir.types import NAME_OF
 from srcgraph.ir.view import View
 
@@ -96,7 +96,7 @@ class _Printer:
         return self.names[value]
 
     def unique(self, hint: str) -> str:
-        hint = hint if hint.isidentifier() and not keyword.iskeyword(hint) else "v"
+        hint = hint if is_name(hint) else "v"
         count = self.taken.get(hint, 0)
         self.taken[hint] = count + 1
         if count == 0:

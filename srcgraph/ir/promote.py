@@ -111,6 +111,8 @@ def _resolved(function: np.ufunc, dtypes: tuple[np.dtype, ...], weak: tuple[bool
 
 def common_dtype(types: Sequence[TensorType]) -> np.dtype:
     """The dtype NumPy gives to a mix of these operands (`numpy.result_type`)."""
+    if not types:
+        raise InferenceError("at least one array or dtype is required")
     weak = [isinstance(t, ScalarType) and t.weak for t in types]
     if all(weak):
         return np.result_type(*(t.dtype for t in types))

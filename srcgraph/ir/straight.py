@@ -24,6 +24,7 @@ from srcgraph.ir.promote import Elementwise, common_dtype
 from srcgraph.ir.types import (
     FLOAT,
     INT,
+    NAME_OF,
     PYTHON_TYPE,
     WEAK_NAME,
     ArrayType,
@@ -207,6 +208,9 @@ class StraightBuilder(Facts):
 
     def const(self, value: Any, name: str = "") -> Value:
         """A literal: a Python number (weak), or a NumPy scalar."""
+        if not isinstance(value, int | float | complex | np.number | np.bool_):
+            shown = "None" if value is None else f"{value!r} of type {type(value).__name__}"
+            raise InferenceError(f"a number or an array is needed, not {shown}")
         return self.apply(OPS["const"], (), {"value": value}, name=name)
 
     def value(self, x: Any) -> Value:
@@ -337,6 +341,8 @@ class StraightBuilder(Facts):
 
     def cast(self, x: Value, dtype: np.dtype, weak: bool = False, name: str = "") -> Value:
         """``x`` with another dtype, or a Python number as NumPy's or the other way round."""
+        if dtype not in NAME_OF:
+            raise InferenceError(f"dtype {dtype} is not supported")
         return self.apply(OPS["cast"], (x,), {"dtype": dtype, "weak": weak}, name=name)
 
     def _aligned(self, rule: Elementwise, values: list[Value]) -> list[Value]:

@@ -1,4 +1,4 @@
-"""Text with numbers in it: what `print`, `raise` and `assert` make of values at run time.
+"""Text with numbers in it, and names: what `print`, `raise` and `assert` make of values at run time.
 
 A *template* is text as for `str.format`, its fields taking the values in order. A field may name what
 its value is, since compiled code hands over Python's numbers only: ``{np.float32:.3f}``. After the
@@ -8,6 +8,7 @@ there is ``{!v}``: the value itself, for arguments of an exception that are no t
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable, Iterable, Iterator
 from string import Formatter
 from typing import Any
@@ -15,6 +16,12 @@ from typing import Any
 import numpy as np
 
 from srcgraph.ir.types import ArrayType, ScalarType, Type
+
+
+def is_name(text: str) -> bool:
+    """Whether something can have this name in Python."""
+    return text.isidentifier() and not keyword.iskeyword(text)
+
 
 _CONVERSIONS: dict[str | None, Callable[[Any], Any]] = {None: lambda x: x, "s": str, "r": repr, "a": ascii}
 AS_IS = "v"

@@ -28,7 +28,7 @@ from srcgraph.ir.walk import all_nodes, taken_over
 from srcgraph.opt.dce import dce
 
 ARITHMETIC = ("add", "sub", "mul", "neg", "absolute", "sign", "square", "where", "maximum", "minimum", "cast")
-COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "unused")
 LOGIC = ("logical_and", "logical_or", "logical_not")
 QUICK = {**dict.fromkeys((*ARITHMETIC, *COMPARISONS, *LOGIC), 1), "div": 8, "sqrt": 8}
 """How long a CPU takes for ops, where it does several elements at once."""

@@ -67,7 +67,7 @@ class _Cluster:
         name, out = node.op.name, node.outputs[0]
         mine = [v in self.zero for v in node.inputs]
         match name:
-            case "mul" | "neg" | "cast" | "equal":
+            case "mul" | "neg" | "cast" | "equal" | "unused":
                 self.zero.add(out)
             case "div" if mine == [True, False]:
                 self.zero.add(out)

@@ -10,6 +10,7 @@ from typing import Any
 
 from srcgraph.errors import ArgumentError, Problem
 from srcgraph.frontend.custom import Custom
+from srcgraph.ir.text import is_name
 from srcgraph.runtime.texts import function_of, unlike
 
 
@@ -86,7 +87,7 @@ class CustomFunction:
 def _caller(function: CustomFunction, parameters: Sequence[Parameter]) -> types.FunctionType:
     """A Python function that calls ``function``, with the same parameters."""
     name = function.py_func.__name__
-    name = name if name.isidentifier() else "function"
+    name = name if is_name(name) else "function"
     given = ", ".join("*" * (p.kind is Parameter.VAR_POSITIONAL) + p.name for p in parameters)
     called = unlike("primal", [name, *(p.name for p in parameters)])
     text = f"def {name}({given}):\n    return {called}({given})\n"

@@ -27,6 +27,7 @@ from srcgraph.ir.operators import Operators, set_operator
 from srcgraph.ir.ops.vector import div
 from srcgraph.ir.shared import Kind, SharedVariable
 from srcgraph.ir.symbolic import variable_of
+from srcgraph.ir.text import is_name
 from srcgraph.ir.types import NAME_OF, ScalarType
 from srcgraph.runtime.symbolic import call_cached
 from srcgraph.runtime.texts import function_of
@@ -106,7 +107,7 @@ class Formula:
         for path in (".".join(["np", *home, name]), f"np.{name}", f"special.{name}"):
             if _at(path) is function:
                 return path
-        new = f"f{len(self.space)}_{name}" if name.isidentifier() else f"f{len(self.space)}"
+        new = f"f{len(self.space)}_{name}" if is_name(f"f_{name}") else f"f{len(self.space)}"
         known = next((n for n, f in self.space.items() if f is function), new)
         self.space[known] = function
         return known

@@ -7,7 +7,6 @@ kernels, whose results are checked to have the lengths that the graph has for th
 from __future__ import annotations
 
 import builtins
-import keyword
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,6 +26,7 @@ from srcgraph.ir.ops.reductions import reduced
 from srcgraph.ir.ops.remainders import absolute
 from srcgraph.ir.ops.vector import add, cast, mul, sub
 from srcgraph.ir.rebuild import Rebuild
+from srcgraph.ir.text import is_name
 from srcgraph.ir.types import ArrayType, Type, without_value
 from srcgraph.ir.walk import calls
 from srcgraph.runtime.helpers import helper
@@ -89,7 +89,7 @@ class _Names:
     def of(self, native: Native, inputs: Sequence[Value], outputs: Sequence[Value]) -> str:
         key = _entered(native, inputs, outputs, self.compares)
         if key not in self.known:
-            own = native.name if native.name.isidentifier() and not keyword.iskeyword(native.name) else "kernel"
+            own = native.name if is_name(native.name) else "kernel"
             self.known[key] = name = unlike(own, {*self.taken, *dir(builtins)})
             self.kernels[name] = key
             self.taken.add(name)

@@ -12,6 +12,7 @@ import numpy as np
 from srcgraph.errors import ArgumentError, Problem
 from srcgraph.ir.graph import Value
 from srcgraph.ir.shared import Container, SharedVariable
+from srcgraph.ir.text import is_name
 from srcgraph.ir.types import PYTHON_TYPE, ScalarType
 
 
@@ -63,7 +64,7 @@ def names_of(params: Sequence[Param]) -> list[str]:
         if name in names and (p.name or params[names.index(name)].name):
             why = f"two parameters are named {name!r}"
             raise ArgumentError(Problem(why, hint="give each another one: Param(variable, name=...)"))
-        names.append(name if name.isidentifier() and name not in names else f"arg{k}")
+        names.append(name if is_name(name) and name not in names else f"arg{k}")
     return names
 
 

@@ -7,6 +7,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from srcgraph.frontend.derived import Absent, Inside
+from srcgraph.ir.text import is_name
 from srcgraph.runtime.api import Compiled, opaque, refuse_built
 from srcgraph.runtime.options import USUAL, Options
 from srcgraph.runtime.texts import function_of
@@ -26,7 +27,7 @@ def written(
     """A compiled function, called as ``function`` is, that returns ``body``, in which ``space`` has the names."""
     refuse_built(function)
     name = getattr(function, "__name__", "")
-    name = name if name.isidentifier() and name not in space else "function"
+    name = name if is_name(name) and name not in space else "function"
     text = f"def {name}({', '.join(parameters)}):\n    return {body}\n"
     made = function_of(text, name, f"around {name}", space, like=function)
     return Compiled(made, transforms, options=options)

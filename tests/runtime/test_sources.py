@@ -6,6 +6,7 @@ import doctest
 import functools
 import importlib
 import linecache
+import statistics
 import subprocess
 import sys
 import types
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import srcgraph as sg
@@ -226,3 +228,42 @@ def test_methods() -> None:
     model.k = 4.0
     assert loss(2.0) == 16.0
     assert sg.grad(model.loss)(2.0) == sg.grad(model)(2.0) == 16.0
+
+
+def averaged(xs):
+    return statistics.mean([xs[0], xs[1]])
+
+
+def doubled(xs):
+    return 2 * averaged(xs)
+
+
+def test_what_is_wrong_in_a_package_is_told_where_it_is_called() -> None:
+    with pytest.raises(sg.errors.SrcgraphError) as caught:
+        sg.compile(doubled)(np.arange(3.0))
+    (problem,) = caught.value.problems
+    assert problem.message == "mean() of statistics cannot be compiled from its source"
+    assert problem.loc is not None
+    assert problem.loc.file == __file__
+    assert problem.loc.line == averaged.__code__.co_firstlineno + 1
+    (note,) = problem.notes
+    assert "statistics.py:" in note
+
+
+def test_a_name_that_is_a_keyword() -> None:
+    def function(x):
+        return x * x
+
+    function.__name__ = "and"
+    assert sg.compile(function)(3.0) == 9.0
+    assert sg.grad(function)(3.0) == 6.0
+
+
+def undetermined(x):
+    u = np.roots(x)
+    return np.zeros(3, dtype=np.result_type(*[v.dtype for v in u])), sg.vjp(lambda t: t * u, 1.0)[1](1.0)
+
+
+def test_what_follows_a_problem_is_none() -> None:
+    with pytest.raises(sg.errors.UnsupportedError, match=r"numpy\.roots is not supported"):
+        sg.compile(undetermined)(np.arange(3.0))

@@ -72,6 +72,21 @@ equal = _comparison(np.equal, "==", operator.eq, "``x == y``.", lambda d: d == 0
 not_equal = _comparison(np.not_equal, "!=", operator.ne, "``x != y``.", lambda d: d != 0)
 
 
+def _unused_meaning(x: Any, y: Any) -> Any:
+    return np.equal(x, y)
+
+
+unused = binary(
+    np.equal,
+    None,
+    "x == y",
+    doc="Whether a cotangent is 0, as it is of what nothing used; what that contributes is then 0, beside an infinite "
+    "derivative, too. Unlike `equal` it says so to derivatives of derivatives.",
+    name="unused",
+    python=(_unused_meaning,),
+    samples=(sample("f64[3, 4]", "f64[4]"), sample("f32[3]", "float")),
+)
+
 _COMPARISONS = {"<": less, "<=": less_equal, ">": greater, ">=": greater_equal, "==": equal, "!=": not_equal}
 
 

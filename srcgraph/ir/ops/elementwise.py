@@ -11,7 +11,7 @@ from scipy import special
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import sample
 from srcgraph.ir.ops._rules import binary, unary
-from srcgraph.ir.ops.compare import equal, logical_or, where
+from srcgraph.ir.ops.compare import equal, isinf, logical_or, where
 from srcgraph.ir.ops.vector import div
 from srcgraph.ir.promote import is_weak, resolve
 
@@ -58,9 +58,21 @@ log1p = unary(
     singular=True,
 )
 
+
+def shares(out: Value, x: Value, y: Value, exponential: Any) -> tuple[Value, Value]:
+    """What ``exp(x)`` and ``exp(y)`` are of their sum, whose logarithm is ``out``; two infinities share it."""
+    infinite = isinf(out)
+
+    def share(v: Value) -> Value:
+        at_end = where(equal(x, y), 0.5, where(equal(v, out), 1.0, 0.0))
+        return where(infinite, at_end, exponential(where(infinite, 0.0, v - out)))
+
+    return share(x), share(y)
+
+
 logaddexp = binary(
     np.logaddexp,
-    lambda out, x, y: tuple(where(equal(x, y), 0.5, exp(v - out)) for v in (x, y)),
+    lambda out, x, y: shares(out, x, y, exp),
     "np.logaddexp(x, y)",
     doc="``log(exp(x) + exp(y))`` without overflow; two infinities share the derivative.",
     commutative=True,

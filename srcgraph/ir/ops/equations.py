@@ -359,6 +359,8 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Value:
     """``x`` with ``a @ x == b``, given the Cholesky factor of ``a``."""
     builder = current_builder()
+    if not isinstance(c_and_lower, tuple) or len(c_and_lower) != 2:
+        raise InferenceError("cho_solve takes the pair that cho_factor gives")
     c, lower = c_and_lower
     lower = bool(builder.definition(lower).attrs["value"]) if isinstance(lower, Value) else bool(lower)  # type: ignore[union-attr]
     c, y = _right_side(c, b, "cho_solve")

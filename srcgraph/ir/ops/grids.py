@@ -102,7 +102,7 @@ def broadcast_arrays(*args: Any) -> tuple[Value, ...]:
     """Arrays repeated to their common shape (new arrays here, read-only views in NumPy)."""
     b = current_builder()
     values = b.broadcast([as_operand(x) for x in args])
-    ndim = max(v.type.ndim for v in values)
+    ndim = max((v.type.ndim for v in values), default=0)
     largest = []
     for k in range(-ndim, 0):
         sizes = [v.type.shape[k] for v in values if v.type.ndim >= -k]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -136,13 +137,22 @@ def sign_of(x: Any) -> Value:
     return add(sign(value), dtype.type(0)) if dtype.kind == "f" else sign(value)
 
 
+_SINC = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(9)]
+"""The series of ``sin(a) / a`` in ``a**2``, near 0, where derivatives of the quotient would cancel."""
+
+
 @composite("sinc", python=np.sinc, samples=(sample("f64[3]"),))
 def sinc(x: Any) -> Value:
     """``sin(pi x) / (pi x)``, 1 at 0."""
     (value,) = numpy_operands(x)
-    zero = equal(value, 0)
-    angle = mul(np.pi, where(zero, 1.0, value))
-    return where(zero, 1.0, div(sin(angle), angle))
+    angle = mul(np.pi, value)
+    small = less(absolute(angle), 0.5)
+    squared = mul(held := where(small, angle, 0.0), held)
+    series: Any = _SINC[-1]
+    for coefficient in _SINC[-2::-1]:
+        series = add(mul(series, squared), coefficient)
+    away = where(small, 1.0, angle)
+    return where(small, series, div(sin(away), away))
 
 
 @composite("heaviside", python=np.heaviside, samples=(sample("f64[3]", 0.5),))

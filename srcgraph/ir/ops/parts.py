@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from srcgraph.ir.op import composite, current_builder, define, sample
 from srcgraph.ir.ops._rules import binary, from_partials
 from srcgraph.ir.ops.compare import equal, less, where
 from srcgraph.ir.ops.complex import numpy_number
-from srcgraph.ir.ops.elementwise import exp
+from srcgraph.ir.ops.elementwise import exp2, shares
 from srcgraph.ir.ops.numerics import numpy_operands
 from srcgraph.ir.ops.reductions import as_operand, cast_to
 from srcgraph.ir.ops.remainders import absolute, copysign, floordiv, mod, trunc
@@ -23,7 +22,7 @@ from srcgraph.ir.types import BOOL, FLOAT
 
 logaddexp2 = binary(
     np.logaddexp2,
-    lambda out, x, y: tuple(where(equal(x, y), 0.5, exp(mul(sub(v, out), math.log(2.0)))) for v in (x, y)),
+    lambda out, x, y: shares(out, x, y, exp2),
     "np.logaddexp2(x, y)",
     doc="``log2(2**x + 2**y)`` without overflow; two infinities share the derivative.",
     commutative=True,

@@ -12,7 +12,7 @@ from srcgraph.ir import dims
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import current_builder, define, sample
 from srcgraph.ir.ops._rules import arithmetic, binary, from_partials
-from srcgraph.ir.ops.compare import equal, greater, where
+from srcgraph.ir.ops.compare import equal, greater, isfinite, logical_and, logical_not, where
 from srcgraph.ir.ops.elementwise import log, or_zero, reciprocal, sqrt
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.types import (
@@ -24,8 +24,9 @@ from srcgraph.ir.types import (
 
 
 def _power_partials(out: Value, x: Value, y: Value) -> tuple[Any, Any]:
-    """``y x**(y - 1)``, 0 where y is 0; ``x**y log x``, 0 where x is not positive."""
-    by_x = where(equal(y, 0.0), 0.0, y * power(x, y - 1.0))
+    """``y x**(y - 1)``, 0 where y is 0 and the power infinite; ``x**y log x``, 0 where x is not positive."""
+    below = power(x, y - 1.0)
+    by_x = where(logical_and(equal(y, 0.0), logical_not(isfinite(below))), 0.0, y * below)
     positive = greater(x, 0.0)
     return by_x, where(positive, out * log(where(positive, x, 1.0)), 0.0)
 

@@ -398,7 +398,10 @@ def broadcast(array: Any, shape: Any) -> Value:
     """``array`` repeated to a shape (a new array here, a read-only view in NumPy)."""
     b = current_builder()
     x = b.value(array)
-    dims = [b.cast(b.value(d), INT, weak=True) for d in (shape if isinstance(shape, tuple) else (shape,))]
+    asked = [as_operand(d) for d in (shape if isinstance(shape, tuple) else (shape,))]
+    if any(d.type.ndim or d.type.dtype.kind not in "biu" for d in asked):
+        raise InferenceError("broadcast_to: lengths are integers")
+    dims = [b.cast(d, INT, weak=True) for d in asked]
     if x.type.ndim > len(dims):
         raise InferenceError(f"cannot broadcast {x.type} to {len(dims)} axes")
     own = x.type.shape

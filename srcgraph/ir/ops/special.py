@@ -213,7 +213,7 @@ log1mexp = define(
     helpers="special",
     samples=(sample("f64[3]", domain=(-4.0, -0.1)), sample("f32", domain=(-4.0, -0.1))),
     singular=True,
-    **from_partials(lambda out, x: (div(-1.0, expm1(neg(x))),)),
+    **from_partials(lambda out, x: (div(exp(x), expm1(x)),)),
 )
 """M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012: which of two formulas is accurate where."""
 

@@ -308,9 +308,9 @@ def _integer_square(x: Value) -> Value:
 def multi_dot(arrays: Any) -> Value:
     """The matrix product of several arrays; from the right if the last is a vector, else from the left."""
     b = current_builder()
-    parts = [b.value(v) for v in arrays]
+    parts = [b.value(v) for v in arrays] if isinstance(arrays, tuple | list) else []
     if len(parts) < 2:
-        raise InferenceError("multi_dot takes at least two arrays")
+        raise InferenceError("multi_dot takes a list of at least two arrays")
     if any(v.type.ndim > 2 for v in parts):
         raise InferenceError("multi_dot takes matrices, and vectors at its ends")
     if parts[-1].type.ndim == 1:

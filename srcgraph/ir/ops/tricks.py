@@ -105,6 +105,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Value, ...]:
 )
 def ravel_multi_index(multi_index: Any, dims: Any) -> Value:
     """Where elements are in the flattened array."""
+    if not isinstance(multi_index, tuple):
+        raise InferenceError("ravel_multi_index: give a tuple of an index for each axis")
     parts, sizes = [_index(x, "ravel_multi_index") for x in multi_index], lengths(dims)
     if len(parts) != len(sizes):
         raise InferenceError("ravel_multi_index: there must be one index for each length")

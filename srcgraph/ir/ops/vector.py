@@ -12,7 +12,7 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, define, install_operators, sample
 from srcgraph.ir.ops._rules import arithmetic, binary, conjugated, of_complex, unary
 from srcgraph.ir.promote import ufunc
-from srcgraph.ir.types import PYTHON_TYPE, ScalarType, TensorType, is_float, is_inexact, tensor
+from srcgraph.ir.types import BOOL, PYTHON_TYPE, ScalarType, TensorType, is_float, is_inexact, tensor
 
 
 def _const_type(*, value: Any) -> ScalarType:
@@ -176,7 +176,7 @@ def _simpler_div(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value |
 add = binary(
     np.add,
     lambda out, x, y: (1, 1),
-    "x + y",
+    lambda dtype, **attrs: "x | y" if dtype == BOOL else "x + y",
     doc="``x + y``.",
     infer=arithmetic(np.add, operator.add),
     python=(np.add, operator.add),
@@ -204,7 +204,7 @@ sub = binary(
 mul = binary(
     np.multiply,
     lambda out, x, y: (y, x),
-    "x * y",
+    lambda dtype, **attrs: "x & y" if dtype == BOOL else "x * y",
     doc="``x * y``.",
     name="mul",
     infer=arithmetic(np.multiply, operator.mul),

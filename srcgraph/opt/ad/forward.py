@@ -22,6 +22,7 @@ from srcgraph.ir.rebuild import Extra, Rebuild
 from srcgraph.ir.types import ArrayType, ListType, is_inexact
 from srcgraph.opt.ad.activity import carries_derivative, converted, loop_params
 from srcgraph.opt.ad.functions import Changes, Function
+from srcgraph.opt.ad.unused import Tests, chosen_again
 
 _SHAPE = "a tangent has the shape of its primal: lengths {x} and {y}"
 
@@ -48,6 +49,7 @@ class Forward(Rebuild):
         self.active = active
         self.functions = functions
         self.tangents: dict[Value, Value] = {}
+        self.tests = Tests()
 
     # -- tangents -------------------------------------------------------------------------------
 
@@ -122,6 +124,7 @@ class Forward(Rebuild):
                 moved = self.before(node)
                 for old, new in zip(node.outputs, self.node(node), strict=True):
                     self.bind(old, new)
+                self.tests.note(node)
                 if isinstance(node, Apply) and not self.active.isdisjoint(node.outputs):
                     self.builder.origin = Origin(node.origin.loc, "jvp")
                     for old, tangent in zip(node.outputs, self.rule(node, moved), strict=True):
@@ -150,6 +153,8 @@ class Forward(Rebuild):
             return [moved[0]]
         if node.op.kind == "list" or node.op.name == "list_array":
             return self.moved_along(node, moved, inputs)
+        if (last := moved[-1]) is not None and self.tests.chooses(node):
+            return [chosen_again(inputs[0], last, last)]
         rule = node.op.jvp
         if isinstance(rule, NoDerivative):
             if rule.why and not (rule is UNSAID and not any(is_inexact(v.type) for v in node.outputs)):

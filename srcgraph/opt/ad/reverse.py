@@ -33,6 +33,7 @@ from srcgraph.opt.ad import lists
 from srcgraph.opt.ad.activity import converted, loop_params
 from srcgraph.opt.ad.functions import Function
 from srcgraph.opt.ad.prepare import LoopFacts, name_graphs
+from srcgraph.opt.ad.unused import Tests, chosen_again
 
 Frame = dict[Value, Value]
 Watch: TypeAlias = Callable[[Node, Value, Value], None]
@@ -59,6 +60,8 @@ class Reverse:
     watch : callable, optional
         Called in the builder before a node is reversed, for each output that has a cotangent, and afterwards, for
         each such input.
+    tests : Tests, optional
+        What of the forward graph earlier derivatives chose.
     """
 
     def __init__(
@@ -70,12 +73,14 @@ class Reverse:
         unused: Collection[Node] = (),
         functions: Mapping[str, Function] | None = None,
         watch: Watch | None = None,
+        tests: Tests | None = None,
     ):
         self.builder = builder
         self.active = active
         self.loops = loops
         self.lengths = lengths or {}
         self.unused = unused
+        self.tests = tests or Tests()
         self.functions = functions or {}
         self.watch = watch
         self.calls: dict[Value, Call] = {}
@@ -194,6 +199,10 @@ class Reverse:
         if node.op.vjp_into is not None:
             self.into(node, ct, out)
             return
+        if ct is not None and self.tests.chooses(node):
+            test, _, right = node.inputs
+            self.accumulate(right, chosen_again(test, right, ct))
+            return
         rule = node.op.vjp
         if isinstance(rule, NoDerivative):
             if rule.why:
@@ -215,7 +224,7 @@ class Reverse:
         """No NaN from what is not used: 0 times an infinite derivative is 0 there."""
         if node not in self.unused or ct is None:
             return contributions
-        zero = OPS["equal"](ct, 0.0)
+        zero = OPS["unused"](ct, 0.0)
         return [c if c is None else OPS["where"](zero, 0.0, c) for c in contributions]
 
     def into(self, node: Apply, ct: Value | None, out: Value) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs
+from srcgraph.ir.op import OPS
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.activity import functions_of, loop_params
 
@@ -34,6 +35,7 @@ class Unused:
     ----------
     guarded : set of Node
         Where the cotangent is 0, what they contribute is 0.
+    tests : Tests
     """
 
     def __init__(self, graph: Graph, active: frozenset[Value]):
@@ -43,6 +45,9 @@ class Unused:
         self.parts: set[Value] = set()
         """What may be left out: arrays and lists in part, and what only a branch or a loop reads."""
         self.guarded: set[Node] = set()
+        self.tests = Tests()
+        for node in all_nodes(graph):
+            self.tests.note(node)
         checks = (n for n in all_nodes(graph) if isinstance(n, Apply) and n.op.kind == "check")
         self._checked = {v for n in checks for v in n.outputs}
         self._inside = {g: free_values(g) for n in all_nodes(graph) for g in node_graphs(n)}
@@ -120,6 +125,51 @@ class Unused:
             return True
         not_zero = node.op.name == "div" and node.inputs[1] in self._factors | self._checked
         return node.op.singular and not not_zero and node.attrs.get("n", -1) < 0
+
+
+class Tests:
+    """Where an earlier derivative chose 0 beside a cotangent of 0: ``where(unused(ct), 0, x)``."""
+
+    def __init__(self) -> None:
+        self.made: dict[Value, Apply] = {}
+
+    def note(self, node: Node) -> None:
+        """Nodes are noted before what reads them."""
+        if isinstance(node, Apply) and node.op.name in _TOLD:
+            self.made[node.outputs[0]] = node
+
+    def chooses(self, node: Apply) -> bool:
+        if node.op.name != "where":
+            return False
+        test = self.made.get(node.inputs[0])
+        return test is not None and test.op.name == "unused" and self._is_zero(node.inputs[1])
+
+    def _is_zero(self, value: Value) -> bool:
+        node = self.made.get(value)
+        while node is not None and node.op.name in ("cast", "broadcast_to"):
+            node = self.made.get(node.inputs[0])
+        return node is not None and node.op.name == "const" and node.attrs["value"] == 0
+
+
+_TOLD = ("unused", "const", "cast", "broadcast_to")
+
+
+def chosen_again(test: Value, right: Value, moved: Value) -> Value:
+    """What becomes of ``moved`` beside ``where(unused(ct), 0, x)``: it is 0 only where the cotangent made ``x`` so.
+
+    Where the cotangent is 0 for another reason, as that of ``np.log(y)`` in ``x * np.log(y)`` is where ``x`` is 0, the
+    derivative of what it contributes is that of a product, and not that of 0.
+
+    Parameters
+    ----------
+    test : Value
+        ``unused(ct)``.
+    right : Value
+        What is NaN where the cotangent made it 0: ``x``, or in forward mode its tangent.
+    moved : Value
+        The cotangent, or tangent, of ``x``.
+    """
+    return OPS["where"](OPS["logical_and"](test, OPS["isnan"](right)), 0.0, moved)
 
 
 def _is_factor(node: Node) -> bool:

@@ -207,8 +207,9 @@ def _both_sweeps(
     _refuse_unsupported(forward, active)
     builder = continued(forward)
     with building(builder):
-        guarded = Unused(forward, active).guarded
-        reverse = Reverse(builder, active, prepared.loops, prepared.lengths, guarded, functions, watch)
+        unused = Unused(forward, active)
+        loops, lengths = prepared.loops, prepared.lengths
+        reverse = Reverse(builder, active, loops, lengths, unused.guarded, functions, watch, unused.tests)
         for function in functions.values():
             reverse.define(function)
         for value, k in zip(wanted, inputs.values(), strict=True):

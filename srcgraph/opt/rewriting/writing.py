@@ -216,7 +216,7 @@ def op(name: str, **attrs: Any) -> Callable[..., Traced]:
 # -- reading them ---------------------------------------------------------------------------------
 
 _INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2), "matmul": ("@", 2)}
-_COMPARED = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "=="}
+_COMPARED = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "unused": "=="}
 
 
 def text(pattern: Pattern, level: int = 0) -> str:

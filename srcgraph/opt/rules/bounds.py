@@ -146,6 +146,7 @@ RULES: tuple[Rule, ...] = (
     _never("less", lambda least, limit: least >= limit),
     _never("less_equal", lambda least, limit: least > limit),
     _never("equal", lambda least, limit: least > limit),
+    _never("unused", lambda least, limit: least > limit),
     _never("greater", lambda most, limit: most <= limit, highest),
     procedure(
         "nonzero_known",

@@ -132,7 +132,7 @@ RULES: tuple[Rule, ...] = (
     pattern(
         "log_cosh",
         lambda x: np.log(np.cosh(x)),
-        lambda x: abs(x) + np.log1p(np.exp(-2.0 * abs(x))) - math.log(2.0),
+        lambda x: np.logaddexp(x, -x) - math.log(2.0),
         "stability",
     ),
     pattern("tanh_of_quotient", lambda x: np.sinh(x) / np.cosh(x), lambda x: np.tanh(x), "stability", shared=False),
