@@ -72,3 +72,33 @@ def test_no_arrays_of_what_is_quick() -> None:
     assert not any("zeros(" in line for line in lines if "import" not in line)
     text = sg.grad(shares).python(far((3, 4)))
     assert text.count("empty((n, m") == 1, text
+
+
+def halves(x):
+    return x[::2] + x[1::2]
+
+
+def columns(x):
+    return np.sum(x[:, ::2] * x[:, 1::2])
+
+
+def rows_from_others(x):
+    x[::2] -= 0.5 * x[1::2]
+    return x[:, 0:1] * x[0]
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 2), (4, 3), (8, 6), (1, 1)])
+@pytest.mark.parametrize("program", [halves, columns, rows_from_others], ids=lambda f: f.__name__)
+def test_parts_that_may_be_stretched_are_read_where_they_are(
+    program: Callable[..., Any], shape: tuple[int, int]
+) -> None:
+    x = far(shape)
+    try:
+        want = program(x.copy())
+    except ValueError:
+        with pytest.raises(ValueError, match="could not (be )?broadcast"):
+            sg.compile(program)(x.copy())
+        return
+    np.testing.assert_allclose(sg.compile(program)(x.copy()), want, rtol=1e-13)
+    if shape != (1, 1):
+        assert sg.compile(program).python(x).count("empty(") == (program is not columns)

@@ -269,7 +269,21 @@ class Decisions:
             return any(
                 isinstance(u.node, Apply) and u.node.op.name in BY_BLAS for u in self.uses.reads[node.outputs[0]]
             )
-        return node.op.name == "broadcast_to" and kernels.stretches_at_run_time(node)
+        stretches = node.op.name == "broadcast_to" and kernels.stretches_at_run_time(node)
+        return stretches and not self.is_along_rows(value)
+
+    def is_along_rows(self, value: Value) -> bool:
+        """Whether the elements of a delayed array are quickly made of some elements of rows, in order."""
+        node = self.uses.definition.get(value)
+        if node is None or not self.is_delayed(node):
+            return True
+        if node.op.name == "getitem":
+            view = node.attrs["view"]
+            in_order = view.order == tuple(range(len(view.kept))) and view.axes[-1] != "i"
+            return in_order and self.is_along_rows(node.inputs[0])
+        operands = [v for v in node.inputs if isinstance(v.type, ArrayType)]
+        is_quick = node.op.kind == "elementwise" and is_cheap(self, value)
+        return is_quick and all(map(self.is_along_rows, operands))
 
     def is_free(self, node: Apply) -> bool:
         """Whether evaluating a delayed array's element costs no more than reading one."""

@@ -58,17 +58,34 @@ def apart(read: Index, written: Index, dims: Sequence[Dim]) -> bool:
 
 
 def _apart_on_axis(read: Dim, written: Dim, last: Mapping[str, Dim]) -> bool:
+    if _have_other_rests(read, written):
+        return True
     between, moving = read - written, [s for s in written.symbols() if s.startswith("@")]
     if any(s.startswith("@") for s in between.symbols()) or len(moving) > 1 or not last.keys() >= {*moving}:
         return False
     step = abs(dict(written.terms).get((moving[0],), 0)) if moving else 0
     if not step:
         return not moving and bool(between.const)
-    if between.const is not None and between.const % step:
-        return True
     reach = last[moving[0]] * step
     further = [(d - reach).const for d in (between, -between)]
     return reach != -step and any(n is not None and n > 0 for n in further)
+
+
+def _have_other_rests(read: Dim, written: Dim) -> bool:
+    """Whether two indices, divided by what all their loops' steps have in common, leave other rests at every point."""
+    steps, fixed = list[int](), as_dim(0)
+    for dim, sign in ((read, 1), (written, -1)):
+        for monomial, coefficient in dim.terms:
+            if any(map(_is_of_loops, monomial)):
+                steps.append(coefficient)
+            else:
+                fixed = fixed + Dim({monomial: coefficient * sign})
+    common = math.gcd(*steps)
+    return common > 1 and fixed.const is not None and fixed.const % common != 0
+
+
+STRETCHED = "stretched"
+"""The function of an index and of a length that is the index, or 0 where the length turns out to be 1."""
 
 
 class Expressions:
@@ -131,6 +148,8 @@ class Expressions:
             return self.counted(self.providers[atom], ref(self.providers[atom]))
         if isinstance(atom, DimCall):
             args = [self.dim(a) for a in atom.args]
+            if atom.fn == STRETCHED:
+                return ast.IfExp(ast.Compare(args[1], [ast.NotEq()], [number(1)]), args[0], number(0))
             if atom.fn in ("floordiv", "mod"):
                 return ast.BinOp(args[0], ast.FloorDiv() if atom.fn == "floordiv" else ast.Mod(), args[1])
             return call(atom.fn, *args)
@@ -239,25 +258,21 @@ class Expressions:
         x = node.inputs[0]
         if not isinstance(x.type, ArrayType):
             return self.scalar(x)
-        out: list[Any] = []
-        wanted = node.outputs[0].type.shape
-        for k, size in enumerate(x.type.shape):
-            at = k + len(index) - len(x.type.shape)
-            if size == wanted[at]:
-                out.append(index[at])
-            elif size == 1:
-                out.append(as_dim(0))
-            else:
-                test = ast.Compare(self.dim(size), [ast.NotEq()], [number(1)])
-                out.append(ast.IfExp(test, self.dim(index[at]), number(0)))
-        if all(isinstance(i, Dim) for i in out):
-            return self.element(x, tuple(out))
-        if x not in self.variables:
-            raise InternalError("an array stretched at run time must be in memory")
-        if self.accessed is not None:  # an axis of length 1 is read at 0
-            own = index[len(index) - len(out) :]
-            self.accessed += [(x, own), (x, tuple(i if isinstance(i, Dim) else as_dim(0) for i in out))]
-        return subscript(ref(x), [self.dim(i) if isinstance(i, Dim) else i for i in out])
+        out, short = list[Dim](), list[Dim]()
+        first = len(index) - len(x.type.shape)
+        for size, wanted, at in zip(x.type.shape, node.outputs[0].type.shape[first:], index[first:], strict=True):
+            certain = at if size == wanted else as_dim(0)
+            is_certain = size in (wanted, 1)
+            out.append(certain if is_certain else Dim({(DimCall(STRETCHED, (at, size)),): 1}))
+            short.append(certain if is_certain else as_dim(0))
+        if out != short and self.accessed is not None:  # an axis of length 1 is read at 0
+            for at in (index[first:], tuple(short)):
+                self.element(x, at)
+            kept, self.accessed = self.accessed, None
+            found = self.element(x, tuple(out))
+            self.accessed = kept
+            return found
+        return self.element(x, tuple(out))
 
     def ranged(self, start: Value, step: Value, k: Dim) -> ast.expr:
         if start.type.dtype == INT and step.type.value is not None and start.type.value is not None:
