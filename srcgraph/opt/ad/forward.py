@@ -22,7 +22,7 @@ from srcgraph.ir.rebuild import Extra, Rebuild
 from srcgraph.ir.types import ArrayType, ListType, is_inexact
 from srcgraph.opt.ad.activity import carries_derivative, converted, loop_params
 from srcgraph.opt.ad.functions import Changes, Function
-from srcgraph.opt.ad.unused import Tests, chosen_again
+from srcgraph.opt.ad.unused import Tests, chosen_again, is_number_beside
 
 _SHAPE = "a tangent has the shape of its primal: lengths {x} and {y}"
 
@@ -50,6 +50,8 @@ class Forward(Rebuild):
         self.functions = functions
         self.tangents: dict[Value, Value] = {}
         self.tests = Tests()
+        self.given: set[Value] = set()
+        """The tangents of parameters."""
 
     # -- tangents -------------------------------------------------------------------------------
 
@@ -154,6 +156,8 @@ class Forward(Rebuild):
         if node.op.kind == "list" or node.op.name == "list_array":
             return self.moved_along(node, moved, inputs)
         if (last := moved[-1]) is not None and self.tests.chooses(node):
+            if is_number_beside(self.builder, last, inputs[0], self.given):
+                return [last]
             return [chosen_again(inputs[0], last, last)]
         rule = node.op.jvp
         if isinstance(rule, NoDerivative):

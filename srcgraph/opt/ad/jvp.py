@@ -75,6 +75,8 @@ def pushforward(
                 work.move(param, one_like(work.builder, work.value(param)))
             else:
                 work.move(param, work.checked(param, opened.params[tangent]))
+                if param in work.tangents:
+                    work.given.add(work.tangents[param])
         work.nodes([n for n in opened.nodes if not isinstance(n, Define)])
         tangents = [work.tangent_or_zero(v) for v in results]
         for k in (k for k, tangent in inputs.items() if tangent is None):  # a gradient, of the number's own kind

@@ -8,9 +8,11 @@ the nodes whose contributions are asked for that.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
+from srcgraph.ir.builder import Builder
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs
 from srcgraph.ir.op import OPS
@@ -170,6 +172,31 @@ def chosen_again(test: Value, right: Value, moved: Value) -> Value:
         The cotangent, or tangent, of ``x``.
     """
     return OPS["where"](OPS["logical_and"](test, OPS["isnan"](right)), 0.0, moved)
+
+
+def is_number_beside(builder: Builder, value: Value, test: Value, given: AbstractSet[Value]) -> bool:
+    """Whether a value is no NaN where ``test``, `unused` of a cotangent, holds.
+
+    It is made of that cotangent, literals and ``given``, which are numbers, and is 0 there, or a sum with literals.
+    """
+    asked = builder.definition(test)
+    fine = {asked.inputs[0], *given} if asked is not None else {*given}
+    if asked is not None and (whole := builder.definition(asked.inputs[0])) and whole.op.name == "broadcast_to":
+        fine.add(whole.inputs[0])
+    stack = [value]
+    while stack:
+        value = stack.pop()
+        node = builder.definition(value)
+        if value in fine or (node is not None and node.op.name == "const" and abs(node.attrs["value"]) < 1e9):
+            continue
+        if node is None or node.op.name not in _PLAIN | _ELEMENTS:
+            return False
+        stack += node.inputs[:1] if node.op.name in _ELEMENTS else node.inputs
+    return True
+
+
+_PLAIN = frozenset(("mul", "add", "sub", "neg", "square"))
+_ELEMENTS = frozenset(("getitem", "broadcast_to", "with_shape", "reshape", "full", "cast"))
 
 
 def _is_factor(node: Node) -> bool:
