@@ -113,3 +113,29 @@ def test_infinite_exponents_share_the_derivative() -> None:
         (-np.inf, 1.0, (0.0, 1.0)),
     ]:
         assert slope(x, y) == want
+
+
+def nearest(points, centroids):
+    total = 0.0
+    for point in points:
+        least = np.inf
+        for centroid in centroids:
+            least = min(least, np.sum((point - centroid) ** 2))
+        total += least
+    return total
+
+
+def newton(points, centroids):
+    return sg.jvp(lambda c: sg.grad(nearest, argnums=1)(points, c), (centroids,), (np.ones_like(centroids),))
+
+
+def test_what_only_adds_zeros_is_left_out_of_second_derivatives_too() -> None:
+    draw = np.random.default_rng(3)
+    points, centroids = draw.normal(size=(40, 3)), draw.normal(size=(4, 3))
+    slope, curvature = sg.compile(newton)(points, centroids)
+    closest = np.argmin(((points[:, None] - centroids) ** 2).sum(-1), axis=1)
+    counts = np.bincount(closest, minlength=4)
+    np.testing.assert_allclose(curvature, np.repeat(2.0 * counts[:, None], 3, axis=1), rtol=1e-14)
+    sums = np.stack([points[closest == k].sum(axis=0) for k in range(4)])
+    np.testing.assert_allclose(slope, 2.0 * (counts[:, None] * centroids - sums), rtol=1e-12)
+    assert "!= 0.0:" in sg.compile(newton).python(points, centroids)

@@ -39,8 +39,7 @@ def _guard(loop: ast.For, uses: Counter[str]) -> ast.stmt:
     if any(n.id in own for n in names_in(factor)):
         return loop
     for s in sums:
-        assert isinstance(s.value, ast.IfExp)
-        s.value = s.value.orelse
+        s.value = s.value.orelse if isinstance(s.value, ast.IfExp) else s.value
     loop.body = list(sums)
     test = ast.Compare(factor, [ast.NotEq()], [ast.Constant(0.0)])
     made = ast.If(test, [loop], [])
@@ -51,7 +50,7 @@ def _guard(loop: ast.For, uses: Counter[str]) -> ast.stmt:
 
 def _condition(loop: ast.For, uses: Counter[str]) -> tuple[ast.Name, Sequence[ast.AugAssign]] | None:
     """What must not be 0 for a loop to add anything, and what it adds."""
-    factor, held, sums = "", "", []
+    factor, held, sums, multiples = "", "", list[ast.AugAssign](), set[str]()
     inside = Counter(n.id for n in names_in(*loop.body))
     for node in loop.body:
         match node:
@@ -65,9 +64,34 @@ def _condition(loop: ast.For, uses: Counter[str]) -> tuple[ast.Name, Sequence[as
                     return None
                 factor = own
                 sums.append(node)
+            case Added(op=ast.Add() | ast.Sub(), target=ast.Subscript(), value=value) if own := _multiple_of(value):
+                multiples.add(own)
+                sums.append(node)
             case _:
                 return None
-    return (ast.Name(factor, ast.Load()), sums) if sums else None
+    return (ast.Name(factor, ast.Load()), sums) if factor and multiples <= {factor} else None
+
+
+def _multiple_of(value: ast.expr) -> str:
+    """``t`` of ``-(2.0 * t)``: a name, times literals."""
+    match value:
+        case ast.Name(id=name):
+            return name
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _multiple_of(operand)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            for number, other in ((left, right), (right, left)):
+                if _is_literal(number):
+                    return _multiple_of(other)
+    return ""
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """Whether an expression is a number that is not large, or a product of two."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _is_literal(node.left) and _is_literal(node.right)
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
 
 
 def _factor(test: ast.expr) -> str:
