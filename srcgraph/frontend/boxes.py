@@ -34,7 +34,7 @@ def new_box(low: Lowering, entity: Entity, name: str) -> Box:
 
 def _refuse_iterators(low: Lowering, entity: Entity) -> None:
     if isinstance(entity, Record):
-        refuse_kept(low, entity.items, "in a dict, or in an object," if entity.names else "in a dict")
+        refuse_kept(low, entity.items, "in a dict" if entity.cls is dict else "in an object")
 
 
 def rebind(low: Lowering, box: Box, entity: Entity) -> None:

@@ -239,20 +239,10 @@ def lower_callee(
     skeletons = {k: given.skeleton(e) for k, e in args.items()}
     inner = {k: given.box(b) for k, b in captured.items()}
     place = (low.place or low.loc) if code.is_library else code.place
-    caught = low.catching.caught()
-    key = (
-        code,
-        tuple(skeletons.items()),
-        (tuple(inner.items()), caught),
-        given.maybe_one(),
-        place,
-        derive,
-        session.deriving,
-    )
+    caught, own, found = low.catching.caught(), bool(derive) or low.hands_over, shared.shapes(low)
+    known_by = code, tuple(skeletons.items()), (tuple(inner.items()), caught), given.maybe_one(), place, derive
+    key = (*known_by, session.deriving, own, tuple(found.items()))
     literal_no_more(low, code, skeletons)
-    own = bool(derive) or low.hands_over
-    found = shared.shapes(low)
-    key = (*key, own, tuple(found.items()))
     summary = session.summaries.get(key)
     if summary is None and (summary := assumed_summary(low, key)) is not None:
         refuse_lists(low, summary)

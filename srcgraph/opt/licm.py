@@ -165,18 +165,8 @@ def is_costly(node: Apply) -> bool:
 CHEAP = frozenset(
     {
         *("add", "sub", "mul", "div", "neg", "cast", "ipow", "square", "floordiv", "mod", "absolute", "sign"),
-        *(
-            "less",
-            "less_equal",
-            "greater",
-            "greater_equal",
-            "equal",
-            "not_equal",
-            "unused",
-            "isnan",
-            "isinf",
-            "isfinite",
-        ),
+        *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "unused"),
+        *("isnan", "isinf", "isfinite"),
         *("logical_and", "logical_or", "logical_not", "where", "maximum", "minimum"),
     }
 )
