@@ -37,17 +37,21 @@ def _zeros(node: ast.Assign) -> list[ast.expr] | None:
 def _exchange(node: ast.Assign, rest: Sequence[ast.stmt]) -> None:
     target, sizes = node.targets[0], _zeros(node)
     assert isinstance(target, ast.Name) and sizes is not None
-    first = next((s for s in rest if any(n.id == target.id for n in names_in(s))), None)
-    found = _place_in(first, target.id, sizes, []) if isinstance(first, ast.For) else None
-    if first is None or found is None or not _is_read_there(first, found, target.id):
+    first = next((s for s in rest if _has(s, target.id)), None)
+    found = _places_in(first, target.id, sizes, []) if isinstance(first, ast.For) else None
+    if first is None or not found or not _are_read_there(first, found, target.id):
         return
-    block, k = found.block, found.at
-    s = block[k]
-    if isinstance(s, Added):
-        value = s.value if isinstance(s.op, ast.Add) else ast.UnaryOp(ast.USub(), s.value)
-        block[k] = ast.copy_location(ast.Assign([s.target], value), s)
+    for place in found:
+        s = place.block[place.at]
+        if isinstance(s, Added):
+            value = s.value if isinstance(s.op, ast.Add) else ast.UnaryOp(ast.USub(), s.value)
+            place.block[place.at] = ast.copy_location(ast.Assign([s.target], value), s)
     assert isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute)
     node.value.func.attr = "empty"
+
+
+def _has(node: ast.AST, name: str) -> bool:
+    return any(n.id == name for n in names_in(node))
 
 
 @dataclass(frozen=True)
@@ -58,43 +62,50 @@ class _Place:
     at: int
     around: list[str]
 
+    def is_read_after(self, name: str) -> int | None:
+        """How often the array's element is read after it is stored; None if anything else is done with the array."""
+        store, rest = self.block[self.at], self.block[self.at + 1 :]
+        assert isinstance(store, Added | ast.Assign)
+        read = [n for s in rest for n in ast.walk(s) if isinstance(n, ast.Subscript) and _base(n) == name]
+        own = all(_index(n) == self.around and isinstance(n.ctx, ast.Load) for n in read)
+        kept = not any(n.id in self.around and isinstance(n.ctx, ast.Store) for s in rest for n in names_in(s))
+        return len(read) if own and kept and not _has(store.value, name) else None
 
-def _is_read_there(loop: ast.stmt, found: _Place, name: str) -> bool:
+
+def _are_read_there(loop: ast.stmt, found: Sequence[_Place], name: str) -> bool:
     """Whether nothing else in the loop has the array, but for its element, after it is stored."""
-    store, rest = found.block[found.at], found.block[found.at + 1 :]
-    assert isinstance(store, Added | ast.Assign)
-    if any(n.id == name for n in names_in(store.value)):
-        return False
-    read = [n for s in rest for n in ast.walk(s) if isinstance(n, ast.Subscript) and _base(n) == name]
-    own = all(_index(n) == found.around and isinstance(n.ctx, ast.Load) for n in read)
-    kept = not any(n.id in found.around and isinstance(n.ctx, ast.Store) for s in rest for n in names_in(s))
-    return own and kept and sum(n.id == name for n in names_in(loop)) == 1 + len(read)
+    reads = [place.is_read_after(name) for place in found]
+    known = [count for count in reads if count is not None]
+    return len(known) == len(reads) and sum(n.id == name for n in names_in(loop)) == len(found) + sum(known)
 
 
-def _place_in(loop: ast.For, name: str, sizes: list[ast.expr], around: list[str]) -> _Place | None:
-    """Where each element is stored or added to in turn; None if not each is, once."""
+def _places_in(loop: ast.For, name: str, sizes: list[ast.expr], around: list[str]) -> list[_Place] | None:
+    """Where each element is stored or added to in turn, on each way through a loop; None if not each is, once."""
     if len(around) == len(sizes) or not isinstance(loop.target, ast.Name) or _is_left(loop.body):
         return None
-    inner = _by_strips(loop, name, sizes[len(around)])
-    if inner is not None:
-        loop = inner
-    elif not _covers(loop.iter, sizes[len(around)]):
+    loops = _by_strips(loop, name, sizes[len(around)])
+    if not loops and not _covers(loop.iter, sizes[len(around)]):
         return None
-    assert isinstance(loop.target, ast.Name)
-    around = [*around, loop.target.id]
-    for k, s in enumerate(loop.body):
-        if not any(n.id == name for n in names_in(s)):
-            continue
+    places: list[_Place] = []
+    for inner in loops or [loop]:
+        assert isinstance(inner.target, ast.Name)
+        own = [*around, inner.target.id]
+        k, s = next(((k, s) for k, s in enumerate(inner.body) if _has(s, name)), (0, None))
         if isinstance(s, ast.For):
-            return _place_in(s, name, sizes, around)
-        target = s.target if isinstance(s, Added) else s.targets[0] if isinstance(s, ast.Assign) else None
-        is_own = target is not None and _base(target) == name and _index(target) == around
-        return _Place(loop.body, k, around) if is_own else None
-    return None
+            found = _places_in(s, name, sizes, own)
+        else:
+            target = s.target if isinstance(s, Added) else s.targets[0] if isinstance(s, ast.Assign) else None
+            is_own = target is not None and _base(target) == name and _index(target) == own
+            found = [_Place(inner.body, k, own)] if is_own else None
+        if found is None:
+            return None
+        places += found
+    return places
 
 
-def _by_strips(loop: ast.For, name: str, size: ast.expr) -> ast.For | None:
-    """The loop over elements in one over strips of them, all of an axis', if it is what has an array in it."""
+def _by_strips(loop: ast.For, name: str, size: ast.expr) -> list[ast.For]:
+    """The loops over elements, one on each way through a loop over strips of them, all of an axis', if these are what
+    has an array in it."""
     match loop:
         case ast.For(
             target=ast.Name(id=first), iter=ast.Call(args=[ast.Constant(0), stop, ast.Constant(int(many))]), body=body
@@ -102,10 +113,19 @@ def _by_strips(loop: ast.For, name: str, size: ast.expr) -> ast.For | None:
             ends = [f"min({first} + {many}, {ast.unparse(size)})"]
             assigned = [s for s in body if isinstance(s, ast.Assign)]
             ends += [ast.unparse(s.targets[0]) for s in assigned if ast.unparse(s.value) == ends[0]]
-            using = next((s for s in body if any(n.id == name for n in names_in(s))), None)
-            if isinstance(using, ast.For) and isinstance(using.target, ast.Name) and not _is_left(using.body):
-                if ast.unparse(using.iter) in [f"range({first}, {end})" for end in ends]:
-                    return using
+            return _over(body, name, [f"range({first}, {end})" for end in ends]) or []
+    return []
+
+
+def _over(body: Sequence[ast.stmt], name: str, runs: Sequence[str]) -> list[ast.For] | None:
+    """The loops over some run that have an array in them first, on each way through a block; None if
+    there is none on one of them."""
+    match next((s for s in body if _has(s, name)), None):
+        case ast.For(target=ast.Name(), iter=run) as using:
+            return [using] if ast.unparse(run) in runs and not _is_left(using.body) else None
+        case ast.If(test=test, body=then, orelse=orelse) if not _has(test, name):
+            sides = [_over(then, name, runs), _over(orelse, name, runs)]
+            return None if None in sides else [loop for side in sides for loop in side or ()]
     return None
 
 

@@ -223,6 +223,11 @@ def substitute(dim: Dim, env: Mapping[str, Dim]) -> Dim:
     return total
 
 
+def coefficient(dim: Dim, name: str) -> int | None:
+    """How much larger a dim is where a symbol is larger by one; None if that depends on more."""
+    return (substitute(dim, {name: symbol(name) + 1}) - dim).const
+
+
 def _substitute_atom(atom: Atom, env: Mapping[str, Dim]) -> Dim:
     if isinstance(atom, str):
         return env.get(atom, symbol(atom))

@@ -22,7 +22,8 @@ tabulated, tables  functions of numbers that inner loops come to again and again
 accumulate, contract, restated  arrays of parts that are added or read where the whole is
 within    what derivatives make of numbers that are 0 unless a branch is taken, in that branch
 strips, striped  functions that a loop waits for nothing to compute, a strip of its steps at a time
-abreast, masked, chains  loops that each step of another loop has, those of many steps together
+abreast, elements, masked, chains  loops that each step of another loop has, those of many steps together
+interchanged  loops in each other, in the order in which elements lie side by side
 peeled    loops whose first or last steps differ, in three parts
 raised    loops of derivatives over elements, as operations on rows
 exchanged  loops that fill another array than the one they read

@@ -60,7 +60,7 @@ class Chain:
     own, same : list of Value
         What its steps read of that: what each element has of its own, and what all have.
     again : list of Apply
-        Elements of arrays, which are read in each step.
+        Elements of arrays, which are read in each step, and numbers beside the element's.
     asked : list of Apply
         The checks that can be made before its first step.
     """
@@ -79,15 +79,26 @@ class Chain:
             if not self.varying.isdisjoint(node.inputs):
                 self.varying.update(node.outputs)
         made = {n.outputs[0]: n for n in self.known if n.op.name != "const"}
+        self.inside = {v for n in (loop, *all_nodes(loop.body)) for g in node_graphs(n) for v in g.params}
+        self.inside.update(v for n in all_nodes(loop.body) for v in n.outputs)
         self.steps = [n for g in node_graphs(inner) for n in all_nodes(g) if n not in self.there]
         self.asked = [n for n in self.steps if isinstance(n, Apply) and _is_check(n) and n.inputs[0] in made]
         read = [v for n in self.steps if n not in self.asked or n.op.name != "check_that" for v in node_inputs(n)]
         read += [v for n in (inner, *self.steps) for g in node_graphs(n) for v in g.results]
         found = [v for v in dict.fromkeys(read) if v in made]
         self.same = [v for v in found if v not in self.varying]
-        self.again = [made[v] for v in found if v in self.varying and self._is_element(made[v], own)]
+        self.again = [made[v] for v in found if v in self.varying and self._is_near(made[v], own)]
         again = {v for n in self.again for v in n.outputs}
         self.own = [v for v in found if v in self.varying and v not in again]
+
+    def _is_near(self, node: Apply, own: Container[Value]) -> bool:
+        """Whether a node is quicker to compute anew than to look up."""
+        return self.is_beside(node.outputs[0]) or self._is_element(node, own)
+
+    def is_beside(self, value: Value) -> bool:
+        """Whether an integer is so many from the number of the loop around, by its one operation."""
+        index, known = self.loop.body.params[0].type.value, is_integer(value.type) and value.type.value
+        return bool(known) and index is not None and (known - index).const is not None
 
     def _is_element(self, node: Apply, own: Container[Value]) -> bool:
         """Whether a node reads the next element of an array in each step of the loop around."""
@@ -150,10 +161,14 @@ class Chain:
         match node:
             case Apply(op=op, inputs=(array, *places)) if op.name == "getitem":
                 number = is_number(node.outputs[0]) and array not in self.varying
-                if along and places and places[-1] is self.loop.body.params[0]:
+                if along and places and self.is_beside(places[-1]):
                     places = places[:-1]
-                return number and all(v in same or _is_known(v) or v in self.same for v in places)
+                return number and all(v in same or _is_known(v) or self._is_same(v) for v in places)
         return False
+
+    def _is_same(self, value: Value) -> bool:
+        """Whether a value is there before the loop around, or one of those that are the same in all its steps."""
+        return value in self.same or value not in self.inside
 
     def is_lane(self, node: Node) -> bool:
         if node in self.there:

@@ -293,7 +293,7 @@ class _Lane:
         work, inner, kept = self.work, self.chain.inner, self.chain.kept
         self.bind_known()
         params = [self.chain.params[k] for k in kept]
-        old = [work.state(a, self.at, p) for a, p in zip(self.arrays, params, strict=False)]
+        old = [work.state(a, self.at, p, p.name) for a, p in zip(self.arrays, params, strict=False)]
         mark = [OPS["getitem"](a, self.at, view=element(1)) for a in self.arrays[len(params) :]]
         if self.k is not None:
             work.bind(inner.body.params[0], self.k)

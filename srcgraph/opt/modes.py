@@ -107,9 +107,26 @@ def mode_of(given: Any, otherwise: Mode = FAST_RUN) -> Mode:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """What is known of the function that is made, besides its graph.
+
+    Attributes
+    ----------
+    turned : tuple of int
+        The positions of parameters that lie in Fortran's order.
+    parallel : bool
+        Whether loops whose trips do not wait for each other may run on several cores.
+    """
+
+    turned: tuple[int, ...] = ()
+    parallel: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class _Compiling:
     mode: Mode = FAST_RUN
     args: Sequence[Any] | None = None
+    target: Target = Target()
 
 
 _compiling: ContextVar[_Compiling] = ContextVar("compiling")
@@ -126,10 +143,18 @@ def current_args() -> Sequence[Any] | None:
     return _compiling.get(_DEFAULT).args
 
 
+def current_target() -> Target:
+    """What is known of the function that is being compiled."""
+    return _compiling.get(_DEFAULT).target
+
+
+_ANY = Target()
+
+
 @contextmanager
-def compiling(mode: Mode, args: Sequence[Any] | None = None) -> Iterator[None]:
+def compiling(mode: Mode, args: Sequence[Any] | None = None, target: Target = _ANY) -> Iterator[None]:
     """Compile inside in a mode; ``args`` are what functions are evaluated on in `DEBUG`."""
-    token = _compiling.set(_Compiling(mode, args))
+    token = _compiling.set(_Compiling(mode, args, target))
     try:
         yield
     finally:

@@ -12,6 +12,7 @@ from srcgraph.ir.graph import Apply, For, Graph, If, Value, While, node_graphs
 from srcgraph.ir.op import OPS, building
 from srcgraph.ir.ops.linalg import transpose
 from srcgraph.ir.rebuild import Rebuild
+from srcgraph.ir.view import transposed
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 from srcgraph.opt.rewriting.patterns import bare
@@ -57,6 +58,39 @@ class _Turned(Rebuild):
         made = self.builder.definition(value)
         with self.builder.at(origin=made and made.origin):
             return OPS["turned"](OPS["turned"](value))
+
+
+def in_fortran_order(graph: Graph, positions: Collection[int]) -> set[Value]:
+    """The arrays of an open graph that lie in Fortran's order: parameters at some positions, as they are, changed and
+    carried by loops, and transposes of others."""
+    found = {graph.params[k] for k in positions}
+
+    def walk(graph: Graph) -> None:
+        for node in graph.nodes:
+            if isinstance(node, For | While):
+                first = isinstance(node, For)
+                kept = [k for k, init in enumerate(node.carry) if init in found]
+                found.update(p for k in kept for p in (node.body.params[k + first], node.outputs[k]))
+            for body in node_graphs(node):
+                walk(body)
+            if isinstance(node, If):
+                sides = zip(node.outputs, node.then.results, node.orelse.results, strict=True)
+                found.update(out for out, *both in sides if found.issuperset(both))
+            elif isinstance(node, Apply) and _lies_turned(node, found):
+                found.add(node.outputs[0])
+
+    walk(graph)
+    return found
+
+
+def _lies_turned(node: Apply, found: Collection[Value]) -> bool:
+    if node.op.name == "getitem" and node.attrs["view"] == transposed(2, (1, 0)):
+        return node.inputs[0] not in found
+    return node.op.name in _SAME_MEMORY and node.inputs[0] in found
+
+
+_SAME_MEMORY = ("with_shape", "assumed", "setitem", "add_at")
+"""What says more of an array, or changes it."""
 
 
 class _Transposes(Rebuild):

@@ -16,6 +16,7 @@ from srcgraph.opt.early import early
 from srcgraph.opt.exchanged import exchanged
 from srcgraph.opt.fuse import fuse
 from srcgraph.opt.gathers import LogsOfGathered
+from srcgraph.opt.interchanged import interchanged
 from srcgraph.opt.lanes import batch
 from srcgraph.opt.licm import licm
 from srcgraph.opt.masked import masked
@@ -101,6 +102,7 @@ db.register("once", once, "fast_run", at="last")
 db.register("added", added, "fast_run", at="last")
 db.register("coordinates", coordinates, "fast_run", at="last")
 db.register("recomputed", recomputed, "fast_run", at="last")
+db.register("interchanged", interchanged, "fast_run", "cpu", at="last")
 db.register("peeled", peeled, "fast_run", "cpu", at="last")
 db.register("raised", raised, "fast_run", at="last")
 db.register("exchanged", exchanged, "fast_run", at="last")

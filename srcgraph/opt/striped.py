@@ -135,12 +135,12 @@ class Striped(Moving):
         out = OPS["where"](cond, x, y)
         return self.builder.cast(out, like.type.dtype, weak=like.type.weak)
 
-    def state(self, array: Value, at: Value, param: Value) -> Value:
-        """A number that a loop hands on, as its last step left it, by its name in the loop.
+    def state(self, array: Value, at: Value, param: Value, name: str) -> Value:
+        """A number that a loop hands on, as its last step left it.
 
         Integers are NumPy's here: none becomes large, see `srcgraph.opt.chains`, and Python's would be watched.
         """
-        found = self.builder.apply(OPS["getitem"], (array, at), {"view": element(1)}, name=param.name)
+        found = self.builder.apply(OPS["getitem"], (array, at), {"view": element(1)}, name=name)
         weak = param.type.weak and not is_integer(param.type)
         return self.builder.cast(found, found.type.dtype, weak=True) if weak else found
 

@@ -31,10 +31,14 @@ def whole_arrays(skeletons: Mapping[str, Skeleton]) -> Iterator[tuple[int, bool]
 
 
 def in_order(version: Version, turned: Sequence[int]) -> Version:
-    """A version that reads arguments in Fortran's order in the order of their memory, but for those that it changes."""
+    """A version that reads arguments in Fortran's order in the order of their memory, but for those that it changes.
+
+    It says which lie so.
+    """
     interface = version.interface
     changed = {*interface.changed, *interface.owned, *version.private, *kept_params(version.graph)}
     read = [k for k in turned if k not in changed]
+    version = replace(version, turned=tuple(turned))
     if not read:
         return version
     graph = as_transposes(version.graph, read)

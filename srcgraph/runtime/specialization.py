@@ -34,7 +34,7 @@ from srcgraph.ir.walk import all_nodes, kept_params
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.inline import inline
 from srcgraph.opt.marks import unmarked
-from srcgraph.opt.modes import compiling, current_mode
+from srcgraph.opt.modes import Target, compiling, current_mode, current_target
 from srcgraph.opt.passes import Report, run_passes
 from srcgraph.opt.pipeline import DERIVED, LAST, LAST_ON_GPU, PRIMAL, Passes
 from srcgraph.runtime.collecting import seldom_collecting
@@ -531,7 +531,7 @@ def _numbers(names: Sequence[str], args: Sequence[Any], way: Way, found: Lowered
 def finished(version: Version, name: str, options: Options, report: Report | None = None) -> Specialization:
     """A version compiled, as if it read nothing from outside."""
     report = Report() if report is None else report
-    with compiling(options.mode):
+    with compiling(options.mode, target=Target(version.turned, bool(PARALLEL[options.parallel]))):
         version = to_run(version, report, LAST if options.on_cpu else LAST_ON_GPU)
     integers = "Integers" if options.raises else "WrappingIntegers"
     emitted = with_kernels(version.graph, version.callees, options.compares or options.mode.check)
@@ -621,7 +621,8 @@ def as_is(found: Lowered, graph: Graph, skeletons: dict[str, Skeleton], graphs: 
 def to_run(version: Version, report: Report | None = None, last: Passes = LAST) -> Version:
     """A version without what only derivatives read: rules of functions, and marks."""
     version = _without_rules(version, report)
-    callees = {n: (run_passes(unmarked(g), last), to) for n, (g, to) in version.callees.items()}
+    with compiling(current_mode(), target=replace(current_target(), turned=())):
+        callees = {n: (run_passes(unmarked(g), last), to) for n, (g, to) in version.callees.items()}
     return replace(version, graph=run_passes(unmarked(version.graph), last, report=report), callees=callees)
 
 

@@ -74,6 +74,8 @@ class Version:
         The recursive functions it calls, by name.
     lists : tuple of (number of a list, template)
         What the lists that are arguments hold afterwards, where that is something else.
+    turned : tuple of int
+        Parameters that lie in Fortran's order, and are not read as transposes of arrays in C order.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Version:
     tape: tuple[Choice, ...] = ()
     callees: Mapping[str, tuple[Graph, Interface]] = field(default_factory=dict)
     lists: tuple[tuple[int, Template], ...] = ()
+    turned: tuple[int, ...] = ()
 
     rebound: tuple[Rebound, ...] = ()
     """What it does to the arguments' objects."""

@@ -10,7 +10,7 @@ import pytest
 
 import srcgraph as sg
 
-PLAIN = sg.opt.FAST_RUN.excluding("abreast", "masked")
+PLAIN = sg.opt.FAST_RUN.excluding("abreast", "masked", "interchanged")
 SIZES = (0, 1, 8, 9, 64, 65, 200)
 
 
@@ -138,6 +138,75 @@ def by_rows(a: Any, c: Any, m: int) -> Any:
 LEFT = [waits, few, in_order, stored_apart, by_rows]
 
 
+def column_sums(a: Any, b: Any) -> Any:
+    for j in range(a.shape[1]):
+        s = 0.0
+        for i in range(a.shape[0]):
+            s += a[i, j]
+        b[0, j] = s
+
+
+def beside(a: Any, b: Any) -> Any:
+    for j in range(1, a.shape[1] - 1):
+        s = 0.0
+        for i in range(a.shape[0]):
+            s += a[i, j - 1] * a[i, j + 1]
+        b[0, j] = s
+
+
+def standardized(a: Any, b: Any) -> Any:
+    n = a.shape[0]
+    for j in range(a.shape[1]):
+        mean, squares = 0.0, 0.0
+        for i in range(n):
+            mean += a[i, j]
+        mean /= n
+        for i in range(n):
+            squares += (a[i, j] - mean) ** 2
+        for i in range(n):
+            b[i, j] = (a[i, j] - mean) / np.sqrt(1.0 + squares)
+
+
+def summed_up(a: Any, b: Any) -> Any:
+    """The first elements are stored before the loop, the last one after it."""
+    for j in range(a.shape[1]):
+        b[0, j] = a[0, j]
+        b[1, j] = 0.5 * b[0, j] + a[1, j]
+        for i in range(2, a.shape[0]):
+            b[i, j] = b[i - 1, j] + 0.5 * b[i - 2, j] + a[i, j]
+        b[0, j] = 2.0 * b[a.shape[0] - 1, j]
+
+
+def tridiagonal(a: Any, b: Any) -> Any:
+    n, m = a.shape
+    c, d = np.zeros((n, m)), np.zeros((n, m))
+    for j in range(m):
+        c[0, j] = -0.1
+        d[0, j] = a[0, j] / 1.5
+        for i in range(1, n):
+            w = 1.5 + 0.25 * c[i - 1, j]
+            c[i, j] = -0.25 / w
+            d[i, j] = (a[i, j] + 0.25 * d[i - 1, j]) / w
+        b[n - 1, j] = d[n - 1, j]
+        for i in range(n - 2, -1, -1):
+            b[i, j] = d[i, j] - c[i, j] * b[i + 1, j]
+
+
+def product(a: Any, b: Any) -> Any:
+    n, m = a.shape
+    c = np.empty((m, m))
+    for i in range(m):
+        for j in range(m):
+            s = 0.0
+            for k in range(n):
+                s += a[k, i] * a[k, j]
+            c[i, j] = s
+    b[0] = c[0] - c[m - 1]
+
+
+DOWN = [column_sums, beside, standardized, summed_up, tridiagonal, product]
+
+
 def name(program: Callable[..., Any]) -> str:
     return program.__name__
 
@@ -194,3 +263,66 @@ def test_sums_in_any_order_are_made_for_each_element() -> None:
     made = sg.compile(in_order, fastmath=True)
     assert "if end - first > 8" in made.python(*args(100))
     np.testing.assert_allclose(made(*args(100)), in_order(*args(100)), rtol=1e-12)
+
+
+# -- down the columns of arrays --------------------------------------------------------------------------------
+
+
+def columns(width: int, order: str = "C") -> Any:
+    make = np.random.default_rng(width)
+    return tuple(np.array(make.uniform(-1.0, 1.0, (12, width)), order=order) for _ in range(2))  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("program", DOWN, ids=name)
+def test_loops_go_along_rows(program: Callable[..., Any]) -> None:
+    assert "if end - first > 8" in sg.compile(program).python(*columns(100))
+
+
+@pytest.mark.parametrize("program", DOWN, ids=name)
+def test_loops_down_columns_stay_in_fortran_order(program: Callable[..., Any]) -> None:
+    if program is not tridiagonal:  # its own arrays lie in C order
+        assert "end - first" not in sg.compile(program).python(*columns(100, "F"))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("program", DOWN, ids=name)
+@pytest.mark.parametrize("options", [{}, {"parallel": "always"}], ids=["", "parallel"])
+def test_columns(program: Callable[..., Any], options: Any, order: str) -> None:
+    made = sg.compile(program, **options)
+    for width in (4, 8, 9, 64, 511, 512, 513, 1030):
+        ours, theirs = columns(width, order), columns(width, order)
+        made(*ours)
+        program(*theirs)
+        for x, y in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("program", DOWN, ids=name)
+def test_gradients_of_columns(program: Callable[..., Any]) -> None:
+    def loss(a: Any) -> Any:
+        b = 0.5 * a
+        program(a, b)
+        return np.sum(b * b)
+
+    made, plain = (sg.grad(loss, mode=m) for m in (sg.opt.FAST_RUN, PLAIN))
+    for width in (4, 9, 64, 520):
+        a, _ = columns(width)
+        np.testing.assert_allclose(made(a), plain(a), rtol=1e-10, atol=1e-12)
+
+
+def between(a: Any, b: Any) -> Any:
+    """What is read before a loop of what it changes is wanted after it."""
+    for j in range(a.shape[1]):
+        first = b[0, j]
+        for i in range(1, a.shape[0]):
+            b[i - 1, j] = 0.5 * b[i, j] + a[i, j]
+        b[2, j] = first
+
+
+def test_what_is_wanted_later_is_not_read_anew() -> None:
+    made = sg.compile(between)
+    ours, theirs = columns(600), columns(600)
+    made(*ours)
+    between(*theirs)
+    np.testing.assert_array_equal(ours[1], theirs[1])
+    assert "end - first" not in made.python(*columns(600))

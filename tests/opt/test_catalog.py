@@ -56,6 +56,7 @@ PASSES = {
     "abreast": "loops of the same steps for all elements are exchanged with the loop over these",
     "masked": "loops that each step of another loop runs until something has converged take steps several at a time",
     "strips": "functions that a loop waits for nothing to compute are computed a strip of its steps at a time",
+    "interchanged": "loops in each other go along the rows of most arrays, where their order is free",
     "raised": "loops of derivatives whose steps add to several elements of an array are operations on rows",
     "exchanged": "a loop that copies an array in order to change it fills another one",
     "carry_reshaped": "a loop that changes an array through a reshape of it carries the reshaped array",
