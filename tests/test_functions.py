@@ -553,3 +553,17 @@ def test_an_array_passed_twice_is_another_signature() -> None:
     assert [compiled(x, x), compiled(x, y), compiled(y, y), compiled(x, y)] == [2.0, 6.0, 10.0, 6.0]
     paired = sg.compile(lambda pair: pair[0][0] + pair[1][0])
     assert [paired((x, x)), paired((x, y)), paired((y, y))] == [2.0, 6.0, 10.0]
+
+
+def weighted(self: float, low: float, args: float, kwargs: float, f: float = 2.0, options: float = 1.0) -> float:
+    return self * low + 3.0 * args + 4.0 * kwargs + f * options
+
+
+def test_parameters_may_have_any_names() -> None:
+    given = {"self": 1.5, "low": 2.0, "args": 3.0, "kwargs": 4.0, "f": 1.0, "options": 5.0}
+    made, derived = sg.compile(weighted), sg.grad(weighted, argnums=(0, 5))
+    assert made(**given) == weighted(**given)
+    assert derived(**given) == (2.0, 1.0)
+    assert "self * low" in made.python(**given)
+    assert len(made.graph(**given).params) == len(given)
+    assert sg.explain(made, **given)

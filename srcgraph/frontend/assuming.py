@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @array_function(assume)
-def assumed(low: Lowering, x: Entity, **facts: Entity) -> Entity:
+def assumed(low: Lowering, x: Entity, /, **facts: Entity) -> Entity:
     """The facts hold of ``x`` wherever it is used from here on."""
     try:
         names = named({n: bool(low.static(e, f"the fact {n!r}")) for n, e in facts.items()})

@@ -140,7 +140,7 @@ def setdefault(low: Lowering, base: Instance, key: Entity, default: Entity = NON
     return default if found is None else found
 
 
-def update(low: Lowering, base: Instance, other: Entity = Tup(()), **kwargs: Entity) -> Entity:
+def update(low: Lowering, base: Instance, other: Entity = Tup(()), /, **kwargs: Entity) -> Entity:
     content = merged(fields(low, base), content_of(low, other))
     rebind(low, base.box, merged(content, Record(dict, tuple(kwargs), tuple(kwargs.values()))))
     return NONE

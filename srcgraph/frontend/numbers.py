@@ -219,7 +219,7 @@ def pow_(low: Lowering, x: Entity, y: Entity, m: Entity = NONE) -> Entity:
 
 
 @builtin(np.errstate, 0, 0, "all divide over under invalid")
-def errstate(low: Lowering, **kinds: Entity) -> Entity:
+def errstate(low: Lowering, /, **kinds: Entity) -> Entity:
     """Warnings of NumPy are not issued anyway; that they become exceptions is refused."""
     for key, kind in kinds.items():
         if low.static(kind, key) not in ("ignore", "warn", None):

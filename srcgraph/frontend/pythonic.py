@@ -445,7 +445,7 @@ def callable_(low: Lowering, x: Entity) -> Entity:
 
 
 @builtin(dataclasses.replace, 1, 1, "*")
-def replace_(low: Lowering, x: Entity, **changes: Entity) -> Entity:
+def replace_(low: Lowering, x: Entity, /, **changes: Entity) -> Entity:
     return objects.replace_object(low, [x], changes)
 
 

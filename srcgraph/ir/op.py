@@ -249,7 +249,7 @@ class Composite:
     samples: tuple[Sample, ...] = ()
     views: Callable[..., bool] = lambda *args, **kwargs: False
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.expand(*args, **kwargs) if _current.get(None) is not None else _stepping(self, args, kwargs)
 
 

@@ -146,11 +146,21 @@ class Rebuild:
         outer = self.env, self.symbols
         self.env, self.symbols = {}, {}
         for param, value in zip(graph.params, inputs, strict=True):
-            self.bind(param, value)
+            self.bind(param, self.agreeing(param, value))
         self.nodes(graph.nodes)
         results = self.values(graph.results)
         self.env, self.symbols = outer
         return results
+
+    def agreeing(self, param: Value, value: Value) -> Value:
+        """What is given for a parameter, with the lengths that those given before have for its symbols."""
+        if not isinstance(param.type, ArrayType) or not isinstance(value.type, ArrayType):
+            return value
+        wanted = [
+            dims.substitute(own, self.symbols) if own.symbols() <= self.symbols.keys() else given
+            for own, given in zip(param.type.shape, value.type.shape, strict=True)
+        ]
+        return value if value.type.shape == tuple(wanted) else self.builder.retype(value, tuple(wanted))
 
     def types_anew(self, values: Sequence[Value]) -> list[Type]:
         """Types of values that no node here explains: what only they make known is named anew."""

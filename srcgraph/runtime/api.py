@@ -118,7 +118,7 @@ class Compiled(Entered):
             self.prepared = deeply(lambda: prepare(self.py_func, self.source), self.py_func.__qualname__)
         return self.prepared
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self.py_func.__code__ is not self.identity:
             self.begin()
         given = Given(len(args), tuple(kwargs))
@@ -214,11 +214,11 @@ class Compiled(Entered):
         skeletons, leaves = describe_arguments(self.names, args, way, distinct)
         return (way, *skeletons.values()), leaves
 
-    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+    def graph(self, /, *args: Any, **kwargs: Any) -> Graph:
         """The optimised, typed graph for these arguments."""
         return self.version(self.bound(args, kwargs))[0].graph
 
-    def python(self, *args: Any, **kwargs: Any) -> str:
+    def python(self, /, *args: Any, **kwargs: Any) -> str:
         """The generated Python text for these arguments."""
         return self.version(self.bound(args, kwargs))[0].generated.text.text
 

@@ -57,7 +57,7 @@ class CustomFunction:
         self.caller = _caller(self, parameters)
         functools.update_wrapper(self, inner)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.py_func(*args, **kwargs)
 
     def define(self, **rules: Any) -> None:

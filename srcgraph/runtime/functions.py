@@ -76,7 +76,7 @@ class Function:
         self.engine = engine
         self.run = engine.compile(Program({graph.name: graph}, graph.name))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != len(self.params) or self.hides:
             given = self.__signature__.bind(*args, **kwargs).arguments
         else:

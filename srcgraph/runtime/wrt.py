@@ -171,7 +171,7 @@ def _verified(function: Any, wrt: Any, derivative: Callable, options: dict[str, 
     class WithValues(type(made)):
         """Called as the function is."""
 
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
             given = own.bind(*args, **kwargs)
             given.apply_defaults()
             values = type(wrt)(v.value for v in variables) if several else variables[0].value

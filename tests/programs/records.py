@@ -447,3 +447,26 @@ def method_for_a_builtin(a, n):
     """What a builtin is called with by name goes to the object's method, too."""
     amount = _Amount(a)
     return round(amount, ndigits=2), round(amount), round(amount, ndigits=n)
+
+
+@dataclass
+class _Named:
+    """Fields of names that the compiler's own functions have for their parameters."""
+
+    x: float
+    low: float
+    base: float = 0.0
+    other: float = 0.0
+    self_: float = 0.0
+
+
+def _weighted(low, function, args, kwargs, self):
+    return low + 2.0 * function + 3.0 * args + 4.0 * kwargs + 5.0 * self
+
+
+def names_of_keywords(a, x):
+    named = replace(_Named(x=a, low=1.0), x=2.0 * a, low=3.0, base=a, other=1.0)
+    more = {}
+    more.update(other=a, base=2.0, low=3.0)
+    found = _weighted(low=a, function=1.0, args=2.0, kwargs=3.0, self=4.0)
+    return named.x + named.low * named.base + named.other, more["other"] * more["low"], dict(low=a)["low"] * found

@@ -415,3 +415,20 @@ def test_one_array_in_two_results(f) -> None:
     assert sg.compile(stored)(x) == stored(x)
     with pytest.raises(sg.errors.InferenceError, match=f"{f.__name__} returns one array twice, or a part of it"):
         sg.grad(stored)(x)
+
+
+def test_a_direction_whose_length_is_written_out() -> None:
+    """The residual's length is known at run time only, that of the direction is 4."""
+
+    @sg.custom_vjp
+    def doubled(x):
+        return x * 2.0
+
+    doubled.defvjp(lambda x: (doubled(x), x), lambda x, ct: (ct * 2.0 + 0.0 * x,))
+
+    def slope(x):
+        return sg.jvp(lambda y: np.sum(doubled(y) ** 2), (x,), (np.ones(4),))[1]
+
+    np.testing.assert_allclose(sg.grad(slope)(np.arange(4.0)), np.full(4, 8.0))
+    with pytest.raises(ValueError, match="shape"):
+        sg.grad(slope)(np.arange(5.0))

@@ -48,7 +48,7 @@ class Verified(Compiled):
         self.primals: dict[int, tuple[Specialization, Primal | None]] = {}
         """Functions by the version of their gradient."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         given = self.bound(args, kwargs)
         version, leaves = self.version(given)
         for h in version.hidden:
