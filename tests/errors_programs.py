@@ -1635,6 +1635,36 @@ called.defvjp(lambda g, x: (g(x), x), lambda x, ct: (None, ct * x))
 def f(x):
     return called(lambda t: x * t, 2.0)
 """, (2.0,)),
+    "what filter goes over changes": ("""
+def f(x):
+    total = 0.0
+    for v in filter(lambda q: q > 0.0, x):
+        x[2] += v
+        total += v
+    return total
+""", (np.ones(3),)),
+    "what a filter asks changes": ("""
+def f(x):
+    least = 1.0
+    found = filter(lambda v: v > least, [0.5, 2.0, 3.0])
+    least = 2.5 * x
+    return list(found)
+""", (1.0,)),
+    "a list grows while it is numbered": ("""
+def f(x):
+    xs = [1.0, x]
+    for i, v in enumerate(xs):
+        if i < 2:
+            xs.append(v)
+    return xs
+""", (1.0,)),
+    "a dict grows while it is gone over": ("""
+def f(x):
+    d = {"a": x}
+    for key, v in d.items():
+        d["b"] = v
+    return d
+""", (1.0,)),
     "index at run time": ("""
 def f(x):
     return x[3] * 2.0

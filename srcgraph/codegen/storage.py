@@ -297,7 +297,7 @@ class _Storage:
         """A callee may change an array only if nothing else it is given, or needed later, is in that memory."""
         after = [v for _, _, v in item.changed]
         for k, (position, base, value) in enumerate(item.changed):
-            others = frozenset([*item.read, *(b for _, b, _ in item.changed if b is not base)])
+            others = frozenset([*item.read, *(b for j, (_, b, _) in enumerate(item.changed) if j != k)])
             base = self.movable(base, live | others, item.origin, out, after)
             item.args[position] = ref(base)
             item.changed[k] = (position, base, value)

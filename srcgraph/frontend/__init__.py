@@ -15,6 +15,7 @@ specialize   one graph per function and signature; what calls return and change
 callees      a call of a lowered function: what it means to the caller
 rules        calls of functions with derivative rules of their own;  custom: what these return;  natives: kernels
 once         iterators, which are gone over once: where one could be met again, it is refused
+later        items of lists and dicts that are read when their turn comes;  watched: what must not change until then
 passing      a call's arguments as skeletons and values, its outputs as entities
 returns      what a function returns and changes, over its outputs
 parameters   what skeletons mean to the function being lowered

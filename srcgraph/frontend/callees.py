@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from srcgraph.frontend import contents, nested
 from srcgraph.frontend.boxes import held, rebind
-from srcgraph.frontend.entities import Cell, Entity, Instance, Listing, Record, Scalar, Tup
+from srcgraph.frontend.entities import Cell, Entity, Instance, Listing, Record, Scalar, Tup, may_meet
 from srcgraph.frontend.lower import Lowering, NeedStatic
 from srcgraph.frontend.memory import Dead, need_contiguous, refuse, replaced
 from srcgraph.frontend.passing import Arguments, Made
@@ -151,7 +151,7 @@ def _refuse_overlap(low: Lowering, summary: Summary, given: Arguments, count: in
         for k, other in enumerate(given.refs):
             if ref is None or other is None or (other == ref and (k < count) == (position < count)):
                 continue
-            if other.cell is ref.cell or other.cell in ref.cell.shares:
+            if other.cell is ref.cell or other.cell in ref.cell.shares or may_meet(ref.cell, other.cell):
                 beside = "with another" if other != ref else "with what it reads from outside"
                 raise refuse(
                     f"{summary.name} changes one argument that may share memory {beside}",

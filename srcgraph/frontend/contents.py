@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from srcgraph.frontend import headers, item_kinds, nested, shape_values
+from srcgraph.frontend import headers, item_kinds, nested, shape_values, watched
 from srcgraph.frontend.entities import (
     ALREADY,
     Cell,
@@ -73,6 +73,7 @@ def content_in(state: State, cell: Cell) -> Content:
 
 def content(low: Lowering, listing: Listing) -> Content:
     """What a list holds now."""
+    watched.check(low, listing)
     held = low.state.store[listing.cell]
     if isinstance(held, Unusable):
         if held != Unusable(ALREADY):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import effects, expressions
+from srcgraph.frontend import effects, expressions, later
 from srcgraph.frontend.boxes import new_box, rebind
-from srcgraph.frontend.entities import NONE, Const, Entity, Instance, Record, Tup
+from srcgraph.frontend.entities import NONE, Const, Entity, Instance, Record, Tup, Views
 from srcgraph.frontend.memory import Refusal, refuse
 from srcgraph.frontend.objects import field, fields, set_field, with_field
 
@@ -147,16 +147,15 @@ def update(low: Lowering, base: Instance, other: Entity = Tup(()), /, **kwargs: 
 
 
 def keys(low: Lowering, base: Instance) -> Entity:
-    return Tup(tuple(Const(n) for n in fields(low, base).names))
+    return later.iterator(low, later.views(low, base, ("key",)), [base], Views)
 
 
 def values(low: Lowering, base: Instance) -> Entity:
-    return Tup(fields(low, base).items)
+    return later.iterator(low, later.views(low, base, ("value",)), [base], Views)
 
 
 def items(low: Lowering, base: Instance) -> Entity:
-    content = fields(low, base)
-    return Tup(tuple(Tup((Const(n), e)) for n, e in zip(content.names, content.items, strict=True)))
+    return later.iterator(low, later.views(low, base, ("key", "value")), [base], Views)
 
 
 def copy(low: Lowering, base: Instance) -> Entity:

@@ -58,7 +58,7 @@ class Cell:
 class ListCell(Cell):
     """A list; it shares memory with the arrays that may be its items at run time."""
 
-    __slots__ = ("holders", "peers")
+    __slots__ = ("holders", "peers", "watched")
 
     def __init__(self, name: str, visible: bool = False):
         super().__init__(name, visible)
@@ -66,6 +66,8 @@ class ListCell(Cell):
         """The lists of which this may be an item at run time."""
         self.peers: set[ListCell] = set()
         """Lists that may have lists in common with this one."""
+        self.watched: tuple[tuple[Any, Any], ...] = ()
+        """Of a list that stands for an iterator: what it was made of, and what that held then."""
 
     def around(self) -> set[ListCell]:
         """All lists of which this may be an item: a store into this is a change of theirs."""
@@ -102,6 +104,10 @@ class Box:
 
 class Once(tuple):
     """The class of what `zip`, `enumerate` and the like give where all items are known: gone over once."""
+
+
+class Views(tuple):
+    """The class of a dict's ``keys()``, ``values()`` and ``items()``."""
 
 
 class SomeSet(set):
@@ -183,11 +189,13 @@ def arrays_of(choice: Array | Either | Reshaped) -> list[Array]:
 class Tup:
     """A tuple, or a list that is only read; ``cls`` says which.
 
-    It is also what a list's cell holds while its length and the kinds of its items are known.
+    It is also what a list's cell holds while its length and the kinds of its items are known. ``sources`` are the lists
+    and dicts that an iterator goes over, and how many items, or which keys, each must have until that ends.
     """
 
     items: tuple[Entity, ...]
     cls: type = tuple
+    sources: tuple[tuple[Entity, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +279,27 @@ class SliceOf:
     start: Entity
     stop: Entity
     step: Entity
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """An item of a list or a dict, as it will be when its turn comes.
+
+    Attributes
+    ----------
+    source : Listing or Instance
+    number : int
+        Its position.
+    size : int or tuple
+        How many items the list has, or which keys the dict.
+    part : str
+        What it is of an item of the dict.
+    """
+
+    source: Entity
+    number: int
+    size: Any
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +399,7 @@ Entity: TypeAlias = (
     | Instance
     | SliceOf
     | Iteration
+    | Later
     | Method
     | Closure
     | Partial
@@ -453,6 +483,8 @@ def parts_of(entity: Entity) -> tuple[Entity, ...]:
             return (bound, inner)
         case Iteration(parts=parts):
             return parts
+        case Later(source=source):
+            return (source,)
         case Method(receiver=receiver):
             return (receiver,)
         case SliceOf(start=a, stop=b, step=c):
@@ -557,6 +589,11 @@ def cells_of(entity: Entity, state: State | None = None, without: Sequence[Any] 
         if isinstance(e, Array | Listing):
             out += _with_options(e.cell)
     return out
+
+
+def may_meet(x: Cell, y: Cell) -> bool:
+    """Whether one of two cells may be the other, or what the other stands for, as far as choices say."""
+    return x is not y and not set(_with_options(x)).isdisjoint(_with_options(y))
 
 
 def _with_options(cell: Cell) -> list[Cell]:

@@ -16,6 +16,7 @@ from srcgraph.frontend import (
     contents,
     dicts,
     indexing,
+    later,
     lists,
     objects,
     operators,
@@ -154,7 +155,15 @@ def _lower(low: Lowering, node: Any, hint: str) -> Entity:
 
 
 def countable(low: Lowering, entity: Tup) -> Tup:
-    """A tuple or a set whose items are known to differ."""
+    """A tuple or a set whose items are known to differ, as they are now."""
+    later.check_sizes(low, entity)
+    found = later.arrived(low, known_to_differ(low, entity))
+    assert isinstance(found, Tup)
+    return found
+
+
+def known_to_differ(low: Lowering, entity: Tup) -> Tup:
+    """A tuple, or a set whose items are known to differ."""
     if entity.cls is SomeSet:
         why = "which items of this set are equal is known only at run time"
         raise refuse(why, low.loc, "use np.unique(...), or ask only what is `in` it", kind=InferenceError)
@@ -242,7 +251,10 @@ def items_of(low: Lowering, entity: Entity, wanted: int | None = None) -> list[E
         return list_items(low, entity, wanted)
     if isinstance(entity, Iteration) and entity.kind == "map" and isinstance(entity.parts[1], Tup):
         function, inner = entity.parts
-        return [calls.apply(low, function, items_of(low, args), {}) for args in items_of(low, inner)]
+        turns = later.waiting(low, inner) or ()
+        made = [calls.apply(low, function, items_of(low, later.arrived(low, args)), {}) for args in turns]
+        later.check_sizes(low, inner)
+        return made
     if isinstance(entity, Instance) and dicts.is_dict(entity):
         return [Const(name) for name in objects.fields(low, entity).names]
     if isinstance(entity, Const) and isinstance(entity.value, tuple | str):

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import calls, expressions, library, lists
+from srcgraph.frontend import calls, expressions, library, lists, watched
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Iteration, Listing, Partial, Scalar, Tup
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.once import refuse_kept
-from srcgraph.frontend.pythonic import BUILTINS, builtin, once
+from srcgraph.frontend.pythonic import BUILTINS, builtin
 from srcgraph.ir.ops.constants import stop_gradient, stop_gradient_record
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ def accumulate(low: Lowering, args: Sequence[Entity], kwargs: dict[str, Entity],
     function = Const(operator.add) if function == NONE else function
     start = given.get("initial", NONE)
     rest = [] if start == NONE else [start]
-    made = lists.own(low, library.accumulate_from if rest else library.accumulate, function, given["iterable"], *rest)
-    return once(made)
+    parts = (function, given["iterable"], *rest)
+    return watched.once(low, lists.own(low, library.accumulate_from if rest else library.accumulate, *parts), parts)
 
 
 BUILTINS[itertools.accumulate] = accumulate

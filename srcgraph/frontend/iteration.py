@@ -108,9 +108,12 @@ def items_by_position(low: Lowering, over: Entity) -> Items:
         case Iteration(kind="map", parts=(function, inner)):
             count, item = items_by_position(low, inner)
             return count, lambda k: calls.apply(low, function, expressions.items_of(low, item(k)), {})
-        case Iteration(kind="reversed", parts=(inner,)):
+        case Iteration(kind="reversed", parts=(inner, *before)):
             length, item = counted(low, inner)
-            return length, lambda k: item(OPS["sub"](OPS["sub"](length, 1), k))
+            first = low.value(before[0]) if before else length  # where the end was when it was made
+            enough = OPS["less_equal"](first, length)
+            count = first if first.type == length.type else OPS["where"](enough, first, low.builder.const(0))
+            return count, lambda k: item(OPS["sub"](OPS["sub"](first, 1), k))
         case Iteration(kind=kind) if kind in positions.POSITIONS:
             return positions.POSITIONS[kind](low, *over.parts)
         case Iteration(kind="chain", parts=(Tup(items=(inner,)),)):

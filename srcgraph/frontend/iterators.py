@@ -13,8 +13,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from srcgraph.errors import InferenceError
-from srcgraph.frontend import expressions, library, lists
-from srcgraph.frontend.entities import NONE, Array, Const, Entity, Instance, Iteration, Once, Scalar, Tup, is_once
+from srcgraph.frontend import expressions, later, library, lists, watched
+from srcgraph.frontend.entities import (
+    NONE,
+    Array,
+    Const,
+    Entity,
+    Instance,
+    Iteration,
+    Listing,
+    Once,
+    Scalar,
+    Tup,
+    is_once,
+)
 from srcgraph.frontend.memory import new_array, read, ref_type, refuse
 from srcgraph.frontend.once import refuse_kept
 from srcgraph.frontend.pythonic import MANY, builtin, range_
@@ -133,7 +145,7 @@ def chained(low: Lowering, iterables: Entity) -> Entity:
     parts = lists.known_items(low, iterables)
     known = [e.items for e in parts or () if isinstance(e, Tup)]
     if parts is not None and len(known) == len(parts):
-        return Tup(tuple(itertools.chain(*known)), Once)
+        return later.iterator(low, list(itertools.chain(*known)), parts)
     return Iteration("chain", (iterables,))
 
 
@@ -143,10 +155,10 @@ def islice(low: Lowering, items: Entity, *bounds: Entity) -> Entity:
     by = 1 if step == NONE else low.static(step, "the step of islice")
     if not isinstance(by, int) or by < 1:
         raise refuse("Step for islice() must be a positive integer or None.", low.loc, kind=InferenceError)
-    known = lists.known_items(low, items)
+    known = later.waiting(low, items)
     if isinstance(items, Tup) and known is not None and all(isinstance(e, Const) for e in (start, stop)):
         first, last = (low.static(e, "a bound of islice") for e in (start, stop))
-        return Tup(known[slice(first, last, by)], Once)
+        return later.iterator(low, known[slice(first, last, by)], [items])
     start = Const(0) if start == NONE else start
     lists.own(low, library.check_bounds, start, stop)
     return Iteration("islice", (lists.listed(low, items), start, stop, Const(by)))
@@ -167,13 +179,17 @@ def repeat(low: Lowering, item: Entity, times: Entity = NONE) -> Entity:
 
 @builtin(itertools.cycle, 1, 1)
 def cycle(low: Lowering, items: Entity) -> Entity:
-    return Iteration("cycle", (lists.listed(low, _pool(low, items)),))
+    known = later.waiting(low, items)
+    listed = lists.listed(low, _pool(low, items) if known is None else later.iterator(low, known, [items]))
+    if known is None and isinstance(listed, Listing):
+        watched.watch(low, listed, [items])
+    return Iteration("cycle", (listed,))
 
 
 @builtin(itertools.starmap, 2, 2)
 def starmap(low: Lowering, function: Entity, items: Entity) -> Entity:
-    known = lists.known_items(low, items)
-    return Iteration("map", (function, items if known is None else Tup(known)))
+    known = later.waiting(low, items)
+    return Iteration("map", (function, items if known is None else later.iterator(low, known, [items])))
 
 
 @builtin(itertools.takewhile, 2, 2)
@@ -198,9 +214,9 @@ def compress(low: Lowering, data: Entity, selectors: Entity) -> Entity:
 
 @builtin(itertools.pairwise, 1, 1)
 def pairwise(low: Lowering, items: Entity) -> Entity:
-    known = lists.known_items(low, items) if isinstance(items, Tup) else None
+    known = later.waiting(low, items) if isinstance(items, Tup) else None
     if known is not None:
-        return _tuples(itertools.pairwise(known))
+        return later.iterator(low, [Tup(pair) for pair in itertools.pairwise(known)], [items])
     return Iteration("pairwise", (items,))
 
 

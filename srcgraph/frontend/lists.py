@@ -21,6 +21,7 @@ from srcgraph.frontend import (
     nested,
     operators,
     shape_values,
+    watched,
 )
 from srcgraph.frontend.contents import content, is_growing, length, new_list, part_array, put_content
 from srcgraph.frontend.entities import (
@@ -31,10 +32,12 @@ from srcgraph.frontend.entities import (
     Entity,
     Iteration,
     Listing,
+    Once,
     Rows,
     Scalar,
     SliceOf,
     Tup,
+    Views,
 )
 from srcgraph.frontend.memory import Dead, as_index, known_int, new_array, read, refuse
 from srcgraph.ir.graph import Value
@@ -78,8 +81,12 @@ def known_items(low: Lowering, entity: Entity) -> tuple[Entity, ...] | None:
 
 
 def listed(low: Lowering, entity: Entity) -> Entity:
-    """A tuple as a list, whose items can be asked for by an index of run time."""
-    return new_list(low, Tup(entity.items, list)) if isinstance(entity, Tup) else entity
+    """A tuple as a list, whose items can be asked for by an index of run time; they are read now."""
+    if not isinstance(entity, Tup):
+        return entity
+    made = new_list(low, Tup(expressions.countable(low, entity).items, list))
+    watched.watch(low, made, [entity] if entity.cls in (Once, Views) else [])
+    return made
 
 
 # -- items ----------------------------------------------------------------------------------------
@@ -306,6 +313,8 @@ def copied(low: Lowering, xs: Listing) -> Listing:
 @method
 def extend(low: Lowering, xs: Listing, more: Entity) -> Entity:
     items = known_items(low, more)
+    if isinstance(more, Iteration) and more.kind == "map" and isinstance(more.parts[1], Tup):
+        items = expressions.items_of(low, more)
     if items is not None:
         for item in items:
             append(low, xs, item)

@@ -14,6 +14,7 @@ from srcgraph.frontend import (
     dicts,
     expressions,
     iteration,
+    later,
     lists,
     marked,
     nests,
@@ -22,6 +23,7 @@ from srcgraph.frontend import (
 from srcgraph.frontend.entities import (
     Const,
     Entity,
+    Instance,
     Iteration,
     Listing,
     Rows,
@@ -41,10 +43,13 @@ if TYPE_CHECKING:
 def for_(low: Lowering, node: Any) -> None:
     marked.take(low, node)
     over = expressions.lower(low, node.iter)
-    items = lists.known_items(low, over)
-    if isinstance(over, Iteration) and over.kind == "map":
+    over = dicts.keys(low, over) if isinstance(over, Instance) and over.cls is dict else over
+    items: Sequence[Any] | None = lists.known_items(low, over)
+    if isinstance(over, Tup):
+        items = [partial(later.arrived, low, e) for e in later.waiting(low, over) or ()]
+    elif isinstance(over, Iteration) and over.kind == "map":
         items = _mapped(low, over)
-    if items is not None or (isinstance(over, Const) and isinstance(over.value, tuple | str)) or dicts.is_dict(over):
+    if items is not None or (isinstance(over, Const) and isinstance(over.value, tuple | str)):
         unrolled(low, node, expressions.items_of(low, over) if items is None else items, over)
         return
     few = iteration.few(over)
@@ -86,7 +91,11 @@ def _mapped(low: Lowering, over: Iteration) -> Sequence[Any] | None:
     function, inner = over.parts
     if not isinstance(inner, Tup):
         return None
-    return [partial(calls.apply, low, function, expressions.items_of(low, args), {}) for args in inner.items]
+
+    def turn(args: Entity) -> Entity:
+        return calls.apply(low, function, expressions.items_of(low, later.arrived(low, args)), {})
+
+    return [partial(turn, args) for args in inner.items]
 
 
 def _by_index(low: Lowering, node: Any, over: Listing) -> None:
@@ -132,9 +141,12 @@ def unrolled(low: Lowering, node: Any, items: Sequence[Any], over: Entity, first
 def _unrolled(low: Lowering, node: Any, items: Sequence[Any], over: Entity, first: int = 0) -> None:
     low.assign("<stop>", Const(False))
     k = first
-    while k < len(items):
+    while True:
         if low.state.dead or not low.catching.goes_on():
             return
+        if k >= len(items):
+            later.check_sizes(low, over)
+            break
         item: Any = items[k]
         statements.assign(low, node.target, item() if isinstance(item, partial) else item)
         statements.block(low, node.body)

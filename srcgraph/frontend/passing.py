@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from srcgraph.frontend import arrays, contents, item_kinds, linking
+from srcgraph.frontend import arrays, contents, item_kinds, later, linking, watched
 from srcgraph.frontend.boxes import held
 from srcgraph.frontend.closures import function_key
 from srcgraph.frontend.entities import (
@@ -22,6 +22,7 @@ from srcgraph.frontend.entities import (
     Entity,
     Instance,
     Iteration,
+    Later,
     Listing,
     Maybe,
     Method,
@@ -111,6 +112,8 @@ class Arguments:
     cells: dict[Box, int] = field(default_factory=dict)
     """The number of each box met so far."""
 
+    later: list[watched.Slot] = field(default_factory=list)
+    """Lists and dicts whose items are passed that would be read later: these must not change meanwhile."""
     apart: bool = False
     """Whether arrays and lists passed twice count as two, and literal floats as numbers of run time: all may move."""
 
@@ -132,7 +135,9 @@ class Arguments:
                 return RNG
             case Array():
                 return self.array(entity)
-            case Tup(items=items, cls=cls):
+            case Tup(items=items, cls=cls, sources=sources):
+                later.check_sizes(self.low, entity)
+                self.later += watched.slots(self.low, [source for source, _ in sources])
                 return TupleArg(tuple(map(self.skeleton, items)), cls)
             case Record(cls=cls, names=names, items=items):
                 return RecordArg(cls, names, tuple(map(self.inside, items)))
@@ -146,6 +151,9 @@ class Arguments:
                 return ChoiceArg(tuple(map(self.skeleton, options)))
             case Listing():
                 return self.list(entity)
+            case Later(source=source):
+                self.later += watched.slots(self.low, [source])
+                return self.skeleton(later.arrived(self.low, entity))
             case Iteration(kind=kind, parts=parts):
                 return IterationArg(kind, tuple(map(self.skeleton, parts)))
             case Maybe(bound=bound, entity=inner, absent=absent):

@@ -21,12 +21,14 @@ from srcgraph.frontend import (
     expressions,
     flat,
     iteration,
+    later,
     library,
     lists,
     objects,
     operators,
     raised,
     text,
+    watched,
 )
 from srcgraph.frontend.entities import (
     NONE,
@@ -38,7 +40,6 @@ from srcgraph.frontend.entities import (
     Iteration,
     Listing,
     Method,
-    Once,
     Partial,
     Rng,
     Scalar,
@@ -105,22 +106,22 @@ def range_(low: Lowering, *args: Entity) -> Entity:
 
 @builtin(enumerate, 1, 2, "start")
 def enumerate_(low: Lowering, items: Entity, start: Entity = Const(0)) -> Entity:
-    known = lists.known_items(low, items)
+    known = later.waiting(low, items)
     if known is not None:
         first = low.static(start, "the start of enumerate")
-        return Tup(tuple(Tup((Const(k + first), e)) for k, e in enumerate(known)), Once)
+        return later.iterator(low, [Tup((Const(k + first), e)) for k, e in enumerate(known)], [items])
     return Iteration("enumerate", (items, start))
 
 
 @builtin(zip, 1, MANY, "strict")
 def zip_(low: Lowering, *args: Entity, strict: Entity = Const(False)) -> Entity:
     together = low.static(strict, "strict")
-    known = [lists.known_items(low, a) for a in args]
+    known = [later.waiting(low, a) for a in args]
     tuples = [k for k in known if k is not None]
     if together and not (len(tuples) == len(args) and len({len(k) for k in tuples}) == 1):
         _check_lengths(low, args)
     if len(tuples) == len(args):
-        return Tup(tuple(Tup(items) for items in zip(*tuples, strict=False)), Once)
+        return later.iterator(low, [Tup(items) for items in zip(*tuples, strict=False)], args)
     return Iteration("zip", tuple(a if k is None else lists.listed(low, a) for k, a in zip(known, args, strict=True)))
 
 
@@ -145,22 +146,18 @@ def map_(low: Lowering, function: Entity, *items: Entity) -> Entity:
 @builtin(filter, 2, 2)
 def filter_(low: Lowering, function: Entity, items: Entity) -> Entity:
     """A list: which items there are is known once all are tested."""
-    if function == NONE:
-        return once(lists.own(low, library.true_ones, items))
-    return once(lists.own(low, library.chosen_ones, function, items))
-
-
-def once(made: Entity) -> Iteration:
-    """A list as the iterator that Python makes."""
-    return Iteration("chain", (Tup((made,)),))
+    given = [items] if function == NONE else [function, items]
+    return watched.once(
+        low, lists.own(low, library.true_ones if function == NONE else library.chosen_ones, *given), given
+    )
 
 
 @builtin(reversed, 1, 1)
 def reversed_(low: Lowering, items: Entity) -> Entity:
-    known = lists.known_items(low, items)
+    known = later.waiting(low, items)
     if known is not None:
-        return Tup(known[::-1], Once)
-    return Iteration("reversed", (items,))
+        return later.iterator(low, known[::-1], [items])
+    return Iteration("reversed", (items, lists.len_(low, items)) if isinstance(items, Listing) else (items,))
 
 
 @builtin(len, 1, 1)

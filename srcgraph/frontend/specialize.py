@@ -14,13 +14,13 @@ from typing import Any
 import gast
 
 from srcgraph.errors import DerivativeError, Loc, SrcgraphError, raise_all
-from srcgraph.frontend import assuming, rules, shared
+from srcgraph.frontend import assuming, branching, rules, shared, watched
 from srcgraph.frontend.callees import Summary, at_call, call_summary, stored_views
-from srcgraph.frontend.entities import Box, Cell, Entity, Unusable
+from srcgraph.frontend.entities import Array, Box, Cell, Either, Entity, Unusable, may_meet
 from srcgraph.frontend.guarding import Caught
 from srcgraph.frontend.libraries import told_at_call
 from srcgraph.frontend.lower import Lowering, NeedStatic
-from srcgraph.frontend.memory import Refusal, refuse
+from srcgraph.frontend.memory import Refusal, chosen, refuse
 from srcgraph.frontend.parameters import box_parameter, parameter
 from srcgraph.frontend.passing import Arguments
 from srcgraph.frontend.pullbacks import with_pullback
@@ -269,12 +269,44 @@ def lower_callee(
             return lower_callee(low, code, args, captured, through, derive)
         session.graphs[name] = summary.graph
         if len(session.problems) > known:  # found again, and reported, when what is lowered counts
-            return call_summary(low, summary, given)
+            return _called_apart(low, summary, given)
         session.summaries[key] = summary
     views = stored_views(summary, given)
     if views:
         return lower_callee(low, code, args, captured, through | views, derive)
-    return call_summary(low, summary, given)
+    if (name := _undecided(args, summary, given)) is not None:
+        whole = args[name]
+        assert isinstance(whole, Array)
+        call = partial(_given_each, low, code, args, name, captured=captured, through=through, derive=derive)
+        return call(chosen(low, whole))
+    return _called_apart(low, summary, given)
+
+
+def _undecided(args: dict[str, Entity], summary: Summary, given: Arguments) -> str | None:
+    """An argument that may be another one, or a part of that, where the function changes one of them."""
+    changed = [ref for position, _ in summary.changed if (ref := given.refs[position]) is not None]
+    for name, entity in args.items():
+        if isinstance(entity, Array) and isinstance(entity.cell.choice, Either):
+            others = changed if entity not in changed else [ref for ref in given.refs if ref is not None]
+            if any(may_meet(entity.cell, ref.cell) for ref in others):
+                return name
+    return None
+
+
+def _given_each(
+    low: Lowering, code: FunctionCode, args: dict[str, Entity], name: str, choice: Array | Either, **how: Any
+) -> Entity:
+    """A call for each array that an argument may be, in a branch of its own."""
+    if isinstance(choice, Array):
+        return lower_callee(low, code, {**args, name: choice}, **how)
+    first, second = (partial(_given_each, low, code, args, name, c, **how) for c in (choice.then, choice.orelse))
+    return branching.either(low, choice.test, first, second)
+
+
+def _called_apart(low: Lowering, summary: Summary, given: Arguments) -> Entity:
+    made = call_summary(low, summary, given)
+    watched.check_slots(low, given.later)
+    return made
 
 
 def _derived(

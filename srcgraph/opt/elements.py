@@ -14,7 +14,7 @@ from srcgraph.opt.fuse import reads
 from srcgraph.opt.interchanged import Access, access
 from srcgraph.opt.licm import is_pure
 from srcgraph.opt.masked import LANES
-from srcgraph.opt.modes import current_mode
+from srcgraph.opt.modes import current_mode, current_target
 from srcgraph.opt.tables import goes_by_ones, is_float_number, is_sum, passes_divisor, steps_of
 from srcgraph.opt.together import added_states
 
@@ -147,8 +147,8 @@ class Body:
 
     @property
     def width(self) -> int:
-        """Of how many elements the steps are taken together."""
-        return LANES if self._waits() else WIDE
+        """Of how many elements the steps are taken together: few, where that leaves parts for all cores."""
+        return LANES if self._waits() or current_target().parallel else WIDE
 
     def _pays(self) -> bool:
         """Whether the steps of some loop wait for each other, or what they read is nearer in the next loop."""

@@ -190,3 +190,66 @@ def place_of_largest(x, n):
     for weight, v in zip([1.0, 2.0, 3.0], x, strict=False):
         total += weight * v
     return max(range(len(x)), key=x.__getitem__), total, [c * k for c, k in zip((1, 2, 3, 4), range(n), strict=False)]
+
+
+def items_stored_while_gone_over(a, n):
+    """Each item is read when its turn comes: after what earlier turns have stored."""
+    cells = [0] * 5
+    cells[2] = 1
+    for i, v in enumerate(cells):
+        if v and i < 4:
+            cells[i + 1] = v + 1
+    xs, ys, total = [1.0, a, 2.0], [1.0, 2.0, 3.0], 0.0
+    for v in reversed(xs):
+        total += v
+        xs[0] += 1.0
+    for v, w in zip(xs, ys, strict=True):
+        total += v * w
+        ys[2] = total
+    for v in map(lambda q: q * 2.0, xs):
+        total += v
+        xs[2] += 1.0
+    for (i, v), w in zip(enumerate(xs), reversed(ys), strict=False):
+        xs[(i + 1) % 3] = ys[(i + 2) % 3] = v * w * 0.1
+    for p, q in itertools.pairwise(xs):
+        xs[2] = p + q
+    for _ in range(n):
+        for i, v in enumerate(xs):
+            xs[(i + 1) % 3] = 0.5 * v + total
+    return cells, xs, ys, total
+
+
+def items_stored_before_gone_over(a, n):
+    xs = [1.0, a, 2.0]
+    later = enumerate(xs), zip(xs, xs, strict=True), reversed(xs), map(lambda q: q * 2.0, xs)
+    numbered = enumerate(xs)
+    for k in range(n):
+        xs[k % 3] += 1.0
+    if a > 0.5:
+        xs[0] = 7.0
+
+    def stored(v):
+        xs[2] = v
+        return v
+
+    grown = [float(k) for k in range(n)]
+    back = reversed(grown)
+    grown.append(7.0)
+    return *[list(items) for items in later], [i * v for i, v in numbered], list(map(stored, xs)), list(back)
+
+
+def dicts_stored_while_gone_over(a):
+    d, total = {"a": a, "b": 2.0}, 0.0
+    values, pairs = d.values(), d.items()
+    for _, v in d.items():
+        total += v
+        d["b"] = total
+    for v in d.values():
+        total += v
+        d["b"] = 9.0
+    for key in d:
+        d[key] *= a
+    for i, (_, v) in enumerate(d.items()):
+        total += i * v
+        d["b"] = 1.0
+    return d, sum(values), [v for _, v in pairs], [v for _, v in pairs], total, len(values), a in d.values()

@@ -406,3 +406,40 @@ def _ackermann(m, n):
 def literal_beside_a_number(a):
     """The literal becomes an argument of the version called from outside."""
     return _ackermann(1, float(round(a * 3.0)))
+
+
+def _both_stored(x, y, k):
+    if k == 0 or len(x) == 0:
+        return np.sum(x) + 1.0
+    x[0] *= 0.5
+    y[0] += 0.3 * x[0]
+    return 0.5 * _both_stored(x, y, k - 1) * y[0] + x[len(x) - 1]
+
+
+def equal_arrays_stored(x, k):
+    """Two arrays that are computed alike are two, and so are their derivatives."""
+    first, second = x * 0.5, x * 0.5
+    return _both_stored(first, second, k) + _both_stored(x + 0.1, x + 0.1, k), first, second
+
+
+def _stored_in_a_loop(x, y, k):
+    total = 0.0
+    for _ in range(k):
+        x[:1] *= 0.7
+        y[:1] += 0.2
+        total += 0.1 * np.sum(x) * np.sum(y)
+    return total
+
+
+def _one_of(x, y, k):
+    return x if k > 1 else y
+
+
+def one_array_or_another_stored(x, y, k):
+    """An argument may be the other one, a part of it, or neither."""
+    same = x if k > 1 else y
+    total = _both_stored(x, same, k) + _stored_in_a_loop(same, x, k)
+    first, second = x * 0.5, y + 1.0
+    turned = first[::-1] if k > 1 else second
+    total += _stored_in_a_loop(first, turned, k) + _both_stored(first, _one_of(first, second, k), k)
+    return total, first, second
