@@ -93,7 +93,8 @@ def call_summary(low: Lowering, summary: Summary, given: Arguments) -> Entity:
     made = Made(low, outs, given)
     for k, template in summary.lists:
         if any(other.cell is given.lists[k].cell for j, other in enumerate(given.lists) if j != k):
-            why = f"{summary.name} changes one list that is inside, or beside, another it is given"
+            name = low.session.written_as(summary.name)
+            why = f"{name} changes one list that is inside, or beside, another it is given"
             raise refuse(why, low.loc, "pass the list of lists and the places in it")
         contents.put_content(low, given.lists[k], made.content(template))
         made.link(given.lists[k])
@@ -154,7 +155,7 @@ def _refuse_overlap(low: Lowering, summary: Summary, given: Arguments, count: in
             if other.cell is ref.cell or other.cell in ref.cell.shares or may_meet(ref.cell, other.cell):
                 beside = "with another" if other != ref else "with what it reads from outside"
                 raise refuse(
-                    f"{summary.name} changes one argument that may share memory {beside}",
+                    f"{low.session.written_as(summary.name)} changes one argument that may share memory {beside}",
                     low.loc,
                     "pass a copy of one of them",
                 )
@@ -180,5 +181,6 @@ def _refuse_twins(low: Lowering, summary: Summary, given: Arguments) -> None:
     for changed in summary.rebound:
         box = given.boxes[changed.position]
         if any(other in box.shares for other in given.boxes):
-            why = f"{summary.name} changes {box.name!r}, which may be the same object as another argument"
+            name = low.session.written_as(summary.name)
+            why = f"{name} changes {box.name!r}, which may be the same object as another argument"
             raise refuse(why, low.loc, "pass one of them only")

@@ -126,7 +126,8 @@ def refuse_lists(low: Lowering, summary: Summary) -> None:
     """Lists that grow are not handed from one call of a recursive function to the next."""
     values = (*summary.graph.params, *summary.graph.results)
     if any(isinstance(v.type, ListType) for v in values):
-        why = f"{summary.name}() calls itself with lists that grow while the program runs, which is not supported"
+        name = low.session.written_as(summary.name)
+        why = f"{name}() calls itself with lists that grow while the program runs, which is not supported"
         raise refuse(why, low.loc, "pass an array that is long enough, and how much of it is used")
 
 

@@ -248,6 +248,7 @@ class Session:
     ruled: dict[Any, Any] = field(default_factory=dict)
     """By function with a rule and skeletons: what a call returns, and its rule."""
     graphs: dict[str, Graph] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
     summaries: dict[Any, Any] = field(default_factory=dict)
     active: list[Any] = field(default_factory=list)
     codes: dict[Any, FunctionCode] = field(default_factory=dict)
@@ -320,7 +321,12 @@ class Session:
         while name in self.graphs or name in self.active_names:
             k += 1
             name = f"{hint}_{k}"
+        self.written[name] = hint
         return name
+
+    def written_as(self, name: str) -> str:
+        """What users call the function that a graph of that name is of."""
+        return self.written.get(name, name)
 
     @property
     def active_names(self) -> list[str]:
