@@ -1650,6 +1650,19 @@ def f(x):
     least = 2.5 * x
     return list(found)
 """, (1.0,)),
+    "what a filter asks is counted": ("""
+def f(x):
+    asked = np.zeros(1)
+
+    def is_large(v):
+        asked[0] += 1.0
+        return v > 0.5
+
+    total = 0.0
+    for v in filter(is_large, [0.2, x, 2.0]):
+        total += v * asked[0]
+    return total
+""", (1.0,)),
     "a list grows while it is numbered": ("""
 def f(x):
     xs = [1.0, x]

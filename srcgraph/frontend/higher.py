@@ -85,7 +85,8 @@ def accumulate(low: Lowering, args: Sequence[Entity], kwargs: dict[str, Entity],
     start = given.get("initial", NONE)
     rest = [] if start == NONE else [start]
     parts = (function, given["iterable"], *rest)
-    return watched.once(low, lists.own(low, library.accumulate_from if rest else library.accumulate, *parts), parts)
+    made = library.accumulate_from if rest else library.accumulate
+    return watched.once(low, "accumulate", parts, lambda: lists.own(low, made, *parts))
 
 
 BUILTINS[itertools.accumulate] = accumulate

@@ -146,10 +146,8 @@ def map_(low: Lowering, function: Entity, *items: Entity) -> Entity:
 @builtin(filter, 2, 2)
 def filter_(low: Lowering, function: Entity, items: Entity) -> Entity:
     """A list: which items there are is known once all are tested."""
-    given = [items] if function == NONE else [function, items]
-    return watched.once(
-        low, lists.own(low, library.true_ones if function == NONE else library.chosen_ones, *given), given
-    )
+    chosen, given = (library.true_ones, [items]) if function == NONE else (library.chosen_ones, [function, items])
+    return watched.once(low, "filter", given, lambda: lists.own(low, chosen, *given))
 
 
 @builtin(reversed, 1, 1)

@@ -284,10 +284,11 @@ def lower_callee(
 
 def _undecided(args: dict[str, Entity], summary: Summary, given: Arguments) -> str | None:
     """An argument that may be another one, or a part of that, where the function changes one of them."""
-    changed = [ref for position, _ in summary.changed if (ref := given.refs[position]) is not None]
+    there = {k: ref for k, ref in enumerate(given.refs) if ref is not None}  # without what it reads from outside
+    changed = [there[position] for position, _ in summary.changed if position in there]
     for name, entity in args.items():
         if isinstance(entity, Array) and isinstance(entity.cell.choice, Either):
-            others = changed if entity not in changed else [ref for ref in given.refs if ref is not None]
+            others = changed if entity not in changed else list(there.values())
             if any(may_meet(entity.cell, ref.cell) for ref in others):
                 return name
     return None

@@ -3,7 +3,7 @@ they are used up."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from srcgraph.frontend.entities import Array, Box, Cell, Entity, Iteration, ListCell, Listing, Tup, boxes_of, within
@@ -16,10 +16,17 @@ Slot: TypeAlias = "tuple[Cell | Box, Any]"
 COPY = "go over a copy: list(...)"
 
 
-def once(low: Lowering, made: Entity, sources: Sequence[Entity]) -> Iteration:
-    """A list made of others' items, as the iterator that Python makes: others must not change before it is used up."""
+def once(low: Lowering, name: str, parts: Sequence[Entity], make: Callable[[], Entity]) -> Iteration:
+    """A list made of others' items, as the iterator that Python makes: others must not change before it is used up, nor
+    anything by a function, the first of its parts, in each turn."""
+    before = [] if isinstance(parts[0], Listing) else slots(low, parts[:1])
+    made = make()
     assert isinstance(made, Listing)
-    watch(low, made, sources)
+    for slot, held in before:
+        if _held(low, slot) is not held:
+            why = f"what {name}() calls changes {getattr(slot, 'name', '') or 'something'!r} in each turn"
+            raise refuse(f"{why}, which is not supported", low.loc, "write a loop")
+    watch(low, made, parts)
     return Iteration("chain", (Tup((made,)),))
 
 
