@@ -269,20 +269,19 @@ def lower_callee(
             return lower_callee(low, code, args, captured, through, derive)
         session.graphs[name] = summary.graph
         if len(session.problems) > known:  # found again, and reported, when what is lowered counts
-            return _called_apart(low, summary, given)
+            return call_summary(low, summary, given)
         session.summaries[key] = summary
     views = stored_views(summary, given)
     if views:
         return lower_callee(low, code, args, captured, through | views, derive)
-    if (name := _undecided(args, summary, given)) is not None:
-        whole = args[name]
-        assert isinstance(whole, Array)
-        call = partial(_given_each, low, code, args, name, captured=captured, through=through, derive=derive)
-        return call(chosen(low, whole))
+    undecided = _undecided(args, summary, given)
+    if undecided is not None:
+        name, ref = undecided
+        return _given_each(low, code, args, name, chosen(low, ref), captured=captured, through=through, derive=derive)
     return _called_apart(low, summary, given)
 
 
-def _undecided(args: dict[str, Entity], summary: Summary, given: Arguments) -> str | None:
+def _undecided(args: dict[str, Entity], summary: Summary, given: Arguments) -> tuple[str, Array] | None:
     """An argument that may be another one, or a part of that, where the function changes one of them."""
     there = {k: ref for k, ref in enumerate(given.refs) if ref is not None}  # without what it reads from outside
     changed = [there[position] for position, _ in summary.changed if position in there]
@@ -290,7 +289,7 @@ def _undecided(args: dict[str, Entity], summary: Summary, given: Arguments) -> s
         if isinstance(entity, Array) and isinstance(entity.cell.choice, Either):
             others = changed if entity not in changed else list(there.values())
             if any(may_meet(entity.cell, ref.cell) for ref in others):
-                return name
+                return name, entity
     return None
 
 
@@ -305,6 +304,7 @@ def _given_each(
 
 
 def _called_apart(low: Lowering, summary: Summary, given: Arguments) -> Entity:
+    """A call that must not change what would be read in turn, but is passed now."""
     made = call_summary(low, summary, given)
     watched.check_slots(low, given.later)
     return made

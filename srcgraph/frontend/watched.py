@@ -23,7 +23,7 @@ def once(low: Lowering, name: str, parts: Sequence[Entity], make: Callable[[], E
     made = make()
     assert isinstance(made, Listing)
     for slot, held in before:
-        if _held(low, slot) is not held:
+        if _held(low, slot) != held:
             why = f"what {name}() calls changes {getattr(slot, 'name', '') or 'something'!r} in each turn"
             raise refuse(f"{why}, which is not supported", low.loc, "write a loop")
     watch(low, made, parts)
@@ -59,7 +59,7 @@ def slots(low: Lowering, sources: Sequence[Entity]) -> list[Slot]:
 def check_slots(low: Lowering, watched: Sequence[Slot]) -> None:
     """Refuse what holds something else by now."""
     for slot, before in watched:
-        if _held(low, slot) is not before:
+        if _held(low, slot) != before:
             name = getattr(slot, "name", "") or "what"
             why = f"{name!r} is changed before an iterator that goes over it is used up, which is not supported"
             raise refuse(why, low.loc, COPY)

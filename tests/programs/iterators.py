@@ -253,3 +253,18 @@ def dicts_stored_while_gone_over(a):
         total += i * v
         d["b"] = 1.0
     return d, sum(values), [v for _, v in pairs], [v for _, v in pairs], total, len(values), a in d.values()
+
+
+def filtered_in_each_trip(x, a, n):
+    """What changes between two iterators is seen by the second."""
+    items, least, total = [0.5, a, 3.0], 0.4, 0.0
+    d = {"p": a, "q": 2.0}
+    for k in range(n):
+        for v in filter(lambda q: q > least, items):
+            total += v
+        for w, v in zip(np.ones(2), d.values(), strict=True):
+            total += w * v
+        items[k % 3] += 1.0
+        least += 0.1
+        d["p"] += 1.0
+    return total, [v for v in filter(lambda q: q > least, x)], d
