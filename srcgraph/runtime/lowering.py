@@ -23,6 +23,7 @@ from numba.np.arrayobj import fix_integer_index, load_item, store_item
 from srcgraph.runtime import pushing
 from srcgraph.runtime.arrays import clear, is_cleared
 from srcgraph.runtime.disjoint import Groups, Scopes
+from srcgraph.runtime.dividing import QUOTIENTS, Same, hidden
 from srcgraph.runtime.internal import GENERATED
 from srcgraph.runtime.known_types import implementation
 from srcgraph.runtime.raising import is_plain, raise_with
@@ -127,8 +128,11 @@ class Lean(Lower):
 
     def lower_normal_function(self, fndesc: Any) -> None:
         uses = Uses(self.func_ir, fndesc.typemap)
+        self._uses = uses
         self._number = uses.number
+        self._asks = uses.raises_in_loops()
         self._loops = uses.loops()
+        self._labels = {id(block): label for label, block in self.blocks.items()}
         self._bodies = {id(self.blocks[loop.body]): loop for loop in self._loops.values()}
         self._positions = uses.positions(self._singly_assigned_vars)
         self._items: dict[str, list[Any]] = {}
@@ -137,6 +141,8 @@ class Lean(Lower):
         self._takes = False
         self._counted: dict[Any, bool] = {}
         self._told = told(self.blocks, uses, self._loops)
+        self._same = Same(uses, isinstance(self.library, Library) and self.library.internal)
+        self._label = 0
         groups = Groups(self.func_ir, uses)
         self._scopes = Scopes(groups, uses.indexed(), self.module)
         super().lower_normal_function(fndesc)
@@ -199,6 +205,7 @@ class Lean(Lower):
 
     def pre_block(self, block: Any) -> None:
         super().pre_block(block)
+        self._label = self._labels[id(block)]
         if (loop := self._bodies.get(id(block))) is not None:
             b: Any = self.builder
             left = b.load(loop.left)
@@ -293,6 +300,18 @@ class Lean(Lower):
         exception = self.call_conv.build_excinfo_struct(exc_class, fixed, loc, self.func_ir.func_id.func_name)
         raise_with(self.context, self.builder, exception, [v for v in exc_args if isinstance(v, Value)], nb_types)
 
+    # -- lengths ----------------------------------------------------------------------------------
+
+    def lower_expr(self, resty: Any, expr: Any) -> Any:
+        value = super().lower_expr(resty, expr)
+        if expr.op == "static_getitem" and self._asks and resty == types.intp and self._is_shape(expr.value.name):
+            cast(Any, self.builder).assume(self.builder.icmp_signed(">=", value, value.type(0)))
+        return value
+
+    def _is_shape(self, name: str) -> bool:
+        made = self._uses.once(name)
+        return isinstance(made, ir.Expr) and made.op == "getattr" and made.attr == "shape"
+
     # -- operators --------------------------------------------------------------------------------
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
@@ -307,6 +326,8 @@ class Lean(Lower):
         b, given = self.builder, []
         for v, kind in zip((expr.lhs, expr.rhs), signature.args, strict=True):
             given.append(self.context.cast(b, self.loadvar(v.name), self.typeof(v.name), kind))
+        if op in QUOTIENTS and self._same.is_same(expr, self._label):
+            given[1] = hidden(b, given[1])
         return self.context.cast(b, written(b, given), signature.return_type, resty)
 
     def _to_a_power(self, expr: Any, signature: Any) -> Any:

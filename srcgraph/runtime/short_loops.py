@@ -160,14 +160,43 @@ def ends_of_edges(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loo
 
 
 def ends_around_loops(blocks: Mapping[int, Any], uses: Uses, loops: Mapping[str, Loop]) -> set[int]:
-    """The jumps to the next step of loops of a known number of steps, around others of which it is not."""
+    """The jumps to the next step of loops of a known number of steps, around others of which it is not.
+
+    Of a loop whose ends the steps of short loops say, ``for j in range(i)``, it is known once these are written out.
+    """
     found: set[int] = set()
-    any_length = {loop.head for loop in _each(loops) if uses.steps(loop) is None}
+    short = {loop.head for loop in _each(loops) if (uses.steps(loop) or MANY) <= NARROW}
+    any_length = {
+        loop.head
+        for loop in _each(loops)
+        if uses.steps(loop) is None and not all(_is_of_steps(v.name, short, uses) for v in loop.bounds)
+    }
     for loop in _each(loops) if any_length else ():
         steps = uses.steps(loop)
         if steps is not None and steps > 1 and not any_length.isdisjoint(_inside(loop, blocks)):
             found |= _jumps_back(loop, blocks)
     return found
+
+
+def _is_of_steps(name: str, short: set[int], uses: Uses, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether a number is made of literals and steps of short loops, wherever it is made."""
+    if uses.number(name) is not None:
+        return True
+    made = uses.made[name] if name not in seen else ()
+
+    def is_of_steps(*variables: ir.Var) -> bool:
+        return all(_is_of_steps(v.name, short, uses, seen | {name}) for v in variables)
+
+    def is_made_of_steps(value: Any) -> bool:
+        if isinstance(value, ir.Var):
+            return is_of_steps(value)
+        if isinstance(value, ir.Expr) and value.op == "pair_first":
+            return uses.label[value.value.name] in short
+        if isinstance(value, ir.Expr) and value.op == "binop" and value.fn in (operator.add, operator.sub):
+            return is_of_steps(value.lhs, value.rhs)
+        return False
+
+    return bool(made) and all(map(is_made_of_steps, made))
 
 
 def _each(loops: Mapping[str, Loop]) -> list[Loop]:

@@ -57,6 +57,7 @@ class Uses:
         self.entered: Counter[int] = Counter()
         self.branch: dict[str, ir.Branch] = {}
         self.label: dict[str, int] = {}
+        self.labels: dict[str, list[int]] = defaultdict(list)
         self.blocks = func_ir.blocks
         for label, block in func_ir.blocks.items():
             for statement in block.body:
@@ -66,6 +67,7 @@ class Uses:
         if isinstance(statement, ir.Assign):
             self.made[statement.target.name].append(statement.value)
             self.label[statement.target.name] = label
+            self.labels[statement.target.name].append(label)
             value = statement.value
             for v in (value,) if isinstance(value, ir.Var) else value.list_vars() if isinstance(value, ir.Expr) else ():
                 self.read[v.name].append(statement)
@@ -112,10 +114,20 @@ class Uses:
                 found.add(name)
         return found | self._methods(found)
 
+    def outside(self) -> set[int]:
+        """The blocks outside of all loops."""
+        loops = [(to, label) for label, block in self.blocks.items() for to in targets(block) if to <= label]
+        return {label for label in self.blocks if not any(first <= label <= last for first, last in loops)}
+
+    def raises_in_loops(self) -> bool:
+        """Whether loops have checks."""
+        outside = self.outside()
+        ends = (block.body[-1] for label, block in self.blocks.items() if label not in outside and block.body)
+        return any(isinstance(s, ir.Raise | ir.StaticRaise | ir.DynamicRaise) for s in ends)
+
     def begun_once(self) -> set[str]:
         """The variables that are assigned to in one place, outside of all loops: there is nothing in them before."""
-        loops = [(to, label) for label, block in self.blocks.items() for to in _targets(block) if to <= label]
-        outside = {label for label in self.blocks if not any(first <= label <= last for first, last in loops)}
+        outside = self.outside()
         return {name for name, made in self.made.items() if len(made) == 1 and self.label[name] in outside}
 
     def _methods(self, lasting: set[str]) -> set[str]:
@@ -237,7 +249,7 @@ class Uses:
         )
 
 
-def _targets(block: ir.Block) -> list[int]:
+def targets(block: ir.Block) -> list[int]:
     last = block.body[-1] if block.body else None
     return list(last.get_targets()) if isinstance(last, ir.Terminator) else []
 

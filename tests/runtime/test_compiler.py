@@ -1,7 +1,9 @@
 """How numba compiles generated text: a variable is one variable, if it has one type."""
 
 import numpy as np
+import pytest
 
+import srcgraph as sg
 from srcgraph.runtime.load import load
 
 GROWING = """
@@ -75,3 +77,23 @@ def test_what_is_not_read_may_be_anything():
     run, _ = load(UNREAD, "unread")
     assert run(np.zeros(2)) == 5
     assert run(1.0) == 5
+
+
+def quotient_in_a_branch(x, y, m, n):
+    """The place that is read of ``y`` is the same for all ``j``; what takes the branch may be any of them."""
+    total = 0.0
+    seen = []
+    for i in range(n):
+        for j in range(i, -1, -1):
+            total = np.tanh(np.tanh(y[i]) if -0.7 - m[j, i] < x[j] else y[2 * i % n] + x[j])
+        seen.append(total)
+    return total + len(seen)
+
+
+@pytest.mark.parametrize("n", [8, 67, 200])
+def test_quotients_in_branches(n):
+    """LLVM would divide for the first of several steps only, and read anywhere: this process would end."""
+    rng = np.random.default_rng(0)
+    x, y, m = np.full(n, -0.5), rng.normal(size=n), rng.normal(size=(n, n))
+    found, expected = sg.compile(quotient_in_a_branch)(x, y, m, n), quotient_in_a_branch(x, y, m, n)
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
