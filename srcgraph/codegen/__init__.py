@@ -32,7 +32,7 @@ independent  which loops could run their trips side by side;  aliases, affine, r
 parallel   loops that threads share;  regions, joins: their text;  work: how long trips take;  variables: types by name
 outline    a large function as a short driver over named kernels
 source     statements to text, line map, comments with the user's lines
-displays   choices in long tuples, computed before them
+displays   choices in long tuples, computed before them;  inside: checks in loops, in one comparison
 statements the statements and names in a piece of a syntax tree;  pieces: such pieces, made
 flow       what statements read and assign, and which names are needed after each
 cpu        all of these in order: one numba function

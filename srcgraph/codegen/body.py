@@ -171,6 +171,8 @@ class Body:
             value = combined(combine, now, value)
         if isinstance(value, ast.BinOp) and isinstance(value.op, _AUGMENTED) and _same_text(value.left, place):
             return ast.AugAssign(place, value.op, value.right)
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and _same_text(value.right, place):
+            return ast.AugAssign(place, value.op, value.left)
         return ast.Assign([place], value, lineno=0)
 
     # -- loop nests -------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from srcgraph.codegen.filling import filled_once
 from srcgraph.codegen.guards import guarded
 from srcgraph.codegen.handed import handed_on
 from srcgraph.codegen.helpers import helper_modules, helpers_used
+from srcgraph.codegen.inside import asked_once
 from srcgraph.codegen.integers import annotated, grow, is_numpy_integer
 from srcgraph.codegen.items import (
     Block,
@@ -233,6 +234,8 @@ class Module:
                 statements = [*body.placed([_too_deep(self.depth_left)], _first_origin(graph)), *statements]
             functions = [made_once(_function(name, [*params, self.depth_left], calls_nested(statements), options))]
         functions = [without_long_choices(f) for f in functions]
+        for function in functions:
+            function.body = asked_once(function.body)
         if watched:
             for function in functions:
                 annotated(function, names.of_type(is_numpy_integer))

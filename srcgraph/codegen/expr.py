@@ -186,6 +186,8 @@ class Expressions:
         known = value.type.value if isinstance(value.type, ScalarType) else None
         if node is not None and node.op.name == "const":
             return literal(node.attrs["value"], typed=True)
+        if node is not None and known is not None and self.expands(value):
+            return self.spelled(node, [self.scalar(v) for v in node.inputs])
         if known is not None and (node is None or known.symbol is None or known.symbol in self.providers):
             if known.symbol is None or self.providers.get(known.symbol) is not value:
                 return self.integer(known, is_weak(value.type))
@@ -199,6 +201,16 @@ class Expressions:
             case "list_get":
                 return subscript(ref(node.inputs[0]), [self.from_end(*node.inputs)])
         return self.spelled(node, [self.scalar(v) for v in node.inputs])
+
+    def expands(self, value: Value) -> bool:
+        """Whether an integer is made of a product of sums, which is written as it is: its terms need more bits."""
+        node = None if value in self.variables else self.definitions.get(value)
+        if node is None or node.op.kind != "elementwise" or getattr(value.type, "value", None) is None:
+            return False
+        known = [v.type.value for v in node.inputs if isinstance(v.type, ScalarType)]
+        factors = [d for d in known if d is not None and d not in (0, 1, -1)]
+        product = node.op.name == "ipow" or (node.op.name == "mul" and len(factors) > 1)
+        return (product and any(len(d.terms) > 1 for d in factors)) or any(map(self.expands, node.inputs))
 
     def from_end(self, xs: Value, at: Value) -> ast.expr:
         """The index of a list's item; ``len(xs) - 1`` is -1."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from srcgraph.codegen.expr import negated
 from srcgraph.codegen.statements import form_of, names_in, statements_in
-from srcgraph.codegen.truths import Replaced, direct_tests, lazy_tests
+from srcgraph.codegen.truths import Replaced, direct_tests, lazy_tests, reads_in_tests
 
 Statements = list[ast.stmt]
 
@@ -32,7 +32,7 @@ def tidy(body: Statements) -> Statements:
         body = returned_directly(body)
         body = direct_tests(lazy_tests(body))
         if form_of(*body) == before:
-            return body
+            return reads_in_tests(body)
 
 
 def _block(body: Statements) -> Statements:
