@@ -3,7 +3,9 @@
 Arrays are values; here they become buffers. A store takes over (consumes) the buffer of the array it
 changes. That is right if nothing else that is still needed can be in that buffer, and if the
 function owns it; otherwise a copy is put before the store, the loop or the end of the branch. A
-program NumPy runs without copies needs none here.
+program NumPy runs without copies needs none here. A nest that reads for each element of a new array that of
+another one, which was made in the same block and nobody needs afterwards, stores into that one instead, if the new
+array is returned: what is not is in memory that is used again anyway.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from srcgraph.codegen.items import (
     renamed,
 )
 from srcgraph.codegen.liveness import Liveness, Needed
+from srcgraph.codegen.statements import form_of
 from srcgraph.codegen.uses import in_memory
 from srcgraph.errors import InternalError
 from srcgraph.ir.graph import Value
@@ -111,6 +114,7 @@ def assign_storage(
         work.put(param, frozenset({buffer}))
         if position in interface.changed:
             work.callers.add(buffer)
+    work.leaving = {block.values[k] for k in interface.returned} if inplace else set()
     work.block(block)
     stores = work.changed(block, params, interface)
     work.returned(block, params, interface)
@@ -119,9 +123,25 @@ def assign_storage(
 
 def fills(part: LoopStore, kernel: Kernel) -> bool:
     """Whether a store writes every element of its array."""
-    assert part.base is not None
     dims = dims_around(part, kernel)
-    return not part.combine and dims == part.base.type.shape and part.at == loop_index(dims)
+    return not part.combine and dims == part.target.type.shape and part.at == loop_index(dims)
+
+
+def _makes_anew(made: ast.expr) -> bool:
+    """Whether an array is a call's own, its rows one after another."""
+    return isinstance(made, ast.Call) and ast.unparse(made.func) in _NEW
+
+
+_NEW = frozenset({"matmul", "matmul_exact", "np.empty", "np.zeros", "np.ones", "np.full"})
+
+
+def _is_copy(part: LoopStore, value: Value) -> bool:
+    """Whether a store puts the element of another array, as it is."""
+    match part.expr:
+        case ast.Subscript(value=Ref(value=read), slice=index) if read is value and not part.combine:
+            here = part.index[0] if len(part.index) == 1 else ast.Tuple([*part.index], ast.Load())
+            return form_of(index) == form_of(here)
+    return False
 
 
 def _read_around(kernel: Kernel, store: LoopStore) -> frozenset[Value]:
@@ -140,10 +160,9 @@ def _read_around(kernel: Kernel, store: LoopStore) -> frozenset[Value]:
 
 def _is_before(value: Value, index: Index, part: Part, store: LoopStore, kernel: Kernel) -> bool:
     """Whether an earlier part reads the very element that is stored, or the row that its loops are at together."""
-    assert store.base is not None
     if index == store.at:
         return True
-    if value.type.shape != store.base.type.shape:
+    if value.type.shape != store.target.type.shape:
         return False
     both = takewhile(lambda pair: pair[0] is pair[1], zip(part.inner, store.inner, strict=False))
     dims = (*kernel.dims, *(d for loops, _ in both for d in loops.dims))
@@ -151,8 +170,7 @@ def _is_before(value: Value, index: Index, part: Part, store: LoopStore, kernel:
 
 
 def _is_apart(value: Value, index: Index, store: LoopStore, kernel: Kernel) -> bool:
-    assert store.base is not None
-    return value.type.shape == store.base.type.shape and apart(index, store.at, dims_around(store, kernel))
+    return value.type.shape == store.target.type.shape and apart(index, store.at, dims_around(store, kernel))
 
 
 class _Storage:
@@ -171,6 +189,10 @@ class _Storage:
         self.copies: list[Copied] = []
         self.point = 0
         """Before the item that is looked at."""
+        self.made: set[Value] = set()
+        """The arrays made in this block."""
+        self.leaving: set[Value] = set()
+        """The arrays that are returned."""
         self.until: dict[Value, int] = {}
         for value, point in self._handed_on(block):
             self.until[value] = max(point, self.until.get(value, 0))
@@ -247,11 +269,14 @@ class _Storage:
 
     def block(self, block: Block) -> None:
         out: list[Item] = []
+        around, self.made = self.made, set()
         with self._given_up(block):
             for item in block.items:
                 self.item(item, out)
-                out.append(item)
+                if not isinstance(item, Kernel) or item.parts:
+                    out.append(item)
         block.items[:] = out
+        self.made = around
 
     @contextmanager
     def _given_up(self, block: Block) -> Iterator[None]:
@@ -318,10 +343,15 @@ class _Storage:
             self.put(item.value, self.of(item.expr.value))
         else:
             self.put(item.value, frozenset({Buffer(item.value.name)}))
+            self.made |= {item.value} if _makes_anew(item.expr) else set()
 
     def kernel(self, item: Kernel, live: Needed, out: list[Item]) -> None:
+        for part in list(item.parts):
+            if isinstance(part, LoopStore) and part.base is None:
+                self.over_another(item, part, live, out)
         for value, _ in item.fresh:
             self.put(value, frozenset({Buffer(value.name)}))
+            self.made.add(value)
         for part in item.parts:
             if isinstance(part, LoopStore) and part.base is not None:
                 here = [p.target for p in item.parts if isinstance(p, LoopStore)]
@@ -336,6 +366,32 @@ class _Storage:
                     raise InternalError(f"{part.base.name} is made, and has to be copied, in one nest")
                 part.base = self.movable(part.base, needed, part.origin, out, here)
                 self.put(part.target, self.of(part.base))
+                self.made |= {part.target} if part.base in self.made else set()
+
+    def over_another(self, item: Kernel, part: LoopStore, live: Needed, out: list[Item]) -> None:
+        """A new array goes where another is of which each element is read for its own, and for nothing later."""
+        if part.target not in self.leaving or not fills(part, item):
+            return
+        needed = live | _read_around(item, part)
+        beside = (p for p in item.parts if p.inner == part.inner)
+        for value in dict.fromkeys(v for other in beside for v, at in other.reads if at == part.at):
+            if value in self.made and value.type == part.target.type and not self.conflict(value, needed):
+                item.fresh[:] = [(v, made) for v, made in item.fresh if v is not part.target]
+                self.store_over(value, item, part, out)
+                return
+
+    def store_over(self, value: Value, item: Kernel, part: LoopStore, out: list[Item]) -> None:
+        """Let a nest store into another array, which has the new one's name from there on; not what is there."""
+        copies = _is_copy(part, value)
+        same = part.target if copies else Value(part.target.name, value.type)
+        out.append(Let(same, ref(value), item.origin))
+        rename(item, {value: same})
+        if copies:
+            item.parts.remove(part)
+        else:
+            part.base = same
+        for v in (same, part.target):
+            self.put(v, self.of(value))
 
     def is_callers(self, value: Value) -> bool:
         """Whether a value is in memory that the caller sees when an exception is raised, and in no other."""
@@ -451,6 +507,7 @@ class _Storage:
             stays = self.of(moved) == self.of(param)
             before = self.of(inits[k])
             self.put(output, before if stays else self.moved_on(output, before))
+            self.made |= {output} if stays and inits[k] in self.made else set()
         else:
             self.put(output, self.of(inits[k]) | self.of(values[k]))
 

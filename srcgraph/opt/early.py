@@ -2,7 +2,9 @@
 
 ``a + b``, ``c + d`` of arrays whose lengths have to agree is two loops with a check between them; with both checks
 first it is one loop. Nothing moves past what has an order: another check, an effect, a draw, a store that callers see.
-But a check that fails only where a store is into no element moves past it: ``u[1:-1] = y`` before ``u[-2]``.
+But a check that fails only where a store is into no element moves past it: ``u[1:-1] = y`` before ``u[-2]``. And
+lengths are compared before a loop that only gathers: ``x[columns] * y`` raises ValueError, whatever is in ``columns``,
+where the lengths differ.
 """
 
 from __future__ import annotations
@@ -59,9 +61,10 @@ class _Given:
             changes = same and node.inputs[0] in self.arrays
             self.arrays.update(node.outputs if changes else ())
             return changes and node.op.kind == "update"
-        given = not self.arrays.isdisjoint(node_inputs(node))
-        self.arrays.update(node.outputs if given else ())
-        return given and any(map(_stores, _nodes_inside(node)))
+        changed = node.carry if isinstance(node, For | While) else node_inputs(node)
+        changes = not self.arrays.isdisjoint(changed) and any(map(_stores, _nodes_inside(node)))
+        self.arrays.update(node.outputs if not self.arrays.isdisjoint(node_inputs(node)) else ())
+        return changes
 
 
 def _nodes_inside(node: Node) -> Iterator[Node]:
@@ -70,6 +73,18 @@ def _nodes_inside(node: Node) -> Iterator[Node]:
 
 def _stores(node: Node) -> bool:
     return isinstance(node, Apply) and node.op.kind == "update"
+
+
+def _only_gathers(node: Node) -> bool:
+    """Whether a loop ends, and can raise for an index alone."""
+    if not isinstance(node, For) or node.stops:
+        return False
+    inner = list(_nodes_inside(node))
+    ordered = [n for n in inner if isinstance(n, Apply) and n.op.ordered]
+    return all(isinstance(n, Apply | For | If) for n in inner) and all(n.op.name in _INDICES for n in ordered)
+
+
+_INDICES = ("check_index", "check_upper")
 
 
 class _Run:
@@ -87,6 +102,8 @@ class _Run:
         self.first: set[Node] = set()
         self.stores: list[Apply | For] = []
         """Those that callers see, and loops that store what they see."""
+        self.gathers = False
+        """Whether one of the nodes is a loop that asks for indices."""
 
     def ends_with(self, node: Node, changes: bool) -> bool:
         """Add a node; whether nothing may move past it; ``changes`` says whether it changes what the caller sees."""
@@ -97,9 +114,14 @@ class _Run:
             return changes and not isinstance(node, Apply | For)
         if changes:
             return True
+        if _only_gathers(node):
+            self.gathers = True
+            return False
         needed = self.needed(node)
         few = len(self.stores) <= MOST_STORES
         if needed is None or not few or not all(self.fails_for_none(node, store) for store in self.stores):
+            return True
+        if self.gathers and not _says_equal(node):
             return True
         self.first |= needed
         return False

@@ -135,8 +135,42 @@ def _softmax(fgraph: FunctionGraph, node: Apply) -> Any:
     if found is None or _is_moved(fgraph, found[0]):
         return None
     x, axes = found
-    terms = OPS["exp"](_moved(x, axes)[0])
+    return _shares(_moved(x, axes)[0], axes)
+
+
+def _shares(x: Value, axes: Axes) -> Value:
+    terms = OPS["exp"](x)
     return terms / spread(OPS["sum"](terms, axes=axes), x, axes)
+
+
+def _less_largest(fgraph: FunctionGraph, x: Value, axes: Axes) -> tuple[Value, Value] | None:
+    """``x - most``, ``most`` a constant for derivatives, and ``most`` itself, where it is the same along axes."""
+    node = fgraph.definition(x, "sub")
+    if node is None:
+        return None
+    most, missing = repeated(fgraph, node.inputs[1], x.type.ndim)
+    if fgraph.definition(most, "max") is None or not {*axes} <= {*missing}:
+        return None
+    return node.inputs[0] - spread(OPS["held"](most), x, missing), most
+
+
+def _shift_of_softmax(fgraph: FunctionGraph, node: Apply) -> Any:
+    found = normalized(fgraph, node.outputs[0])
+    held = found and _less_largest(fgraph, *found)
+    return _shares(held[0], found[1]) if found and held else None
+
+
+def _shift_of_logsumexp(fgraph: FunctionGraph, node: Apply) -> Any:
+    ndim = node.outputs[0].type.ndim
+    for total, shift in (node.inputs, node.inputs[::-1]):
+        log = fgraph.definition(total, "log")
+        inside, kept = repeated(fgraph, log.inputs[0], ndim) if log else (total, ())
+        found = log and _exponentials(fgraph, inside)
+        held = found and _less_largest(fgraph, found[0], found[2])
+        if found and held and repeated(fgraph, shift, ndim) == (held[1], kept) and kept in ((), found[2]):
+            value = OPS["log"](OPS["sum"](OPS["exp"](held[0]), axes=found[2])) + OPS["held"](held[1])
+            return with_new_axes(value, list(kept)) if kept else value
+    return None
 
 
 def _log_softmax(fgraph: FunctionGraph, node: Apply) -> Any:
@@ -216,6 +250,15 @@ def spread_sum(x: Value, axes: Axes) -> Value:
     return with_new_axes(OPS["sum"](x, axes=axes), list(axes))
 
 
+def _last(x: Value) -> Axes:
+    return (x.type.ndim - 1,)
+
+
+def _log_of_shifted(x: Value, most: Value) -> Value:
+    moved = x - spread(most, x, _last(x))
+    return OPS["log"](OPS["sum"](OPS["exp"](moved), axes=_last(x))) + most
+
+
 STABLE: tuple[Rule, ...] = (
     procedure(
         "logsumexp",
@@ -245,6 +288,26 @@ STABLE: tuple[Rule, ...] = (
         ["div"],
         _softmax,
         lambda x: OPS["exp"](x) / spread_sum(OPS["exp"](x), (x.type.ndim - 1,)),
+        ROWS,
+    ),
+    procedure(
+        "shift_of_softmax",
+        "exp(x - max(x)) / sum(exp(x - max(x)))",
+        "the same, max(x) a constant for derivatives",
+        "exact",
+        ["div"],
+        _shift_of_softmax,
+        lambda x: _shares(x - spread(OPS["max"](x, axes=_last(x)), x, _last(x)), _last(x)),
+        ROWS,
+    ),
+    procedure(
+        "shift_of_logsumexp",
+        "log(sum(exp(x - max(x)))) + max(x)",
+        "the same, max(x) a constant for derivatives",
+        "exact",
+        ["add"],
+        _shift_of_logsumexp,
+        lambda x: _log_of_shifted(x, OPS["max"](x, axes=_last(x))),
         ROWS,
     ),
     procedure(
