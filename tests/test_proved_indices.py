@@ -57,7 +57,39 @@ def from_either_end(x, k):
     return total
 
 
-PROVED = [(neighbours, ()), (clamped, (-2,)), (clamped, (3,)), (extremes, ()), (hashed, ())]
+def largest(x):
+    best = 0
+    for j in range(1, len(x)):
+        if x[j] > x[best]:
+            best = j
+    return best
+
+
+def pivots(x):
+    total = 0.0
+    for k in range(len(x)):
+        p = k
+        for i in range(k + 1, len(x)):
+            if abs(x[i]) > abs(x[p]):
+                p = i
+        total += x[p] * x[k]
+    return total
+
+
+def sieved(x):
+    crossed = np.zeros(len(x))
+    i = 2
+    while i * i < len(x):
+        for j in range(i * i, len(x), i):
+            crossed[j] += 1.0
+        i += 1
+    return np.sum(crossed)
+
+
+PROVED = [
+    (neighbours, ()), (clamped, (-2,)), (clamped, (3,)), (extremes, ()), (hashed, ()), (largest, ()), (pivots, ()),
+    (sieved, ()),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("function", "more"), PROVED)
@@ -102,6 +134,29 @@ def mirrored(x):
     return total
 
 
+def begun_outside(x):
+    best = 3
+    for j in range(len(x)):
+        if x[j] > x[best]:
+            best = j
+    return best
+
+
+def below_the_last(x):
+    best = 0
+    for j in range(len(x)):
+        if x[j] > x[best - 1]:
+            best = j - 4
+    return best
+
+
+def by_any_step(x, step):
+    total = 0.0
+    for j in range(1, 3 * step, step):
+        total += x[j]
+    return total
+
+
 def masked(x, k):
     return x[k & 7] + x[min(k, 3)]
 
@@ -111,6 +166,10 @@ def masked(x, k):
     [
         (one_too_far, (np.ones(3),)),
         (mirrored, (np.ones(1),)),
+        (begun_outside, (np.ones(2),)),
+        (below_the_last, (np.array([3.0, 1.0, 2.0]),)),
+        (by_any_step, (np.ones(3), -2)),
+        (by_any_step, (np.ones(3), 2)),
         (masked, (np.ones(4), 5)),
         (masked, (np.ones(7), -9)),
     ],

@@ -51,22 +51,24 @@ def _guessed(low: Lowering, node: Any) -> Kept:
 
 
 def _assigned(node: Any) -> Iterator[tuple[str, bool]]:
-    """The names that are assigned in a loop, and whether something is added there."""
+    """The names that are assigned in a loop, and whether something is added there, or it is a loop's variable."""
+    counters = {n.target.id for n in gast.walk(node) if isinstance(n, gast.For) and isinstance(n.target, gast.Name)}
     for inner in gast.walk(node):
         match inner:
             case gast.AugAssign(target=gast.Name(id=name), op=op):
                 yield name, isinstance(op, gast.Add)
             case gast.Assign(targets=targets, value=value):
                 for target in targets:
-                    yield from _matched(target, value)
+                    yield from _matched(target, value, counters)
 
 
-def _matched(target: Any, value: Any) -> Iterator[tuple[str, bool]]:
+def _matched(target: Any, value: Any, counters: set[str]) -> Iterator[tuple[str, bool]]:
     if isinstance(target, gast.Tuple) and isinstance(value, gast.Tuple) and len(target.elts) == len(value.elts):
         for t, v in zip(target.elts, value.elts, strict=True):
-            yield from _matched(t, v)
+            yield from _matched(t, v, counters)
         return
     adds = any(isinstance(e, gast.BinOp) and isinstance(e.op, gast.Add) for e in gast.walk(value))
+    adds |= isinstance(value, gast.Name) and value.id in counters
     yield from ((e.id, adds) for e in gast.walk(target) if isinstance(e, gast.Name))
 
 
@@ -124,10 +126,12 @@ def _facts(kinds: Iterable[str], now: Dim | None, first: Dim | None, trips: Dim 
     """What is not negative, of an integer that was another before the loop, after so many iterations."""
     if now is None or first is None:
         return []
-    found = {UP: now - first, DOWN: first - now}
+    found = {UP: [now - first], DOWN: [first - now]}
+    if first.const is not None and first.const > 0:
+        found[UP].append(now)
     if trips is not None:
-        found |= {ONE_UP: trips - (now - first), ONE_DOWN: trips - (first - now)}
-    return [found[k] for k in kinds if k in found]
+        found |= {ONE_UP: [trips - (now - first)], ONE_DOWN: [trips - (first - now)]}
+    return [fact for k in kinds for fact in found.get(k, ())]
 
 
 def _trips(plan: Plan | None, region: Region) -> Dim | None:

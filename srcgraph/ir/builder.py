@@ -206,8 +206,10 @@ def _add_missing(mine: dict[Any, Any], other: dict[Any, Any]) -> None:
 def index_facts(i: Dim, bounds: tuple[Value, Value, Value], builder: Builder) -> list[Dim]:
     """``start <= i < stop`` (or the reverse), with clamps of the stop undone: the body runs at all."""
     start, stop, step = (v.type.value for v in bounds)
-    sign = step.const if step.const is not None else 0
-    if sign == 0 or start is None or stop is None:
+    if step is None or start is None or stop is None:
+        return []
+    sign = 1 if builder.proves(step - 1) else -1 if builder.proves(-step - 1) else 0
+    if sign == 0:
         return []
     if sign < 0:
         return [start - i, i - stop - 1]
