@@ -166,6 +166,20 @@ def test_integers_that_wrap_are_checked():
     assert wrapping(np.ones(1), step) == 2.0
 
 
+def at_a_quotient(x, a, b):
+    return x[a // b]
+
+
+def test_the_quotient_that_needs_a_bit_more():
+    """numba's is 0, which is a place."""
+    x = np.arange(1.0, 5.0)
+    assert sg.compile(at_a_quotient)(x, -6, -2) == 4.0
+    with pytest.raises(OverflowError):
+        at_a_quotient(x, -(2**63), -1)
+    with pytest.raises(OverflowError):
+        sg.compile(at_a_quotient)(x, -(2**63), -1)
+
+
 def halved(x, k):
     while k < len(x):
         k = k // 2 + 1

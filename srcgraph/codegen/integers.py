@@ -173,12 +173,18 @@ def _are_truths(value: Value, uses: Uses) -> bool:
 
 
 def _may_be_smallest(node: Apply, uses: Uses, wide: Set[Value]) -> bool:
-    """Whether the operand may be the smallest integer, which has no positive counterpart."""
-    if node.op.name == "floordiv":
-        divisor = uses.definition.get(node.inputs[1])
-        if divisor is not None and divisor.op.name == "const" and divisor.attrs["value"] > 0:
-            return False
-    return not (_counts(node.inputs[0], uses, wide) or _addresses(node.outputs[0], uses, set()))
+    """Whether the operand may be the smallest integer, which has no positive counterpart.
+
+    What addresses is no place then, and is found not to be one; but numba's quotient by -1 is 0.
+    """
+    if _counts(node.inputs[0], uses, wide):
+        return False
+    if node.op.name != "floordiv":
+        return not _addresses(node.outputs[0], uses, set())
+    divisor = uses.definition.get(node.inputs[1])
+    if divisor is None:
+        return True
+    return divisor.op.name not in ("dim", "list_len", "const") or divisor.attrs.get("value", 1) < 0
 
 
 def _counts(value: Value, uses: Uses, wide: Set[Value]) -> bool:
