@@ -36,6 +36,7 @@ from srcgraph.codegen.narrow import narrowed
 from srcgraph.codegen.outline import outlined
 from srcgraph.codegen.parallel import HELPERS, shared_out
 from srcgraph.codegen.program import scheduled
+from srcgraph.codegen.ragged import one_after_another
 from srcgraph.codegen.registers import as_written, in_registers
 from srcgraph.codegen.repeats import written_once
 from srcgraph.codegen.rings import in_rings
@@ -55,7 +56,7 @@ from srcgraph.codegen.variables import Variables, variables_of
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import NOWHERE, Apply, Graph, Origin
-from srcgraph.ir.types import BOOL, ListType, ScalarType, TensorType, is_integer
+from srcgraph.ir.types import BOOL, ArrayType, ListType, ScalarType, TensorType, is_integer
 from srcgraph.ir.walk import all_nodes, calling, calls
 
 LOOP_HELPERS = frozenset(sums.NAMES)
@@ -213,6 +214,8 @@ class Module:
         statements = quick_loops(statements, users, {*params, *reserved}, watching, not self.parallel, sums_in_order)
         statements = read_ahead(statements, {*params, *reserved}, lambda: self.aliases(statements, params, names))
         statements = in_arrays(statements, _numbers_in_lists(names), {*params, *reserved})
+        rows = {} if self.parallel else _numbers_in_rows(names)
+        statements = one_after_another(statements, rows, {*params, *reserved})
         statements = told(without_unfilled(statements), _items_of_lists(names))
         called = {n.id for n in names_in(*statements)} - users
         helpers |= dict.fromkeys(LOOP_HELPERS & called, "blocks")
@@ -302,6 +305,12 @@ def _numbers_in_lists(names: Names) -> dict[str, str]:
     """NumPy's names of what is in those of numbers."""
     lists = _items_of_lists(names).items()
     return {name: _dtype_name(item.dtype) for name, item in lists if isinstance(item, ScalarType)}
+
+
+def _numbers_in_rows(names: Names) -> dict[str, str]:
+    """The same of those of arrays of one axis."""
+    lists = _items_of_lists(names).items()
+    return {name: _dtype_name(t.dtype) for name, t in lists if isinstance(t, ArrayType) and t.ndim == 1}
 
 
 def _dtype_name(dtype: np.dtype) -> str:

@@ -30,9 +30,9 @@ def in_arrays(body: list[ast.stmt], dtypes: Mapping[str, str], taken: AbstractSe
 
 def _is_tape(body: Sequence[ast.stmt], name: str) -> bool:
     """Whether a list is made empty once, and then filled and emptied in each trip of a loop, and used for no more."""
-    moves = [s for s in statements_in(body) if _made(s, name) or _pushed(s, name) is not None or _popped(s, name)]
+    moves = [s for s in statements_in(body) if made(s, name) or pushed(s, name) is not None or popped(s, name)]
     uses = sum(n.id == name for n in names_in(*body))
-    if len(moves) != uses or sum(_made(s, name) for s in moves) != 1:
+    if len(moves) != uses or sum(made(s, name) for s in moves) != 1:
         return False
     return any(_fills_and_empties(s, name) for s in statements_in(body) if isinstance(s, ast.For | ast.While))
 
@@ -40,27 +40,27 @@ def _is_tape(body: Sequence[ast.stmt], name: str) -> bool:
 def _fills_and_empties(loop: ast.For | ast.While, name: str) -> bool:
     inner = list(statements_in(loop.body))
     return (
-        any(_pushed(s, name) is not None for s in inner)
-        and any(_popped(s, name) for s in inner)
-        and not any(_made(s, name) for s in inner)
+        any(pushed(s, name) is not None for s in inner)
+        and any(popped(s, name) for s in inner)
+        and not any(made(s, name) for s in inner)
     )
 
 
-def _made(node: ast.stmt, name: str) -> bool:
+def made(node: ast.stmt, name: str) -> bool:
     match node:
         case ast.Assign(targets=[ast.Name(id=own)], value=ast.List(elts=[])):
             return own == name
     return False
 
 
-def _pushed(node: ast.stmt, name: str) -> ast.expr | None:
+def pushed(node: ast.stmt, name: str) -> ast.expr | None:
     match node:
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=own), "append"), [item], [])) if own == name:
             return item
     return None
 
 
-def _popped(node: ast.stmt, name: str) -> bool:
+def popped(node: ast.stmt, name: str) -> bool:
     match node:
         case ast.Assign(targets=[ast.Name()], value=ast.Call(ast.Attribute(ast.Name(id=own), "pop"), [], [])):
             return own == name
@@ -77,8 +77,8 @@ class _Arrays:
         return [new for node in body for new in self.statement(node)]
 
     def statement(self, node: ast.stmt) -> Iterator[ast.stmt]:
-        item = _pushed(node, self.name)
-        if _made(node, self.name):
+        item = pushed(node, self.name)
+        if made(node, self.name):
             more = "" if self.dtype == "float64" else f", np.{self.dtype}"
             yield from self.written(node, f"{self.name} = np.empty({FIRST}{more})\n{self.count} = 0")
         elif item is not None:
@@ -90,7 +90,7 @@ class _Arrays:
             assert isinstance(store, ast.Assign)
             store.value = item
             yield from (test, store, step)
-        elif _popped(node, self.name):
+        elif popped(node, self.name):
             assert isinstance(node, ast.Assign)
             step, read = self.written(node, f"{self.count} -= 1\n_ = {self.name}[{self.count}]")
             assert isinstance(read, ast.Assign)
@@ -102,7 +102,7 @@ class _Arrays:
             yield node
 
     def written(self, node: ast.stmt, text: str) -> list[ast.stmt]:
-        made = ast.parse(text).body
-        for inner in (n for s in made for n in ast.walk(s)):
+        found = ast.parse(text).body
+        for inner in (n for s in found for n in ast.walk(s)):
             ast.copy_location(inner, node)
-        return made
+        return found
