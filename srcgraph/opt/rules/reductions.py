@@ -156,6 +156,8 @@ def _less_largest(fgraph: FunctionGraph, x: Value, axes: Axes) -> tuple[Value, V
 
 def _shift_of_softmax(fgraph: FunctionGraph, node: Apply) -> Any:
     found = normalized(fgraph, node.outputs[0])
+    if fgraph.uses(bare(fgraph, node.inputs[0])) > 2:  # who else reads the terms wants those of the program
+        return None
     held = found and _less_largest(fgraph, *found)
     return _shares(held[0], found[1]) if found and held else None
 
@@ -166,6 +168,7 @@ def _shift_of_logsumexp(fgraph: FunctionGraph, node: Apply) -> Any:
         log = fgraph.definition(total, "log")
         inside, kept = repeated(fgraph, log.inputs[0], ndim) if log else (total, ())
         found = log and _exponentials(fgraph, inside)
+        found = found if found and fgraph.uses(found[1]) == 1 else None
         held = found and _less_largest(fgraph, found[0], found[2])
         if found and held and repeated(fgraph, shift, ndim) == (held[1], kept) and kept in ((), found[2]):
             value = OPS["log"](OPS["sum"](OPS["exp"](held[0]), axes=found[2])) + OPS["held"](held[1])
