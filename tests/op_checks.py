@@ -43,8 +43,9 @@ def is_type(x: Any) -> bool:
 
 
 def draw(type: Type, domain: tuple[float, float], seed: int) -> Any:
+    """What is drawn for an operand; lengths that its type does not say are 3."""
     rng = np.random.default_rng(seed)
-    shape = tuple(d.const for d in type.shape)
+    shape = tuple(3 if d.const is None else d.const for d in type.shape)
     low, high = domain
     if type.dtype.kind in "iu":
         x = rng.integers(int(low), max(int(high), int(low) + 1), shape)

@@ -201,7 +201,9 @@ def _chosen(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None
     chosen = x if known else y
     if known is not None and chosen.type.shape == broadcast_shapes([x.type.shape, y.type.shape]):
         return builder.cast(chosen, common_dtype([x.type, y.type]), is_weak(x.type) and is_weak(y.type))
-    return x if x is y and x.type.ndim >= c.type.ndim else None
+    if x is not y or x.type.ndim >= c.type.ndim:
+        return x if x is y else None
+    return None if x.type.ndim else builder.apply(OPS["full"], (x, *map(builder.dim_value, c.type.shape)), {})
 
 
 where = define(

@@ -1,6 +1,7 @@
 """The rules of the product, by stage and theme.
 
 algebra       signs, comparisons, conditions, powers: exact
+choices       conditions: what is chosen by one twice
 exponentials  exp, log and what is made of them: without overflow and cancellation
 logistic      sigmoids, softplus
 normal        error functions
@@ -24,6 +25,7 @@ from srcgraph.opt.rules import (
     arrays,
     assumed,
     bounds,
+    choices,
     even,
     exponentials,
     logistic,
@@ -42,6 +44,7 @@ from srcgraph.opt.rules.rule import Rule
 
 CANONICALIZE: tuple[Rule, ...] = (
     *algebra.RULES,
+    *choices.CHOICES,
     *bounds.RULES,
     *assumed.CANONICAL,
     *risky.CANONICAL,
@@ -67,7 +70,14 @@ SPECIALIZE: tuple[Rule, ...] = (
     *matrices.CHEAPER,
     *risky.CHEAPER,
 )
-LAST: tuple[Rule, ...] = (*tangents.RULES, *masks.RULES, *several.RULES, *turned.LAST)
+LAST: tuple[Rule, ...] = (
+    *tangents.RULES,
+    *masks.RULES,
+    *choices.CHOICES,
+    *choices.LAST,
+    *several.RULES,
+    *turned.LAST,
+)
 """What comes after derivatives."""
 
 __all__ = ["CANONICALIZE", "LAST", "SPECIALIZE", "STABILIZE", "Rule"]

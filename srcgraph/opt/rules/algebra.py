@@ -222,30 +222,6 @@ RULES: tuple[Rule, ...] = (
     ),
     # -- conditions
     pattern(
-        "where_not",
-        lambda c, x, y: where(_not(c), x, y),
-        lambda c, x, y: where(c, y, x),
-        "exact",
-        types=CONDITIONS[:2],
-        any_dtype=True,
-    ),
-    pattern(
-        "where_where_true",
-        lambda c, x, y, z: where(c, where(c, x, y), z),
-        lambda c, x, y, z: where(c, x, z),
-        "exact",
-        types=[("b1[4]", "f64[4]", "f64[4]", "f64[4]")],
-        any_dtype=True,
-    ),
-    pattern(
-        "where_where_false",
-        lambda c, x, y, z: where(c, x, where(c, y, z)),
-        lambda c, x, y, z: where(c, x, z),
-        "exact",
-        types=[("b1[4]", "f64[4]", "f64[4]", "f64[4]")],
-        any_dtype=True,
-    ),
-    pattern(
         "where_negs",
         lambda c, x, y: where(c, -x, -y),
         lambda c, x, y: -where(c, x, y),

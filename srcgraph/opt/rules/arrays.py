@@ -25,17 +25,20 @@ def _whole(view: View) -> bool:
 
 
 def _view_of_view(fgraph: FunctionGraph, node: Apply) -> Any:
-    """Transposes and new axes, one after the other."""
+    """Transposes and new axes, one after the other, and the one place in a new axis."""
     inner = fgraph.definition(node.inputs[0], "getitem")
     if inner is None:
         return None
     first, second = inner.attrs["view"], node.attrs["view"]
-    if not (_whole(first) and _whole(second)) or any(
-        len(v.axes) != len([k for k in v.order if k is not None]) for v in (first, second)
-    ):
+    gone = [first.order[k] for k, a in enumerate(second.axes) if a == "i"]
+    if not _whole(first) or any(k is not None for k in gone) or any(a not in (":", "i") for a in second.axes):
         return None
-    order = tuple(None if k is None else first.order[k] for k in second.order)
-    return OPS["getitem"](inner.inputs[0], view=View(first.axes, order))
+    if any(len(v.kept) != len([k for k in v.order if k is not None]) for v in (first, second)):
+        return None
+    left = [first.order[k] for k in second.kept]
+    order = tuple(None if k is None else left[k] for k in second.order)
+    x = inner.inputs[0]
+    return x if order == tuple(range(x.type.ndim)) else OPS["getitem"](x, view=View(first.axes, order))
 
 
 def _element_of_elementwise(fgraph: FunctionGraph, node: Apply) -> Any:
@@ -203,7 +206,7 @@ RULES: tuple[Rule, ...] = (
         _view_of_view,
         lambda x: OPS["getitem"](OPS["getitem"](x, view=View((":", ":"), (1, None, 0))), view=transposed(3, (2, 1, 0))),
         MATRIX,
-        condition="transposes and new axes only",
+        condition="transposes, new axes, and the one place in a new axis",
         any_dtype=True,
     ),
     procedure(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from srcgraph.ir.graph import Apply, Value
-from srcgraph.ir.op import OPS
+from srcgraph.ir.op import OPS, current_builder
 from srcgraph.ir.ops.masks import count_of, marked, over
 from srcgraph.ir.view import View
 from srcgraph.opt.rewriting.blocks import Block
@@ -47,28 +47,38 @@ class _Marked:
         return self.whole[value]
 
     def _of_all(self, value: Value) -> Value | None:
-        if not value.type.ndim:
-            return value
-        if not self.counts(value):
-            fits = value.type.ndim < self.compress.outputs[0].type.ndim or value.type.shape[0] == 1
-            return value if fits else None
         node = self.fgraph.definition(value)
         if node is None:
             return None
         if node.op.name == "compress" and node.inputs[1] is self.mask:
             return node.inputs[0] if self.is_only_reduced(value) else None
-        if _adds_axes(node):
-            whole, order = self.of_all(node.inputs[0]), node.attrs["view"].order
-            more = self.mask.type.ndim - 1
-            order = (*range(more), *(k if k is None else k + more for k in order))
-            return None if whole is None else OPS["getitem"](whole, view=View((":",) * whole.type.ndim, order))
-        if node.op.kind != "elementwise":
+        if _is_repeated(node):
+            return node.inputs[0]
+        if not _is_of_each(node):
             return None
-        parts = [self.of_all(v) for v in node.inputs]
+        parts = [
+            self.operand(v, value.type.ndim if node.op.kind == "elementwise" else v.type.ndim) for v in node.inputs
+        ]
         if any(p is None for p in parts):
             return None
-        out = node.op(*parts, **node.attrs)
-        return out if out.type.ndim and out.type.dtype == value.type.dtype else None
+        out = node.op(*parts, **self.attrs(node))
+        return out if out.type.dtype == value.type.dtype else None
+
+    def attrs(self, node: Apply) -> dict[str, Any]:
+        """Those of what is done with each part, where the marks have more axes than one."""
+        more, attrs = self.mask.type.ndim - 1, dict(node.attrs)
+        if _sums_parts(node):
+            attrs["axes"] = tuple(k + more for k in attrs["axes"])
+        elif _views_parts(node):
+            order = (*range(more), *(k if k is None else k + more for k in attrs["view"].order))
+            attrs["view"] = View((":",) * more + attrs["view"].axes, order)
+        return attrs
+
+    def operand(self, value: Value, ndim: int) -> Value | None:
+        """What an operand of something with so many axes is; what is the same for all marks stays."""
+        if self.counts(value) and value.type.ndim == ndim:
+            return self.of_all(value)
+        return value if not value.type.ndim or value.type.ndim < ndim or value.type.shape[0] == 1 else None
 
     def is_only_reduced(self, value: Value) -> bool:
         """Whether nothing needs an array of what is marked."""
@@ -78,7 +88,7 @@ class _Marked:
         node = None if isinstance(holder, Block) or holder.block is not self.block else holder.node
         if not isinstance(node, Apply):
             return False
-        if node.op.kind == "elementwise" or _adds_axes(node):
+        if _is_of_each(node):
             return self.counts(node.outputs[0]) and self.is_only_reduced(node.outputs[0])
         if node.op.name == "expand":
             return node.inputs[1] is self.mask
@@ -103,19 +113,34 @@ def _some_marked(fgraph: FunctionGraph, value: Value) -> Apply | None:
         node = fgraph.definition(left.pop())
         if node is not None and node.op.name == "compress":
             return node
-        if node is not None and (node.op.kind == "elementwise" or _adds_axes(node)):
+        if node is not None and _is_of_each(node):
             left += [v for v in node.inputs if v.type.ndim and v not in seen]
             seen.update(node.inputs)
     return None
 
 
-def _adds_axes(node: Apply) -> bool:
-    """Whether it adds axes after the first one, that of the marks."""
-    if node.op.name != "getitem" or len(node.inputs) > 1:
+def _is_repeated(node: Apply) -> bool:
+    """Whether it is one number in every place."""
+    return node.op.name in ("full", "broadcast_to") and not node.inputs[0].type.ndim
+
+
+def _is_of_each(node: Apply) -> bool:
+    """Whether it is something of each part that is marked, of it alone."""
+    return node.op.kind == "elementwise" or _views_parts(node) or _sums_parts(node)
+
+
+def _views_parts(node: Apply) -> bool:
+    """Whether it is the same view of each part: with more axes, or in one place of some."""
+    if node.op.name != "getitem":
         return False
     view = node.attrs["view"]
     kept = [k for k in view.order if k is not None]
-    return all(a == ":" for a in view.axes) and kept == list(range(len(view.axes))) and view.order[:1] == (0,)
+    places = view.axes[0] == ":" and all(a in (":", "i") for a in view.axes)
+    return places and kept == list(range(len(view.kept))) and view.order[:1] == (0,)
+
+
+def _sums_parts(node: Apply) -> bool:
+    return node.op.name == "sum" and 0 not in node.attrs["axes"]
 
 
 def _reduced(fgraph: FunctionGraph, node: Apply) -> Any:
@@ -138,13 +163,14 @@ def _expanded(fgraph: FunctionGraph, node: Apply) -> Any:
     return OPS["where"](over(mask, whole), whole, whole.type.dtype.type(0))
 
 
-def _stored_over(fgraph: FunctionGraph, node: Apply) -> Any:
-    """What `_expanded` makes of stores."""
-    test, new, old = node.inputs
-    inner = fgraph.definition(new)
-    if inner is None or inner.op.name != "where" or inner.inputs[0] is not test:
+def _repeated(fgraph: FunctionGraph, node: Apply) -> Any:
+    inner = fgraph.definition(node.inputs[0])
+    if inner is None or not _is_repeated(inner):
         return None
-    return OPS["where"](test, inner.inputs[1], old)
+    number, mask, out = inner.inputs[0], node.inputs[1], node.outputs[0]
+    if out.type.ndim > mask.type.ndim:
+        number = OPS["full"](number, *_lengths(out))
+    return OPS["where"](over(mask, out), number, out.type.dtype.type(0))
 
 
 def _marked_of_stored(fgraph: FunctionGraph, node: Apply) -> Any:
@@ -153,6 +179,21 @@ def _marked_of_stored(fgraph: FunctionGraph, node: Apply) -> Any:
     if inner is None or inner.op.name != "expand" or inner.inputs[1] is not node.inputs[1]:
         return None
     return inner.inputs[0] if inner.inputs[0].type == node.outputs[0].type else None
+
+
+def _marked_of_chosen(fgraph: FunctionGraph, node: Apply) -> Any:
+    inner = fgraph.definition(node.inputs[0], "where")
+    out = node.outputs[0]
+    if inner is None or inner.inputs[0] is not node.inputs[1] or inner.inputs[1].type.dtype != out.type.dtype:
+        return None
+    chosen = inner.inputs[1]
+    if not chosen.type.ndim:
+        return OPS["full"](chosen, *_lengths(out))
+    return node.op(chosen, *node.inputs[1:]) if chosen.type == node.inputs[0].type else None
+
+
+def _lengths(x: Value) -> tuple[Value, ...]:
+    return tuple(map(current_builder().dim_value, x.type.shape))
 
 
 def _test(name: str, x: Value) -> Value:
@@ -188,14 +229,25 @@ RULES: tuple[Rule, ...] = (
         condition="nothing else is computed of x[m] but sums and stores",
     ),
     procedure(
-        "stored_over",
-        "where(m, where(m, x, y), z)",
-        "where(m, x, z)",
+        "stored_number",
+        "y[m] = full(c)",
+        "y = where(m, c, y)",
         "exact",
-        ["where"],
-        _stored_over,
-        lambda m, x: OPS["where"](m, OPS["where"](m, OPS["exp"](x), 0.0), x),
-        _MASKED[::2],
+        ["expand"],
+        _repeated,
+        lambda m, x: OPS["expand"](OPS["full"](x, *_lengths(marked(m, m))), m),
+        [("b1[4]", "f64"), ("b1[2, 3]", "f64")],
+        any_dtype=True,
+    ),
+    procedure(
+        "marked_of_chosen",
+        "where(m, x, y)[m]",
+        "x[m]",
+        "exact",
+        ["compress"],
+        _marked_of_chosen,
+        lambda m, x, y: marked(OPS["where"](m, x, y), m),
+        [("b1[4]", "f64[4]", "f64[4]"), ("b1[4]", "f64", "f64[4]")],
         any_dtype=True,
     ),
     procedure(
