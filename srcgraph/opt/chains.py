@@ -104,8 +104,9 @@ class Chain:
         """Whether a node reads the next element of an array in each step of the loop around."""
         if node.op.name != "getitem" or node.attrs["view"] != element(len(node.inputs) - 1):
             return False
-        *outer, last = node.inputs
-        return last is self.loop.body.params[0] and not any(v in own for v in outer)
+        array, *outer, last = node.inputs
+        there = array not in self.inside and not any(v in own for v in outer)
+        return there and last is self.loop.body.params[0]
 
     def asks_for(self) -> set[Value]:
         """What its steps read, at any depth, and where it begins, but for numbers that it only leaves."""

@@ -209,10 +209,14 @@ class _OneLength(Rebuild):
     def __init__(self, name: str):
         super().__init__(name)
         self.same: dict[str, Dim] = {}
+        self.arrays: list[Value] = []
+        """The arrays given that loops read: they get the name where the check is, not in each trip."""
 
     def run(self, graph: Graph) -> Graph:
         with building(self.builder):
             self.params(graph.params)
+            read = {v for n in graph.nodes if not isinstance(n, Apply) for v in node_inputs(n)}
+            self.arrays = [p for p in graph.params if isinstance(p.type, ArrayType) and p in read]
             self.nodes(graph.nodes)
             return self.builder.finish([self.env[r] for r in graph.results])
 
@@ -229,6 +233,7 @@ class _OneLength(Rebuild):
         if y.symbol and y.symbol not in x.symbols():
             one = {y.symbol: x}
             self.same = {name: dims.substitute(d, one) for name, d in self.same.items()} | one
+            self.env.update({p: self.value(p) for p in self.arrays})
 
     def value(self, old: Value) -> Value:
         new = super().value(old)

@@ -51,7 +51,7 @@ def _fused(graph: Graph) -> list[Node] | None:
         alike = {i for i in range(j) if isinstance(first := nodes[i], For) and _do_the_same(first, second)}
         for i in sorted(read | alike, reverse=True):
             first = nodes[i]
-            if isinstance(first, For) and _goes_back(first, second) and _is_independent(second):
+            if isinstance(first, For) and _goes_back(first, second) and _is_independent(second, first):
                 turned = replace(second, start=first.start, stop=first.stop, step=first.step)
                 found = _Back([*nodes[:j], turned, *nodes[j + 1 :]], graph.results, i, j).fused()
                 if found is not None:
@@ -130,12 +130,14 @@ def _known(value: Value) -> Any:
     return value.type.value.const if is_integer(value.type) and value.type.value is not None else None
 
 
-def _is_independent(loop: For) -> bool:
-    """Whether the trips of a loop may come in any order, up to the rounding of derivatives."""
+def _is_independent(loop: For, first: For) -> bool:
+    """Whether the trips of a loop may come in the order of a first one, up to the rounding of derivatives."""
     index = loop.body.params[0]
     for k, (param, result) in enumerate(zip(loop.body.params[1:], loop.body.results, strict=False)):
         if isinstance(param.type, ListType):
-            continue  # see `_Back.passed_list`
+            if loop.carry[k] in first.outputs:
+                continue  # see `_Back.passed_list`
+            return False  # filled elsewhere, in that loop's order
         if isinstance(param.type, ArrayType):
             alone = stores_at_index(loop, k) and reads_at_index(loop.body, param, index)
             if not alone and not _is_added_to(loop.body, param, result):
