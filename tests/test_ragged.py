@@ -84,3 +84,37 @@ def test_rows_of_one_length_stay_arrays():
         return np.sum(u)
 
     assert ".append(" in sg.grad(f).python(np.ones(40), 3)
+
+
+def squared_often(x, w):
+    total = 0.0
+    for i in range(len(x)):
+        a = x[i]
+        for _ in range(i + 2):
+            a = a * a + w[0]
+        total += a
+    return total
+
+
+def slopes(x, w):
+    """The gradient of `squared_often` by ``x``."""
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        a, d = x[i], 1.0
+        for _ in range(i + 2):
+            d *= 2.0 * a
+            a = a * a + w[0]
+        out[i] = d
+    return out
+
+
+def test_lists_given_to_a_pullback_are_taken_from_in_their_order() -> None:
+    """The reverse sweep of a gradient is given its lists: nothing there can turn it round."""
+    x, w, v = np.array([0.1, 0.25, 0.4]), np.array([0.1]), np.array([1.0, 0.1, 0.01])
+    want = sg.vjp(slopes, x, w)[1](v)
+    got = sg.vjp(sg.grad(squared_often), x, w)[1](v)
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-13)
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-13)
+    way = np.array([0.3, -0.2, 0.5])
+    by_differences = (slopes(x + 1e-6 * way, w) - slopes(x - 1e-6 * way, w)) @ v / 2e-6
+    np.testing.assert_allclose(got[0] @ way, by_differences, rtol=1e-7)

@@ -14,6 +14,7 @@ import pytest
 from harness import Versions, call_plainly, compare, interpreted, outcome
 
 import srcgraph as sg
+from srcgraph.errors import DerivativeError
 from srcgraph.ir import bitgen
 
 SHARED = np.random.default_rng(1)
@@ -196,3 +197,18 @@ def test_functions_of_numpy_are_there() -> None:
     draw = bitgen.function("random_standard_normal", "f64", ())
     assert draw(bitgen.address(rng)) == other.standard_normal()
     assert bitgen.pointer("no_such_function") == 0
+
+
+@pytest.mark.parametrize("derivative", [sg.jacrev, sg.jacfwd, sg.jacobian, sg.hessian])
+def test_jacobians_do_not_draw_anew(derivative: Any) -> None:
+    """Each column would be that of a function with other draws."""
+
+    def f(x, rng):
+        total = 0.0
+        for k in range(3):
+            total += x[k] * rng.normal()
+        return total * x
+
+    with pytest.raises(DerivativeError, match="random numbers are drawn here") as caught:
+        derivative(f)(np.ones(3), np.random.default_rng(1))
+    assert len(caught.value.problems) == 1

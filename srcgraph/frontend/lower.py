@@ -478,10 +478,15 @@ class Lowering:
 
     @contextmanager
     def recovering(self, targets: Sequence[str]) -> Iterator[None]:
-        """Record a refusal inside, and go on with ``targets`` unusable, so that more can be found."""
+        """Record a refusal inside, and go on with ``targets`` unusable, so that more can be found.
+
+        Not where the text is the product's own: all that is found there comes of the first.
+        """
         try:
             yield
         except Refusal as refusal:
+            if self.code.is_library:
+                raise
             problem = refusal.problem
         except SrcgraphError as error:
             first = error.problems[0]

@@ -281,3 +281,22 @@ def test_what_is_counted_is_pythons_after_it() -> None:
     assert sg.compile(counting)(np.full(70, 0.3), 1) == 140
     with pytest.raises(OverflowError, match="64 bits"):
         sg.compile(counting)(np.full(70, 0.3), 2**62)
+
+
+def roots(x):
+    total = 0.0
+    for i in range(len(x)):
+        z = x[i]
+        while abs(z * z - x[i]) > 1e-12:
+            z = 0.5 * (z + x[i] / z)
+        total += z
+    return total
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_tangents_of_lengths_that_are_compared(size: int) -> None:
+    """The array that each element begins with has its length from a comparison before the loop."""
+    x, d_x = np.linspace(0.5, 3.0, size), np.cos(np.arange(float(size)))
+    value, slope = sg.jvp(roots, (x,), (d_x,))
+    np.testing.assert_allclose(value, np.sqrt(x).sum(), rtol=1e-12)
+    np.testing.assert_allclose(slope, np.sum(0.5 * d_x / np.sqrt(x)), rtol=1e-9)
