@@ -16,6 +16,7 @@ from harness import Versions, call_plainly, compare, interpreted, outcome
 import srcgraph as sg
 from srcgraph.errors import DerivativeError
 from srcgraph.ir import bitgen
+from srcgraph.runtime import ziggurat
 
 SHARED = np.random.default_rng(1)
 
@@ -212,3 +213,29 @@ def test_jacobians_do_not_draw_anew(derivative: Any) -> None:
     with pytest.raises(DerivativeError, match="random numbers are drawn here") as caught:
         derivative(f)(np.ones(3), np.random.default_rng(1))
     assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])
+def test_streams_to_the_last_bit(bits: Callable[..., Any]) -> None:
+    """So many that the rare draws are among them: of the tails, and those that are drawn again."""
+
+    def f(rng, x):
+        for k in range(len(x)):
+            x[k] = rng.standard_normal() if k % 3 else rng.standard_exponential()
+        return rng.standard_normal(1000), rng.normal(2.0, 3.0), rng.exponential(4.0, 10)
+
+    ours, theirs = np.random.Generator(bits(1)), np.random.Generator(bits(1))
+    x, y = np.zeros(60000), np.zeros(60000)
+    for got, want in zip(sg.api.compile(f)(ours, x), f(theirs, y), strict=True):
+        np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(x, y)
+    assert np.max(np.abs(x)) > ziggurat.EXPONENTIAL_END > ziggurat.NORMAL_END
+    np.testing.assert_equal(ours.bit_generator.state, theirs.bit_generator.state)
+
+
+def test_what_is_not_numpys_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version of NumPy may draw otherwise."""
+    assert ziggurat.written("random_standard_normal") is not None
+    monkeypatch.setitem(ziggurat.WRITTEN, "random_standard_normal", ziggurat.WRITTEN["random_standard_exponential"])
+    assert ziggurat.written("random_standard_normal") is None
+    assert ziggurat.written("random_gumbel") is None

@@ -38,6 +38,7 @@ integers        a compiler with integers that are right;  magnitudes: their size
 memory          how much memory of large arrays is kept;  pool, pool_code: the blocks it is in;  arrays: those in them
 parallel        loops that threads share, in generated code;  workers, workers_code: the threads;  threads: how many
 cpu             helpers: products, reshaping;  decompositions, fourier, sorting: those around kernels;  copies: of lists
+random          helpers: draws from a generator;  ziggurat: the two most common, without a call
 masks           helpers: elements that masks mark;  edges: arrays copied at their edges
 ufuncs          NumPy's C loops, powers;  decimals: round
 """

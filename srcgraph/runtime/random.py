@@ -1,4 +1,4 @@
-"""Random numbers for compiled code, by NumPy's own C functions, so that streams are NumPy's.
+"""Random numbers for compiled code, by NumPy's own C functions or as those draw, so that streams are NumPy's.
 
 ``draw_standard_normal(rng)`` gives a number, ``draw_standard_normal_array(rng, (n, m))`` an array whose elements are
 drawn one after the other in C order, as NumPy does; ``rng`` is the address of a generator's state, see
@@ -19,6 +19,7 @@ from srcgraph.ir.bitgen import ROOM, pointer
 from srcgraph.ir.ops.random import DISTRIBUTIONS, SMALL, filling
 from srcgraph.ir.types import DTYPE_OF
 from srcgraph.runtime.arrays import empty
+from srcgraph.runtime.ziggurat import written
 
 _TYPES = {
     "f64": types.float64,
@@ -135,12 +136,13 @@ def _binomial(rng, n, p):
 
 
 def _enter(name: str, draw: Any, count: int, dtype: Any) -> None:
-    one, many = _BY_COUNT[count](draw, dtype)
-    globals()[name], globals()[f"{name}_array"] = (njit(error_model="numpy")(f) for f in (one, many))
+    one, many = (njit(error_model="numpy")(f) for f in _BY_COUNT[count](draw, dtype))
+    globals()[name], globals()[f"{name}_array"] = one if isinstance(draw, types.ExternalFunction) else draw, many
 
 
 for _d in DISTRIBUTIONS:
-    _enter(_d.name, external(_d.symbol, _d.result, *_d.params), len(_d.params), DTYPE_OF[_d.result])
+    _draw = written(_d.symbol) or external(_d.symbol, _d.result, *_d.params)
+    _enter(_d.name, _draw, len(_d.params), DTYPE_OF[_d.result])
 _enter("draw_binomial", _binomial, 2, np.int64)
 
 # -- integers ---------------------------------------------------------------------------------------
