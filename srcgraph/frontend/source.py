@@ -11,9 +11,10 @@ import ast
 import inspect
 import linecache
 import types
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import gast
@@ -58,13 +59,13 @@ def read_source(function: types.FunctionType, text: str | None = None) -> Source
     code = function.__code__
     if text is not None:
         return _from_text(function, text)
-    tree, compiled = _parsed(code.co_filename, "".join(_lines(function)))
+    parsed = _parsed(code.co_filename, "".join(_lines(function)))
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise UnsupportedError(Problem("async functions are not supported", Loc(code.co_filename, code.co_firstlineno)))
-    node = _find(tree, code)
+    node = parsed.find(code)
     if node is None:
         raise _changed(code)
-    if not _rewritten(node) and not any(_same_code(c, code) for c in compiled(code.co_firstlineno)):
+    if not _rewritten(node) and not any(_same_code(found, code) for found in parsed.compiled(code)):
         raise _changed(code)
     return Source(node, code.co_filename, function.__name__)
 
@@ -72,7 +73,7 @@ def read_source(function: types.FunctionType, text: str | None = None) -> Source
 def _from_text(function: types.FunctionType, text: str) -> Source:
     name = f"<source of {function.__name__}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    tree, _ = _parsed(name, text)
+    tree = _parsed(name, text).tree
     wanted = function.__name__
     kind = gast.Lambda if wanted == "<lambda>" else gast.FunctionDef
     found = [n for n in gast.walk(tree) if isinstance(n, kind) and getattr(n, "name", wanted) == wanted]
@@ -128,41 +129,73 @@ def _changed(code: types.CodeType) -> SourceError:
     )
 
 
+class _Parsed:
+    """A file, or a notebook's cell: its tree, and what its functions compile to. All is found once."""
+
+    def __init__(self, file: str, text: str):
+        self.file = file
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python has told when it was imported
+            self.plain, self.tree = ast.parse(text, filename=file), gast.parse(text, filename=file)
+
+    def find(self, code: types.CodeType) -> Any:
+        """The node compiled to ``code``: by first line, and for lambdas by the columns of the code."""
+        found = self.nodes.get((code.co_name, code.co_firstlineno), [])
+        if code.co_name == "<lambda>":
+            return _of_lambdas(found, code)
+        return found[0] if found else None
+
+    @cached_property
+    def nodes(self) -> dict[tuple[str, int], list[Any]]:
+        """Functions and lambdas by name and first line; breadth first, so an inner one comes after the outer one."""
+        found: dict[tuple[str, int], list[Any]] = {}
+        for node in gast.walk(self.tree):
+            if isinstance(node, gast.FunctionDef):
+                first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+                found.setdefault((node.name, first), []).append(node)
+            elif isinstance(node, gast.Lambda):
+                found.setdefault(("<lambda>", node.lineno), []).append(node)
+        return found
+
+    def compiled(self, code: types.CodeType) -> Iterator[list[types.CodeType]]:
+        """What may be ``code``: compiled with the file, or alone as in a notebook's cell."""
+        key, line = (code.co_name, code.co_firstlineno), code.co_firstlineno
+        yield self.codes.get(key, [])
+        for statement in self.plain.body:
+            first = min(getattr(n, "lineno", statement.lineno) for n in ast.walk(statement))
+            if first <= line <= (statement.end_lineno or first):
+                yield self.of(ast.Module([statement], [])).get(key, [])
+
+    @cached_property
+    def codes(self) -> dict[tuple[str, int], list[types.CodeType]]:
+        """Code objects by name and first line."""
+        return self.of(self.plain)
+
+    def of(self, module: ast.Module) -> dict[tuple[str, int], list[types.CodeType]]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            stack = [compile(module, self.file, "exec", dont_inherit=True)]
+        found: dict[tuple[str, int], list[types.CodeType]] = {}
+        while stack:
+            inner = [c for c in stack.pop().co_consts if isinstance(c, types.CodeType)]
+            stack += inner
+            for code in inner:
+                found.setdefault((code.co_name, code.co_firstlineno), []).append(code)
+        return found
+
+
 @lru_cache(maxsize=64)
-def _parsed(file: str, text: str) -> tuple[gast.Module, Callable[[int], Iterator[types.CodeType]]]:
-    """The tree of a file, and what its line ``n`` compiles to: with the file, or alone as in a notebook's cell."""
+def _parsed(file: str, text: str) -> _Parsed:
     try:
-        plain = ast.parse(text, filename=file)
-        tree = gast.parse(text, filename=file)
+        return _Parsed(file, text)
     except SyntaxError as error:
         raise SourceError(f"{short_path(file)} does not parse: {error}") from error
 
-    def compiled(line: int) -> Iterator[types.CodeType]:
-        yield compile(plain, file, "exec", dont_inherit=True)
-        for statement in plain.body:
-            first = min(getattr(n, "lineno", statement.lineno) for n in ast.walk(statement))
-            if first <= line <= (statement.end_lineno or first):
-                yield compile(ast.Module([statement], []), file, "exec", dont_inherit=True)
 
-    return tree, compiled
-
-
-def _find(tree: gast.Module, code: types.CodeType) -> Any:
-    """The node compiled to ``code``: by first line, and for lambdas by the columns of the code."""
-    if code.co_name == "<lambda>":
-        return _find_lambda(tree, code)
-    for node in gast.walk(tree):
-        if isinstance(node, gast.FunctionDef) and node.name == code.co_name:
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            if first == code.co_firstlineno:
-                return node
-    return None
-
-
-def _find_lambda(tree: gast.Module, code: types.CodeType) -> Any:
+def _of_lambdas(found: list[Any], code: types.CodeType) -> Any:
+    """That of the lambdas of a line which compiles to ``code``."""
     spans = [p for p in code.co_positions() if None not in p and p[2] != p[3]]
-    found = [n for n in gast.walk(tree) if isinstance(n, gast.Lambda) and n.lineno == code.co_firstlineno]
-    for node in reversed(found):  # breadth first, so an inner lambda comes after the outer one
+    for node in reversed(found):
         body = node.body
         inside = [
             (body.lineno, body.col_offset) <= (line, col) and (end, end_col) <= (body.end_lineno, body.end_col_offset)
@@ -180,20 +213,10 @@ def _code_of_lambda(node: gast.Lambda) -> types.CodeType:
     return compile(tree, "<lambda>", "eval").co_consts[0]
 
 
-def _alike(module: types.CodeType, code: types.CodeType) -> list[types.CodeType]:
-    """The code objects in a module that can be ``code``: by name and line, and by columns if they tell."""
-    stack, found = [module], []
-    while stack:
-        current = stack.pop()
-        inner = [c for c in current.co_consts if isinstance(c, types.CodeType)]
-        stack += inner
-        found += [c for c in inner if (c.co_name, c.co_firstlineno) == (code.co_name, code.co_firstlineno)]
+def _same_code(found: list[types.CodeType], code: types.CodeType) -> bool:
+    """Whether one of some codes with its name and line is ``code``; columns decide if they tell."""
     same = [c for c in found if list(c.co_positions()) == list(code.co_positions())]
-    return same or found
-
-
-def _same_code(module: types.CodeType, code: types.CodeType) -> bool:
-    return any(_shape(found) == _shape(code) for found in _alike(module, code))
+    return any(_shape(c) == _shape(code) for c in same or found)
 
 
 def _shape(code: types.CodeType) -> Any:
