@@ -33,6 +33,7 @@ on_device       arrays that are on a device already, in the signature of a call
 compiler        numba's compiler for generated text;  lowering: less for LLVM to do;  uses: what reads variables
 disjoint        which arrays share no memory, for LLVM;  short_loops: those that it is told not to write out
 dividing        quotients of integers that it would compute for one of several steps alone
+masked_bytes    stores of eight bytes that it would make of sixteen
 known_types     what operators give, remembered;  ssa: a name for each version of a variable
 integers        a compiler with integers that are right;  magnitudes: their sizes
 memory          how much memory of large arrays is kept;  pool, pool_code: the blocks it is in;  arrays: those in them

@@ -26,6 +26,7 @@ from srcgraph.runtime.disjoint import Groups, Scopes
 from srcgraph.runtime.dividing import QUOTIENTS, Same, hidden
 from srcgraph.runtime.internal import GENERATED
 from srcgraph.runtime.known_types import implementation
+from srcgraph.runtime.masked_bytes import repaired
 from srcgraph.runtime.raising import is_plain, raise_with
 from srcgraph.runtime.short_loops import told
 from srcgraph.runtime.uses import Loop, Uses, is_element
@@ -93,6 +94,7 @@ class Library(JITCodeLibrary):
                     function.add_function_attribute("noinline")
         with self._level():
             super()._optimize_final_module()
+        self._final_module = repaired(self._final_module)
 
     def _finalize_final_module(self) -> None:
         if not self.internal:
