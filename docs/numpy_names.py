@@ -24,6 +24,7 @@ from srcgraph.frontend.numpy_calls import UFUNC_KEYWORDS, own_parameters, signat
 from srcgraph.frontend.resolve import methods, record_of
 from srcgraph.frontend.written import WRITTEN
 from srcgraph.ir.builder import Builder
+from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import Apply, Graph
 from srcgraph.ir.op import COMPOSITES, ZERO, Composite, NoDerivative, Op, building
 from srcgraph.ir.types import NAME_OF, PY_FLOAT, PY_INT, is_inexact
@@ -107,6 +108,7 @@ def derivative_of_sample(graph: Graph) -> str:
     """Whether what a function expands to lets derivatives through."""
     if not any(is_inexact(v.type) for v in graph.results):
         return "none: the result is not a float"
+    graph = open_(graph)
     floats = [v for v in graph.params if is_inexact(v.type)]
     active = active_values(graph, floats, graph.results)
     for node in all_nodes(graph):

@@ -24,6 +24,7 @@ import srcgraph as sg
 from srcgraph.errors import (
     ArgumentError,
     DerivativeError,
+    InferenceError,
     InternalError,
     OverlapError,
     SourceError,
@@ -313,3 +314,53 @@ def test_golden_has_nothing_else() -> None:
     for title in sections():
         group, _, name = title.partition(": ")
         assert group not in named or name in named[group] or title == "gradient: has_aux", title
+
+
+def test_what_a_derivative_inside_does_not_take() -> None:
+    def square(x):
+        return x * x
+
+    def slope(x):
+        return sg.grad(square, mode="FAST_COMPILE")(x)
+
+    def curvature(x):
+        return sg.hessian(square, parallel=True)(x)
+
+    def beyond(x):
+        return sg.grad(square, argnums=4)(x)
+
+    for function, why in (
+        (slope, "grad: mode= inside a compiled function is not supported"),
+        (curvature, "hessian: parallel= inside a compiled function is not supported"),
+        (beyond, "argnums=4, but square is given 1 argument"),
+    ):
+        with pytest.raises(SrcgraphError, match=re.escape(why)) as caught:
+            sg.compile(function)(1.0)
+        assert caught.value.problems[0].loc is not None
+
+
+def test_arguments_counted_from_the_end_inside() -> None:
+    def product(x, y):
+        return x * x * y
+
+    assert sg.compile(lambda x: sg.grad(product, argnums=-1)(x, 2.0))(3.0) == 9.0
+    assert sg.compile(lambda x: sg.grad(product, argnums=(-1, 0))(x, 2.0))(3.0) == (9.0, 12.0)
+
+
+def test_what_is_given_is_named() -> None:
+    with pytest.raises(ArgumentError, match="jvp: primals are a tuple"):
+        sg.jvp(lambda x: x * x, np.ones(3), np.ones(3))
+    with pytest.raises(ArgumentError, match=r"a parameter is a variable, not 1\.0"):
+        sg.function([1.0], 2.0)
+    with pytest.raises(InferenceError, match="its item 1 is a number"):
+        sg.compile(lambda x: np.concatenate([x, x[0]]))(np.ones(3))
+
+
+def test_putmask_casts_as_numpy_does() -> None:
+    def put(z, y):
+        np.putmask(z, y > 0, y)
+
+    for z, y in ((np.array([1, 2, 3]), np.array([0.5, -1.0, 2.7])), (np.ones(3, np.float32), np.ones(3))):
+        for function in (put, sg.compile(put)):
+            with pytest.raises(TypeError, match="according to the rule 'safe'"):
+                function(z.copy(), y)

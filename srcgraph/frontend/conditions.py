@@ -40,7 +40,7 @@ from srcgraph.frontend.entities import (
     Tup,
 )
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import chosen, refuse
+from srcgraph.frontend.memory import chosen, computed, refuse
 from srcgraph.frontend.truths import combined, negation, selected
 from srcgraph.infer.objects import compared_fields, is_ordered
 from srcgraph.ir.graph import Apply, Value
@@ -200,7 +200,7 @@ def compare(low: Lowering, op: Any, x: Entity, y: Entity) -> Entity:
         if x.is_number and y.is_number:
             function = {gast.Lt: operator.lt, gast.LtE: operator.le, gast.Gt: operator.gt, gast.GtE: operator.ge,
                         gast.Eq: operator.eq, gast.NotEq: operator.ne}[type(op)]  # fmt: skip
-            return Const(function(x.value, y.value))
+            return Const(computed(low, function, x.value, y.value))
         if isinstance(op, gast.Eq | gast.NotEq):
             return Const((x.value == y.value) is isinstance(op, gast.Eq))
     if isinstance(x, Text) or isinstance(y, Text):

@@ -6,6 +6,7 @@ arguments as if it were called from outside, transforms its graph, and calls the
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from inspect import Parameter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from srcgraph.errors import InferenceError
+from srcgraph.errors import ArgumentError, InferenceError
 from srcgraph.frontend import structures
 from srcgraph.frontend.entities import NONE, Closure, Const, Entity, Listing, Partial, Tup
 from srcgraph.frontend.memory import refuse
@@ -126,7 +127,16 @@ def make(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dict[str,
         named["wrt"] = list(named["wrt"])
     if named.pop("verify", False):
         raise refuse_verifying(low)
-    made = maker_of(function)(*options, **named)  # type: ignore[misc]
+    maker: Any = maker_of(function)
+    known = inspect.signature(maker)
+    if unknown := [k for k in named if k not in known.parameters]:
+        hint = "how it is compiled is said where the function around is: sg.compile(f, ...)"
+        raise refuse(f"{function.__name__}: {unknown[0]}= inside a compiled function is not supported", low.loc, hint)
+    try:
+        known.bind(*options, **named)
+    except TypeError as error:
+        raise refuse(f"{function.__name__}(): {error}", low.loc, kind=InferenceError) from None
+    made = maker(*options, **named)
     return Partial(Const(made if isinstance(made, Written) else Deriving((made,))), (args[0],), ())
 
 
@@ -221,7 +231,21 @@ def _moved(
 def call(low: Lowering, transforms: Sequence[Transform], args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:
     """Call a function, the first argument, transformed."""
     names, given = _given(low, args, kwargs)
-    return _called(low, args[0], names, len(names), given, tuple(transforms))
+    counted = tuple(_counted(low, t, _name(args[0]), len(names)) for t in transforms)
+    return _called(low, args[0], names, len(names), given, counted)
+
+
+def _counted(low: Lowering, transform: Any, name: str, count: int) -> Transform:
+    """A transform by arguments of a function, these counted from the front: behind them comes the function itself."""
+    argnums = getattr(transform, "argnums", None)
+    if argnums is None:
+        return transform
+    several = argnums if isinstance(argnums, tuple) else (argnums,)
+    if (beyond := [k for k in several if not -count <= k < count]) and count:
+        why = f"argnums={beyond[0]}, but {name} is given {count} argument{'s' if count > 1 else ''}"
+        raise refuse(why, low.loc, kind=ArgumentError)
+    front = tuple(k % count if count else k for k in several)
+    return replace(transform, argnums=front if isinstance(argnums, tuple) else front[0])
 
 
 def write(low: Lowering, made: Written, args: Sequence[Entity], kwargs: dict[str, Entity]) -> Entity:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import effects, expressions, later
 from srcgraph.frontend.boxes import new_box, rebind
-from srcgraph.frontend.entities import NONE, Const, Entity, Instance, Record, Tup, Views
-from srcgraph.frontend.memory import Refusal, refuse
+from srcgraph.frontend.entities import NONE, Const, Entity, Instance, Listing, Record, Tup, Views
+from srcgraph.frontend.memory import Refusal, computed, refuse
 from srcgraph.frontend.objects import field, fields, set_field, with_field
 
 if TYPE_CHECKING:
@@ -39,8 +39,14 @@ def literal(low: Lowering, node: Any, hint: str = "") -> Entity:
     return new_dict(low, content, hint)
 
 
+def _has_list(entity: Entity) -> bool:
+    return isinstance(entity, Listing) or (isinstance(entity, Tup) and any(map(_has_list, entity.items)))
+
+
 def key_of(low: Lowering, entity: Entity) -> Any:
     """A key, which has to be known when compiling."""
+    if _has_list(entity):
+        computed(low, hash, [])
     try:
         key = low.static(entity, "the key of a dict")
     except Refusal as refusal:

@@ -315,7 +315,9 @@ def _fresh(content: contents.ContentShape) -> Shape:
 
 
 def _differs(name: str, entry: Entity, end: Entity) -> str:
-    return f"{name!r} is {describe(entry)} before the loop and {describe(end)} after an iteration"
+    before, after = describe(entry), describe(end)
+    after = "another one" if before == after else after
+    return f"{name!r} is {before} before the loop and {after} after an iteration"
 
 
 def _widen_objects(low: Lowering, entry: Instance, end: Instance, ends: Ends, name: str) -> Shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,17 @@ from srcgraph.frontend import (
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Instance, Iteration, Listing, Scalar, SliceOf, Tup
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.kinds import joined
-from srcgraph.frontend.memory import as_index, checked_index, known_int, read, ref_type, refuse, select, slice_operands
+from srcgraph.frontend.memory import (
+    as_index,
+    checked_index,
+    computed,
+    known_int,
+    read,
+    ref_type,
+    refuse,
+    select,
+    slice_operands,
+)
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.vector import literal
@@ -85,7 +96,8 @@ def tuple_item(low: Lowering, base: Entity, index: Entity) -> Entity:
     items = expressions.items_of(low, base)
     if isinstance(index, SliceOf):
         cut = slice(*(low.static(e, "a slice of a tuple") for e in (index.start, index.stop, index.step)))
-        return Tup(tuple(items[cut]), list if isinstance(base, Tup) and base.cls is list else tuple)
+        part = computed(low, operator.getitem, items, cut)
+        return Tup(tuple(part), list if isinstance(base, Tup) and base.cls is list else tuple)
     if isinstance(index, Scalar) and index.value.type.dtype.kind in "iub" and literal(low.builder, index.value) is None:
         if items and all(choices.choosable(e) for e in items):
             return choices.picked(low, items, as_index(low, index.value, "the index of a tuple"), "tuple")

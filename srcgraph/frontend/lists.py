@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ from srcgraph.frontend.entities import (
     Tup,
     Views,
 )
-from srcgraph.frontend.memory import Dead, as_index, known_int, new_array, read, refuse
+from srcgraph.frontend.memory import Dead, as_index, computed, known_int, new_array, read, refuse
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.types import PY_INT, ListType, ScalarType, Type
@@ -405,7 +406,7 @@ def sliced(low: Lowering, held: Content, index: SliceOf, hint: str = "") -> List
     cut = _cut(low, index)
     if isinstance(held, Tup):
         if cut is not None:
-            return new_list(low, Tup(held.items[cut], list), hint)
+            return new_list(low, Tup(computed(low, operator.getitem, held.items, cut), list), hint)
         held = contents.as_rows(low, held, item_kinds.joint_kind(low, held), growing=False)
     if nested.has_lists(held.item):
         raise refuse("a slice of a list of lists has the same lists in it", low.loc, "loop over the positions")

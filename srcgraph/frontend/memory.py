@@ -31,6 +31,7 @@ from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.index import selected_type
 from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.text import escaped
 from srcgraph.ir.types import INT, ScalarType, TensorType
 from srcgraph.ir.view import View, split_operands, step_of, whole
 from srcgraph.ir.walk import has_order
@@ -41,6 +42,16 @@ if TYPE_CHECKING:
 
 class Dead(Exception):
     """Nothing after this point of a path can run."""
+
+
+def computed(low: Lowering, function: Callable[..., Any], *args: Any) -> Any:
+    """What a function of Python gives for what is known; what it raises is raised where the program comes here."""
+    try:
+        return function(*args)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        message = escaped(str(error))
+        low.builder.call_named("check_that", False, error=type(error).__name__, message=message)
+        raise Dead from None
 
 
 class Refusal(Exception):

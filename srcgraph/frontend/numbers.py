@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import cmath
 import math
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from srcgraph.errors import InferenceError
 from srcgraph.frontend import arithmetic, complex_arithmetic, contents, expressions, lists, operators
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Iteration, Scalar, Tup
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import ref_type, refuse
+from srcgraph.frontend.memory import computed, ref_type, refuse
 from srcgraph.frontend.pythonic import MANY, builtin, complex_, int_, real_number, scalar_value
 from srcgraph.frontend.resolve import check_range
 from srcgraph.ir.graph import Value
@@ -200,7 +201,7 @@ def round_(low: Lowering, number: Entity, ndigits: Entity = NONE) -> Entity:
         whole = OPS["rint"](low.builder.cast(value, FLOAT, weak=True)) if value.type.dtype.kind == "f" else value
         return int_(low, Scalar(whole))
     if not getattr(value.type, "weak", False):
-        digits = low.static(ndigits, "the number of digits of a NumPy number")
+        digits = computed(low, operator.index, low.static(ndigits, "the number of digits of a NumPy number"))
         return low.entity(COMPOSITES["round"](value, digits))
     digits = integer(low, ndigits, "round()")
     if value.type.dtype.kind != "f":

@@ -13,7 +13,7 @@ import numpy as np
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import arrays, conditions, dicts, expressions, lists, objects, tables, text
 from srcgraph.frontend.entities import Array, Const, Entity, Listing, Scalar, Tup
-from srcgraph.frontend.memory import known_int, refuse
+from srcgraph.frontend.memory import computed, known_int, refuse
 from srcgraph.frontend.once import refuse_kept
 from srcgraph.frontend.resolve import division_by_zero
 from srcgraph.ir.builder import Builder
@@ -221,7 +221,7 @@ def unary(low: Lowering, node: gast.UnaryOp, hint: str) -> Entity:
         return objects.special(low, own, entity)
     if isinstance(entity, Const) and entity.is_number:
         function = {gast.USub: operator.neg, gast.UAdd: operator.pos, gast.Invert: operator.invert}[type(node.op)]
-        return Const(function(entity.value))
+        return Const(computed(low, function, entity.value))
     value = low.value(entity, "the operand")
     if value.type.dtype == BOOL and is_python_number(value):
         value = low.builder.cast(value, INT, weak=True)

@@ -47,7 +47,7 @@ from srcgraph.frontend.entities import (
 )
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.kinds import joined
-from srcgraph.frontend.memory import as_index, ref_type, refuse
+from srcgraph.frontend.memory import as_index, computed, ref_type, refuse
 from srcgraph.frontend.resolve import to_integer
 from srcgraph.frontend.scope import parameter_names
 from srcgraph.ir.graph import Value
@@ -206,7 +206,7 @@ def real_number(low: Lowering, x: Entity, what: str) -> Value:
 @builtin(float, 0, 1)
 def float_(low: Lowering, x: Entity = Const(0.0)) -> Entity:
     if isinstance(x, Const) and isinstance(x.value, str):
-        return Const(float(x.value))
+        return Const(computed(low, float, x.value))
     if isinstance(x, Const) and isinstance(x.value, int | float) and abs(x.value) < 2.0**1023:
         return Const(float(x.value))
     return Scalar(low.builder.cast(real_number(low, x, "float()"), FLOAT, weak=True))
@@ -215,7 +215,7 @@ def float_(low: Lowering, x: Entity = Const(0.0)) -> Entity:
 @builtin(complex, 0, 2)
 def complex_(low: Lowering, x: Entity = Const(0.0), y: Entity = NONE) -> Entity:
     if isinstance(x, Const) and isinstance(x.value, str) and y == NONE:
-        return Const(complex(x.value))
+        return Const(computed(low, complex, x.value))
     if y == NONE:
         return Scalar(low.builder.cast(scalar_value(low, x, "complex()"), COMPLEX, weak=True))
     parts = (low.builder.cast(real_number(low, e, "complex()"), FLOAT, weak=True) for e in (x, y))
@@ -288,7 +288,7 @@ def _extreme(op: str, function: Any) -> None:
             raise refuse(f"{function.__name__}() of nothing", low.loc, kind=InferenceError)
         numbers = [e.value for e in items if isinstance(e, Const) and e.is_number]
         if len(numbers) == len(items):
-            return Const(function(numbers))
+            return Const(computed(low, function, numbers))
         out = items[0]
         for item in items[1:]:
             out = _pick(low, out, item, op)
@@ -415,13 +415,13 @@ def isinstance_(low: Lowering, x: Entity, cls: Entity) -> Entity:
     classes = low.static(cls, "the class of isinstance")
     match x:
         case Const(value=value):
-            return Const(isinstance(value, classes))
+            return Const(computed(low, isinstance, value, classes))
         case Scalar(value=value):
             assert isinstance(value.type, ScalarType)
             zero = value.type.dtype.type(0)
-            return Const(isinstance(zero.item() if value.type.weak else zero, classes))
+            return Const(computed(low, isinstance, zero.item() if value.type.weak else zero, classes))
         case Array():
-            return Const(isinstance(np.zeros(0), classes))
+            return Const(computed(low, isinstance, np.zeros(0), classes))
         case Listing():
             return Const(isinstance([], classes))
         case Tup(cls=kind) | Instance(cls=kind):

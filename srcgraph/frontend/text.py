@@ -6,6 +6,7 @@ keeps the values themselves, as they were when it was made; `srcgraph.ir.text` f
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Sequence
 from string import Formatter
@@ -18,7 +19,7 @@ from srcgraph.errors import InferenceError
 from srcgraph.frontend import choices, expressions, lists, operators, raised
 from srcgraph.frontend.entities import Array, Choice, Const, Entity, Field, Listing, Maybe, Raised, Scalar, Text, Tup
 from srcgraph.frontend.join import describe
-from srcgraph.frontend.memory import refuse
+from srcgraph.frontend.memory import computed, refuse
 from srcgraph.ir.graph import Value
 from srcgraph.ir.text import escaped, field, formatted
 from srcgraph.ir.types import ArrayType, Type
@@ -272,7 +273,8 @@ def binary(low: Lowering, op: str, x: Entity, y: Entity) -> Entity | None:
         return text_of([*parts_of(x), *parts_of(y)])
     if op == "mul" and (is_text(x) or is_text(y)):
         word, times = (x, y) if is_text(x) else (y, x)
-        return text_of(parts_of(word) * max(0, low.static(times, "how often a text is repeated")))
+        count = low.static(times, "how often a text is repeated")
+        return text_of(computed(low, operator.mul, parts_of(word), count))
     return None
 
 
@@ -284,10 +286,8 @@ def method(low: Lowering, base: Entity, name: str, args: Sequence[Entity], kwarg
         return _join(low, base.value, args[0])
     if isinstance(base, Const):
         known = [low.static(a, f"an argument of {name}()") for a in args]
-        try:
-            return _entity(getattr(base.value, name)(*known, **{k: low.static(v, k) for k, v in kwargs.items()}))
-        except (TypeError, ValueError) as error:
-            raise refuse(str(error), low.loc, kind=InferenceError) from None
+        named = {k: low.static(v, k) for k, v in kwargs.items()}
+        return _entity(computed(low, lambda: getattr(base.value, name)(*known, **named)))
     raise refuse(f"{name}() of a text with numbers of run time in it is not supported", low.loc)
 
 

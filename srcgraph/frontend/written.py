@@ -75,6 +75,8 @@ def place(arr, mask, vals):
 
 @stands_for(np.putmask)
 def putmask(a, mask, values):
+    if isinstance(values, np.ndarray) and np.promote_types(values.dtype, a.dtype) != a.dtype:
+        raise TypeError("Cannot cast array data according to the rule 'safe'")
     new = np.atleast_1d(np.asarray(values, dtype=a.dtype)).ravel()
     if np.size(mask) != a.size:
         raise ValueError("putmask: mask and data must be the same size")

@@ -309,7 +309,7 @@ def named(facts: dict[str, bool]) -> tuple[str, ...]:
         if name not in FACTS:
             close = get_close_matches(name, FACTS, 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"there is no fact {name!r}{hint} Known are {', '.join(FACTS)}")
+            raise TypeError(f"there is no fact {name!r}{hint or ';'} known are {', '.join(FACTS)}")
     return tuple(sorted(n for n, holds in facts.items() if holds))
 
 

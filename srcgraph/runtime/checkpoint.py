@@ -42,7 +42,8 @@ def checkpointing(given: Any, progress: bool = False) -> Checkpointing | None:
     text = re.fullmatch(r"\s*(\d+\.?\d*)\s*([kmgt]i?)?b\s*", given, re.IGNORECASE) if isinstance(given, str) else None
     if text is None:
         hint = "give a number of states, such as 50, the memory for them, such as '200 MB', or 'auto'"
-        raise ArgumentError(Problem(f"checkpoint={given!r} is neither a number nor an amount of memory", hint=hint))
+        why = f"checkpoint={given!r} is neither a number of states nor an amount of memory"
+        raise ArgumentError(Problem(why, hint=hint))
     memory = int(float(text[1]) * _UNITS[(text[2] or "").lower()])
     return Checkpointing(memory=memory, progress=progress)
 

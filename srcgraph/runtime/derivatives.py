@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgraph.errors import ArgumentError
+from srcgraph.errors import ArgumentError, Problem
 from srcgraph.frontend.derived import Mode, Written
 from srcgraph.runtime.api import Compiled, as_function, derived_method, method_of, refuse_verified
 from srcgraph.runtime.built import is_built, of_built
@@ -211,6 +211,9 @@ def jvp(
     >>> jvp(lambda x, y: x * y, (3.0, 2.0), (1.0, 10.0))
     (6.0, 32.0)
     """
+    for name, group in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(group, tuple | list):
+            raise ArgumentError(Problem(f"jvp: {name} are a tuple, one for each argument", hint="jvp(f, (x,), (d_x,))"))
     given, moved = tuple(primals), tuple(tangents)
     if len(given) != len(moved):
         raise ArgumentError(f"jvp: {len(given)} primals, but {len(moved)} tangents")

@@ -176,6 +176,9 @@ def function(
     """
     known = [p if isinstance(p, Param) else Param(p) for p in params]
     for p in known:
+        if not isinstance(p.variable, Value | SharedVariable):
+            why = f"a parameter is a variable, not {p.variable!r}"
+            raise ArgumentError(Problem(why, hint='make one: x = sg.scalar("x"), or sg.vector("x")'))
         if isinstance(p.variable, SharedVariable):
             why = f"the shared variable {p.variable.name!r} is a parameter: it is read from where it is"
             raise ArgumentError(Problem(why, hint="leave it out, or give it another value by givens={...}"))

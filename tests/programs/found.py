@@ -779,3 +779,22 @@ def named_underscore(x, n):
     for _ in range(n):
         x = x[1:] * x[:-1]
     return np.sum(x)
+
+
+def known_to_raise_and_not_reached(x, n):
+    """What raises for what is known raises where the program comes to it, and nowhere else."""
+    if n > 1000:
+        return float("abc"), ~1.5, "ab" * 2.0, [1, 2, 3][::0], {[1]: x}, isinstance(x, 5), round(x[0], "a")
+    try:
+        k = float("abc")
+    except ValueError:
+        k = 2.0
+    return k * x, [1, 2, 3][::-1], "ab" * 2, round(x[0], 2)
+
+
+def interpolation_to_infinity(x):
+    """The last of the points is infinite, and so is what is asked for."""
+    inf = np.inf
+    return np.interp(inf, [0.0, 1.0, inf], [0.0, 1.0, 2.0]), np.interp(
+        [-inf, -5.0, x[0]], [-inf, 0.0, 1.0], [3.0, 1.0, 2.0]
+    )

@@ -274,7 +274,7 @@ def test_progress(capfd: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("asked", [True, 0, -3, 2.5, "lots", "3", []])
 def test_neither_a_number_nor_memory(asked: Any) -> None:
-    with pytest.raises(ArgumentError, match="neither a number nor an amount of memory"):
+    with pytest.raises(ArgumentError, match="neither a number of states nor an amount of memory"):
         sg.grad(recurrence, checkpoint=asked)
 
 

@@ -272,8 +272,9 @@ def _between(at: Value, xs: Value, fs: Value, left: Any, right: Any) -> Value:
     inside = where(b.call_named("isnan", inside), add(mul(slope, sub(flat_at, x1)), f1), inside)
     inside = where(logical_and(b.call_named("isnan", inside), equal(f0, f1)), f0, inside)
     known = where(b.call_named("isfinite", slope), slope, 0.0)
+    finite = b.call_named("isfinite", flat_at)
     at_point = [
-        add(mul(known, sub(flat_at, x)), f) for x, f in ((x0, f0), (x1, f1))
+        add(mul(known, where(finite, sub(flat_at, x), 0.0)), f) for x, f in ((x0, f0), (x1, f1))
     ]  # exactly f, with the slope beside it
     inside = where(
         equal(flat_at, x1), at_point[1], where(equal(flat_at, x0), at_point[0], inside)

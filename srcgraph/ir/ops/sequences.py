@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgraph.errors import InferenceError
+from srcgraph.errors import InferenceError, Problem
 from srcgraph.ir.dims import as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
@@ -81,8 +81,11 @@ def _arrays(arrays: Any, numbers: bool = True) -> list[Value]:
     parts = [b.value(a) for a in arrays]
     if numbers:
         parts = [p if p.type.ndim else flat(p) for p in parts]
-    if not parts or not all(isinstance(p.type, ArrayType) and p.type.ndim for p in parts):
+    if not parts:
         raise InferenceError("a tuple or list of arrays of at least one axis is needed")
+    if (number := next((k for k, p in enumerate(parts) if not p.type.ndim), None)) is not None:
+        why = f"a tuple or list of arrays of at least one axis is needed, and its item {number} is a number"
+        raise InferenceError(Problem(why, hint="make an array of it: np.atleast_1d(...)"))
     dtype = common_dtype([p.type for p in parts])
     return [b.cast(p, dtype) for p in parts]
 
