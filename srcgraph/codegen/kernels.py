@@ -343,7 +343,7 @@ def _inner(s: Scheduler, node: Apply) -> Iterator[Item]:
     x, out = node.inputs[0], node.outputs[0]
     kept = out.type.ndim
     start, wide = _start(node)
-    acc = Value(out.name, ScalarType(wide))
+    acc = Value("", ScalarType(wide))
     s.hints[acc] = _reduction_name(s, node)
     body = Elements(s)
     expr, reads = body.expr(x, loop_index(x.type.shape))

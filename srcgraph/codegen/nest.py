@@ -106,7 +106,8 @@ class Nest:
         if depth < len(self.dims):
             rest = Inside(self.dims[depth:], self.item.extents[depth:])
             self.item.dims, self.item.extents = self.dims[:depth], self.item.extents[:depth]
-            self._replace((), (rest,))
+            if any(d != 1 for d in rest.dims):
+                self._replace((), (rest,))
         left = depth - len(self.dims)
         for k, loops in enumerate(self.last):
             if left <= 0:

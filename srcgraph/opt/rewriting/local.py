@@ -7,7 +7,7 @@ ops called as functions, and returns it; or None where it does not apply.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -150,7 +150,9 @@ def apply_at(fgraph: FunctionGraph, site: Site, rule: LocalRewrite, place: Place
         return False
     if not checked and (not pairs or _changes_nothing(node, nodes, pairs)):
         return False
-    nodes, pairs = _named_alike(node, nodes, pairs)
+    for old, new in pairs:
+        if old.name not in ("", kind_of(node)):
+            place.suggest(new, old.name)
     try:
         with fgraph.transaction():
             inserted = fgraph.insert(nodes, site, rule.name)
@@ -226,18 +228,6 @@ def _changes_nothing(node: Node, nodes: Sequence[Node], pairs: Sequence[tuple[Va
         and pairs[0][1] in new.outputs
         and merge_key(new.op, new.inputs, new.attrs) == merge_key(node.op, node.inputs, node.attrs)
     )
-
-
-def _named_alike(node: Node, nodes: Sequence[Node], pairs: Any) -> tuple[Sequence[Node], Any]:
-    """What is built, its last value with the name that what it stands for has been given."""
-    last = nodes[-1] if nodes else None
-    if not isinstance(last, Apply) or not isinstance(node, Apply) or len(pairs) != 1 or len(last.outputs) != 1:
-        return nodes, pairs
-    ((old, new),) = pairs
-    if new is not last.outputs[0] or new.name not in ("", last.op.name) or old.name in ("", node.op.name):
-        return nodes, pairs
-    named = Value(old.name, new.type)
-    return [*nodes[:-1], replace(last, outputs=(named,))], [(old, named)]
 
 
 def OpSub(old: Any, new: Any, name: str = "") -> LocalRewrite:
