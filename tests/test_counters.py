@@ -246,3 +246,25 @@ def test_positions_made_of_parameters():
     assert sg.compile(following)(x, 4) == 5.0
     assert sg.compile(flattened)(x, 3, 4) == 66.0
     np.testing.assert_array_equal(sg.grad(flattened)(x, 3, 3), [1.0] * 9 + [0.0] * 3)
+
+
+def doubled(x):
+    """The length of a step doubles: it is never zero, nor what is computed of it another one in a step."""
+    total = 0.0
+    width = 2
+    while width <= len(x):
+        for first in range(0, len(x), width):
+            turn = np.exp(-2j * np.pi / width)
+            for k in range(width // 2):
+                total += (turn * x[first + k]).real
+        width *= 2
+    return total
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 16, 64])
+def test_what_is_multiplied_grows(size):
+    x = np.cos(np.arange(float(size)))
+    compiled = sg.compile(doubled)
+    np.testing.assert_allclose(compiled(x), doubled(x), rtol=1e-13)
+    text = compiled.python(x)
+    assert "ZeroDivisionError" not in text and "must not be zero" not in text, text

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 UP, DOWN, ONE_UP, ONE_DOWN = "up", "down", "one up", "one down"
 """It never becomes smaller, or larger; it is at most 1 larger, or smaller, after each iteration."""
+_GROWING = gast.Add, gast.Mult
+"""Operators by which an integer most often becomes larger."""
 Kept = dict[Key, frozenset[str]]
 """What is assumed of each name."""
 
@@ -56,7 +58,7 @@ def _assigned(node: Any) -> Iterator[tuple[str, bool]]:
     for inner in gast.walk(node):
         match inner:
             case gast.AugAssign(target=gast.Name(id=name), op=op):
-                yield name, isinstance(op, gast.Add)
+                yield name, isinstance(op, _GROWING)
             case gast.Assign(targets=targets, value=value):
                 for target in targets:
                     yield from _matched(target, value, counters)
@@ -67,7 +69,7 @@ def _matched(target: Any, value: Any, counters: set[str]) -> Iterator[tuple[str,
         for t, v in zip(target.elts, value.elts, strict=True):
             yield from _matched(t, v, counters)
         return
-    adds = any(isinstance(e, gast.BinOp) and isinstance(e.op, gast.Add) for e in gast.walk(value))
+    adds = any(isinstance(e, gast.BinOp) and isinstance(e.op, _GROWING) for e in gast.walk(value))
     adds |= isinstance(value, gast.Name) and value.id in counters
     yield from ((e.id, adds) for e in gast.walk(target) if isinstance(e, gast.Name))
 

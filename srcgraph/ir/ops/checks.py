@@ -13,6 +13,7 @@ import numpy as np
 
 from srcgraph.ir.dims import Dim
 from srcgraph.ir.exceptions import exception
+from srcgraph.ir.facts import COMPARISONS
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Check, current_builder, define
 from srcgraph.ir.ops.compare import equal, greater_equal, less, logical_and, logical_or, not_equal, where
@@ -281,7 +282,13 @@ def _that_meaning(ok: bool, *values: Any, error: str, message: Message) -> bool:
 
 
 def _proved_that(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
-    return inputs[0] if literal(builder, inputs[0]) else None
+    """What is known to hold, or follows from what is known of integers."""
+    if literal(builder, inputs[0]):
+        return inputs[0]
+    node = builder.definition(inputs[0])
+    if node is None or node.op.name not in COMPARISONS:
+        return None
+    return builder.const(True) if builder.compares(node.op.name, *node.inputs) else None
 
 
 def _ok_type(ok: Type, *values: Type, error: str, message: Message) -> Type:
