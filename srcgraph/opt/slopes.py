@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeAlias
 
 from srcgraph.ir.closure import with_graphs
 from srcgraph.ir.graph import Apply, For, Graph, Node, Value, While, node_graphs, node_inputs
 from srcgraph.ir.op import OPS
-from srcgraph.ir.types import FLOAT, ScalarType, is_float
+from srcgraph.ir.types import FLOAT, ArrayType, ScalarType, is_float
 from srcgraph.opt.factored import factored
 from srcgraph.opt.modes import current_mode
 from srcgraph.opt.rotated import rotated
@@ -111,7 +112,7 @@ class _Region:
         groups: dict[tuple[Value, Value | None], list[Apply]] = defaultdict(list)
         for node in self.graph.nodes:
             if isinstance(node, Apply) and node.op.name == "div" and self.is_free(node):
-                whole = self.product_with(node.outputs[0]) if node.outputs[0].type.ndim else None
+                whole = self.wholes[node.outputs[0]] if node.outputs[0].type.ndim else None
                 groups[self.number(node.inputs[1]), whole].append(node)
         several = {k: group for k, group in groups.items() if len(group) > 1 and self.literal(k[0]) is None}
         replaced = {id(node): key for key, group in several.items() for node in group}
@@ -127,14 +128,17 @@ class _Region:
             out += self.product(node, over[key])
         return self.changed(out) if several else self
 
-    def product_with(self, value: Value) -> Value:
-        """The product that an array is a factor of, and of nothing else; or itself."""
-        while len(readers := self.readers[value]) == 1:
-            (node,) = readers
-            if not isinstance(node, Apply) or node.op.name not in _FACTORS or not node.origin.by:
-                break
-            value = node.outputs[0]
-        return value
+    @cached_property
+    def wholes(self) -> dict[Value, Value]:
+        """The product that an array is a factor of, once or more often, and of nothing else; or itself."""
+        found: dict[Value, Value] = {}
+        for node in reversed(self.graph.nodes):
+            for value in (v for v in node.outputs if isinstance(v.type, ArrayType)):
+                readers = self.readers[value]
+                factors = [r for r in readers if isinstance(r, Apply) and r.op.name in _FACTORS and r.origin.by]
+                products = {found[r.outputs[0]] for r in factors} if len(factors) == len(readers) else set()
+                found[value] = products.pop() if len(products) == 1 else value
+        return found
 
     def product(self, node: Apply, over: Value) -> Iterable[Node]:
         """What a quotient is, given the reciprocal of its divisor."""

@@ -141,3 +141,20 @@ def test_what_is_fused_is_added_to_first():
     back = text[text.index("- 1, -1, -1)") :]
     assert back.index("d_v = d_v_ * a") < back.index("d_v_ = d_v + ")
     assert "d_v_" not in sg.grad(leaky, argnums=(0, 1, 2)).python(0.9, 0.3, X)
+
+
+def test_one_quotient_for_arrays_in_one_product():
+    """The reciprocal is a factor twice, of one product."""
+
+    def energy(positions, masses):
+        between = positions[:, None, :] - positions[None, :, :]
+        distance = np.sqrt(np.sum(between * between, axis=2) + 0.01)
+        return -0.5 * np.sum(masses[:, None] * masses[None, :] / distance)
+
+    x, m = np.random.default_rng(1).normal(size=(7, 3)), np.linspace(1.0, 2.0, 7)
+    gradient = sg.grad(energy)
+    text = gradient.python(x, m)
+    assert text.count(" / distance") + text.count("/ t_") == 1, text
+    way = np.cos(np.arange(21.0)).reshape(7, 3)
+    slope = (energy(x + 1e-6 * way, m) - energy(x - 1e-6 * way, m)) / 2e-6
+    np.testing.assert_allclose(np.sum(gradient(x, m) * way), slope, rtol=1e-7)
