@@ -54,7 +54,8 @@ def _repaired(lines: list[str]) -> Iterator[str]:
             continue
         inside, rest = _parted(line[call.end() + 1 :])
         yield from _Wide(f"%bytes.{number}", masks, declared).call(call[1], inside, rest)
-    yield from declared.values()
+    there = {f.split("(")[0].split()[-1] for f in lines if f.startswith("declare ")}
+    yield from (line for name, line in declared.items() if name not in there)
 
 
 class _Wide:

@@ -67,10 +67,12 @@ def test_loops_that_end(size):
     np.testing.assert_array_equal(sg.compile(all_until_large)(x), all_until_large(x))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("size", [8, 39, 64, 130])
-def test_flags(size):
+def test_flags(size, dtype):
+    """Of single precision sixteen are taken together, and the eight that are left."""
     rng = np.random.default_rng(size)
-    x, done = rng.uniform(-1.0, 3.0, size), rng.random(size) < 0.3
+    x, done = rng.uniform(-1.0, 3.0, size).astype(dtype), rng.random(size) < 0.3
     y, also = x.copy(), done.copy()
     compiled = sg.compile(steps)
     for _ in range(12):
@@ -130,6 +132,12 @@ def test_what_is_put_there(monkeypatch):
             marked(x.ctypes.data, y.ctypes.data, marks.ctypes.data)
             np.testing.assert_array_equal(x, want[0])
             np.testing.assert_array_equal(y, want[1])
+
+
+def test_what_is_declared_is_not_declared_again(monkeypatch):
+    monkeypatch.setattr(masked_bytes, "_has_masks", lambda: True)
+    there = "declare void @llvm.masked.store.v16i8.p0(<16 x i8>, ptr captures(none), <16 x i1>)\n"
+    repaired(llvm.parse_assembly(there + MODULE)).verify()
 
 
 def test_other_modules_stay_as_they_are(monkeypatch):
