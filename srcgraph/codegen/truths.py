@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Callable
 
 from srcgraph.codegen.expr import negated
 from srcgraph.codegen.statements import names_in
@@ -75,25 +76,40 @@ _NONE: Names = frozenset()
 
 def direct_tests(body: Statements) -> Statements:
     """``c = x > 0; if c:`` where nothing else reads that ``c`` tests ``x > 0`` directly."""
+
+    def asked(before: ast.stmt, node: ast.If, read: dict[int, Names]) -> bool:
+        name = _tested(node.test)
+        if not name or not _assigns(before, name) or name in read[id(node)]:
+            return False
+        node.test = Replaced(name, before.value).visit(node.test)  # type: ignore[attr-defined]
+        return True
+
+    return _asked(body, asked)
+
+
+Asked = Callable[[ast.stmt, ast.If, dict[int, Names]], bool]
+"""Whether an `if`, which it changes then, needs the statement before it no more; given what each test, and each `if`
+once its test is known, reads."""
+
+
+def _asked(body: Statements, asked: Asked) -> Statements:
+    """Statements without those that the `if` after them does not need."""
     read: dict[int, Names] = {}
     _live(body, _NONE, _NONE, _NONE, read)
-    return _direct(body, read)
 
+    def block(statements: Statements) -> Statements:
+        out: Statements = []
+        for node in statements:
+            if isinstance(node, ast.If):
+                node.body, node.orelse = block(node.body), block(node.orelse)
+                if out and asked(out[-1], node, read):
+                    out.pop()
+            elif isinstance(node, ast.For | ast.While):
+                node.body = block(node.body)
+            out.append(node)
+        return out
 
-def _direct(block: Statements, read: dict[int, Names]) -> Statements:
-    """A block, given what each `if` of it reads once its test is known."""
-    out: Statements = []
-    for node in block:
-        if isinstance(node, ast.If):
-            node.body, node.orelse = _direct(node.body, read), _direct(node.orelse, read)
-            name, last = _tested(node.test), out[-1] if out else None
-            if name and _assigns(last, name) and name not in read[id(node)]:
-                out.pop()
-                node.test = Replaced(name, last.value).visit(node.test)  # type: ignore[union-attr]
-        elif isinstance(node, ast.For | ast.While):
-            node.body = _direct(node.body, read)
-        out.append(node)
-    return out
+    return block(body)
 
 
 def reads_in_tests(body: Statements) -> Statements:
@@ -103,25 +119,16 @@ def reads_in_tests(body: Statements) -> Statements:
     step would wait for it. Where the branch changes nothing that the test asks, LLVM does better with ``y``: it takes
     several steps at a time.
     """
-    read: dict[int, Names] = {}
-    _live(body, _NONE, _NONE, _NONE, read)
-    return _read_in_tests(body, read)
 
+    def asked(before: ast.stmt, node: ast.If, read: dict[int, Names]) -> bool:
+        name = _element(before)
+        if not name or node.orelse or not _is_asked_second(node, name) or name in read[id(node.test)]:
+            return False
+        node.test = Replaced(name, before.value).visit(node.test)  # type: ignore[attr-defined]
+        node.body = _read_there(before, name, node.body)
+        return True
 
-def _read_in_tests(block: Statements, read: dict[int, Names]) -> Statements:
-    out: Statements = []
-    for node in block:
-        if isinstance(node, ast.If):
-            node.body, node.orelse = _read_in_tests(node.body, read), _read_in_tests(node.orelse, read)
-            name = _element(out[-1]) if out else ""
-            if name and not node.orelse and _is_asked_second(node, name) and name not in read[id(node.test)]:
-                made = out.pop()
-                node.test = Replaced(name, made.value).visit(node.test)  # type: ignore[attr-defined]
-                node.body = _read_there(made, name, node.body)
-        elif isinstance(node, ast.For | ast.While):
-            node.body = _read_in_tests(node.body, read)
-        out.append(node)
-    return out
+    return _asked(body, asked)
 
 
 def _element(node: ast.stmt) -> str:
