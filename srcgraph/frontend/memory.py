@@ -49,8 +49,8 @@ def computed(low: Lowering, function: Callable[..., Any], *args: Any) -> Any:
     try:
         return function(*args)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        message = escaped(str(error))
-        low.builder.call_named("check_that", False, error=type(error).__name__, message=message)
+        kind = ValueError if isinstance(error, UnicodeError) else type(error)  # which is made of more than a message
+        low.builder.call_named("check_that", False, error=kind.__name__, message=escaped(str(error)))
         raise Dead from None
 
 

@@ -308,8 +308,8 @@ def named(facts: dict[str, bool]) -> tuple[str, ...]:
     for name in facts:
         if name not in FACTS:
             close = get_close_matches(name, FACTS, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"there is no fact {name!r}{hint or ';'} known are {', '.join(FACTS)}")
+            hint = f"; did you mean {close[0]!r}? Known" if close else "; known"
+            raise TypeError(f"there is no fact {name!r}{hint} are {', '.join(FACTS)}")
     return tuple(sorted(n for n, holds in facts.items() if holds))
 
 
