@@ -31,6 +31,11 @@ LANES = {"e": 8, "d": 4, "b": 2}
 """How many float64 a function takes, by the letter of the instruction set: AVX-512, AVX2, SSE4."""
 MASKED = ("e",)
 """The sets of which every instruction can leave out some of its numbers."""
+_GATHER = frozenset(("exp", "log", "pow", "powf", "erf", "erfc", "erfcf", "sinh", "tan", "tanf"))
+"""Those that look numbers up in a table, by instructions with a mask. Processors let these wait for what was in the
+mask's register before it is set: one step of a loop for the step before it, and for what is compared there."""
+_TABLE_MASKS = 1, 2, 3
+"""The registers of such masks."""
 _NEEDS = {"e": "avx512f", "d": "avx2", "b": "sse4.1"}
 
 
@@ -103,11 +108,28 @@ def _called(builder: Any, name: str, kind: Any, args: Any) -> Any:
     prefer_wide(builder.function)
     several = ir.VectorType(kind, lanes)
     variant = _declared(module, f"_ZGV{SET}{ends}", ir.FunctionType(several, [several] * len(args)))
+    variant = _apart(module, variant) if SET in MASKED and name in _GATHER else variant
     keep(module, variant)
     own = f"srcgraph_{name}"
     text = f"_ZGV_LLVM_N{lanes}{'v' * len(args)}_{own}({variant.name})"
     call = builder.call(module.globals.get(own) or alone(module, own, one, variant), args)
     return _marked(call, f'"vector-function-abi-variant"="{text}"')
+
+
+def _apart(module: Any, variant: Any) -> Any:
+    """A function of several numbers that does not wait for the masks of what is done before it: they are zero then."""
+    name = f"srcgraph{variant.name}"
+    if name in module.globals:
+        return module.globals[name]
+    made = ir.Function(module, variant.function_type, name)
+    shared(made)
+    prefer_wide(made)
+    builder = ir.IRBuilder(made.append_basic_block())
+    number = ir.IntType(16)
+    for k in _TABLE_MASKS:
+        builder.asm(ir.FunctionType(ir.VoidType(), [number]), "", f"{{k{k}}}", [number(0)], side_effect=True)
+    builder.ret(_marked(builder.call(variant, made.args, tail=True)))
+    return made
 
 
 def _marked(call: Any, *more: str) -> Any:

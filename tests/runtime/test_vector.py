@@ -162,6 +162,23 @@ def test_loops_call_the_functions_of_several_elements() -> None:
     assert re.search(r"_ZGV\w+v_exp", own) and re.search(r"_ZGV\w+vv_atan2", own)
 
 
+@pytest.mark.skipif(vector.SET not in vector.MASKED, reason="functions here look up tables without masks")
+def test_steps_do_not_wait_for_masks_of_others() -> None:
+    """A register that exp uses for a mask is set right before it, so that no step waits for the one before."""
+
+    @njit
+    def loop(x, out):
+        for k in range(len(x)):
+            out[k] = 1.0 if x[k] < vector.exp(x[k]) else 2.0
+
+    x, out = np.linspace(-1.0, 1.0, 100), np.ones(100)
+    loop(x, out)
+    np.testing.assert_array_equal(out, 1.0)
+    (assembly,) = loop.inspect_asm().values()
+    (called,) = re.findall(r"(?ms)^srcgraph_ZGV\w+v_exp:.*?^\.Lfunc_end", assembly)
+    assert re.search(r"(?m)^\s*kxor.*%k1$", called)
+
+
 def without_the_scalar_ones(assembly: str) -> str:
     """Those for one number call those of several, too, and stand for them where a loop is not vectorised."""
     return re.sub(r"(?ms)^srcgraph_\w+:.*?^\.Lfunc_end", "", assembly)
