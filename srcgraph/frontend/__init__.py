@@ -28,7 +28,7 @@ iterators    what itertools and np.ndindex make;  nests: loops over these;  posi
 iteration    what a `for` runs over: how many items, and the one at a position;  flat: x.flat
 carrying     the body walked until the state at its header stops changing, and the `For` or `While` of it
 headers      what a name can be at the start of an iteration;  shape_values: the values carried for it
-invariants   what stays true of the integers that a loop carries
+invariants   what stays true of the integers that a loop carries;  lengths: how long the arrays are in each trip
 sharing      what a loop carries that may be the same memory or object
 kinds        what numbers of different kinds become where paths join
 join         what two paths made of names and memory, as outputs of one `If`

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from srcgraph.frontend import conditions, contents, invariants, linking, marked, nested, statements
+from srcgraph.frontend import conditions, contents, invariants, lengths, linking, marked, nested, statements
 from srcgraph.frontend.entities import (
     ALREADY,
     STALE,
@@ -73,6 +73,8 @@ class Header:
     """Whether a list can be kept only if every iteration is written out."""
     kept: invariants.Kept = field(default_factory=dict)
     """What is assumed of integers at the start of each iteration."""
+    lengths: lengths.Guesses = field(default_factory=dict)
+    """What is assumed of arrays that become longer or shorter."""
 
 
 @dataclass(slots=True)
@@ -143,21 +145,24 @@ def _run(low: Lowering, node: Any, plan: Plan | None) -> None:
         try:
             walk = walked(low, node, plan, header, strict)
         except (Refusal, Dead):
-            if not any(header.kept.values()):
-                raise
-            header.kept.clear()  # it may be that what was assumed does not hold
+            if not lengths.next_guess(header.lengths):  # it may be that what was assumed does not hold
+                if not any(header.kept.values()):
+                    raise
+                header.kept.clear()
             low.builder._symbols = dict(symbols)
             del low.session.problems[kept:]
             continue
         given_up = invariants.give_up(low, header.kept, plan, walk.regions[-1], low.state, walk.entities, walk.end)
-        if not grow(low, node, header, walk) and not given_up:
+        given_up |= lengths.give_up(low, header.lengths, plan, walk.regions[-1], walk.entities, walk.end)
+        if not grow(low, node, header, walk, plan) and not given_up:
             if low.trusted.isdisjoint(v.value for v in walk.entities.values() if isinstance(v, Scalar)):
                 break
             strict = True
         low.builder._symbols = dict(symbols)
         del low.session.problems[kept:]
     else:
-        raise refuse("the types of this loop's variables do not settle", low.loc)
+        hint = "where one is a part of an array, take a copy of it in each iteration"
+        raise refuse("the types of this loop's variables do not settle", low.loc, hint)
     changes = _otherwise(low, header, walk, plan)
     if changes is not None:
         low.builder._symbols = dict(symbols)
@@ -235,6 +240,7 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header, strict: 
             b.enter_params(test_region, params)
         test_state, begun_with = header_state(low, header, params, test_region)
         invariants.assume(low, header.kept, plan, test_region, before, begun_with)
+        lengths.assume(low, header.lengths, plan, test_region, before, begun_with, test_state)
         try:
             test = low.inside(test_region, test_state, lambda: _test(low, node))
         except Dead:
@@ -256,6 +262,7 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header, strict: 
     state, entities = header_state(low, header, params, body)
     if plan is not None:
         invariants.assume(low, header.kept, plan, body, before, entities)
+    lengths.assume(low, header.lengths, plan, body, before, entities, state)
     share(before, entities, state, before)
     sharing = Sharing(low, before, entities, state)
     sharing.apply([*sharing.with_entry(low.variables(low.scope.header[id(node)])), *header.shared])
@@ -336,7 +343,7 @@ def _carried(low: Lowering, header: Header, leaves: Iterator[Value]) -> dict[Cel
     }
 
 
-def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
+def grow(low: Lowering, node: Any, header: Header, walk: Walk, plan: Plan | None) -> bool:
     """Widen ``header`` by what the walk found; False if it already allowed everything."""
     if walk.end.dead:
         return False
@@ -356,6 +363,7 @@ def grow(low: Lowering, node: Any, header: Header, walk: Walk) -> bool:
             grown |= new != old
             header.shapes[name] = new
     grown |= exchange(low, header, walk, live)
+    grown |= lengths.guess(low, header.lengths, header.shapes, plan, walk.regions[-1], walk.end)
     for name, entity in walk.entities.items():
         if name not in header.shapes:
             continue
@@ -454,8 +462,7 @@ def _refuse_late_sharing(low: Lowering, walk: Walk, known: dict[Cell, set[Cell]]
     """Sharing known only after the walk matters if the body stores into one of the cells."""
     for cell, shares in known.items():
         stored = walk.end.store.get(cell)
-        started = next((p for p in walk.params if p is stored), None)
-        changed = stored is not None and started is None
+        changed = stored is not None and stored is not walk.begun.store.get(cell)
         for other in cell.shares - shares:
             held, now = low.state.store.get(other), walk.end.store.get(other)
             in_list = isinstance(now, Tup | Rows)  # which changes, but no array in it
@@ -518,6 +525,9 @@ def append(
     found_again(low, header.exchanged or (), entities)
     after.names.update(entities)
     invariants.conclude(low, header.kept, plan, before, entities)
+    lengths.conclude(
+        low, header.lengths, None if stop is not None else invariants.trips_of(low, plan), before, entities
+    )
 
 
 def leaves_now(low: Lowering, header: Header, names: dict[Key, Entity], state: State) -> list[Value]:

@@ -78,10 +78,10 @@ def assume(
     low: Lowering, kept: Kept, plan: Plan | None, region: Region, before: State, entities: Mapping[Key, Entity]
 ) -> None:
     """Record what holds at the start of an iteration."""
-    trips = _trips(plan, region)
+    trips = trips_before(plan, region)
     with low.builder.inside(region):
         for name, kinds in kept.items():
-            low.builder.learn(*_facts(kinds, _integer(entities.get(name)), _first(before, name), trips))
+            low.builder.learn(*_facts(kinds, integer(entities.get(name)), _first(before, name), trips))
 
 
 def give_up(
@@ -94,13 +94,13 @@ def give_up(
     end: State,
 ) -> bool:
     """Forget what does not hold after an iteration; whether there was such."""
-    trips, changed = _trips(plan, region), False
+    trips, changed = trips_before(plan, region), False
     if end.dead:
         return False
     with low.builder.inside(region):
         for name, kinds in list(kept.items()):
-            now, first = _integer(end.names.get(name, UNBOUND)), _first(before, name)
-            if _integer(entities.get(name)) is None or first is None:
+            now, first = integer(end.names.get(name, UNBOUND)), _first(before, name)
+            if integer(entities.get(name)) is None or first is None:
                 continue  # nothing was assumed
             after = None if trips is None else trips + 1
             kept[name] = frozenset(k for k in kinds if now is not None and _holds(low, _facts({k}, now, first, after)))
@@ -114,14 +114,9 @@ def _holds(low: Lowering, facts: list[Dim]) -> bool:
 
 def conclude(low: Lowering, kept: Kept, plan: Plan | None, before: State, entities: Mapping[Key, Entity]) -> None:
     """Record what holds after the loop."""
-    count = None
-    if plan is not None:
-        start, stop, step = (v.type.value for v in plan.bounds)
-        if step is not None and step.const in (1, -1) and start is not None and stop is not None:
-            count = (stop - start) * step.const
-            count = count if low.builder.proves(count) else None
+    count = trips_of(low, plan)
     for name, kinds in kept.items():
-        low.builder.learn(*_facts(kinds, _integer(entities.get(name)), _first(before, name), count))
+        low.builder.learn(*_facts(kinds, integer(entities.get(name)), _first(before, name), count))
 
 
 def _facts(kinds: Iterable[str], now: Dim | None, first: Dim | None, trips: Dim | None) -> list[Dim]:
@@ -136,7 +131,7 @@ def _facts(kinds: Iterable[str], now: Dim | None, first: Dim | None, trips: Dim 
     return [fact for k in kinds for fact in found.get(k, ())]
 
 
-def _trips(plan: Plan | None, region: Region) -> Dim | None:
+def trips_before(plan: Plan | None, region: Region) -> Dim | None:
     """How many iterations there were before, if that is to be seen from the loop's variable."""
     if plan is None:
         return None
@@ -146,11 +141,20 @@ def _trips(plan: Plan | None, region: Region) -> Dim | None:
     return (index - start) * step.const
 
 
+def trips_of(low: Lowering, plan: Plan | None) -> Dim | None:
+    """How many iterations a loop has that nothing ends before, if that is known."""
+    start, stop, step = (None, None, None) if plan is None else (v.type.value for v in plan.bounds)
+    if step is None or step.const not in (1, -1) or start is None or stop is None:
+        return None
+    count = (stop - start) * step.const
+    return count if low.builder.proves(count) else None
+
+
 def _first(before: State, name: Key) -> Dim | None:
-    return _integer(before.names.get(name, UNBOUND))
+    return integer(before.names.get(name, UNBOUND))
 
 
-def _integer(entity: Any) -> Dim | None:
+def integer(entity: Any) -> Dim | None:
     """What is known of one of Python's integers."""
     if isinstance(entity, Const):
         return as_dim(entity.value) if type(entity.value) is int else None

@@ -24,7 +24,7 @@ from srcgraph.ir.builder import Builder
 from srcgraph.ir.closure import free_values, renamed
 from srcgraph.ir.dims import UNKNOWN
 from srcgraph.ir.facts import Region
-from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Origin, Value, While, node_inputs
+from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Origin, Value, While, node_graphs, node_inputs
 from srcgraph.ir.op import OPS, NoDerivative
 from srcgraph.ir.ops.shape import sum_to, zeros_of
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, Type
@@ -90,6 +90,9 @@ class Reverse:
         """Arrays that hold a running cotangent: contributions are added to them in place."""
         self.replayed: list[tuple[LoopFacts, Value]] = []
         """For each reverse loop around: what is known of the forward one, whether this is its last trip."""
+        self.restated: set[Value] = set()
+        """What stands for what a loop starts a trip with, or ends with, in lengths that are known there; the cotangents
+        are the same."""
 
     # -- cotangents -----------------------------------------------------------------------------
 
@@ -158,9 +161,11 @@ class Reverse:
 
     # -- nodes ----------------------------------------------------------------------------------
 
-    def nodes(self, nodes: Sequence[Node]) -> None:
+    def nodes(self, graph: Graph, starts: Sequence[Value] = ()) -> None:
+        """Reverse a graph's nodes; ``starts`` is what a loop starts its trips with, if it is its body."""
+        self.restated |= _restated(graph, starts, self.active)
         with self.builder.at():
-            for node in reversed(nodes):
+            for node in reversed(graph.nodes):
                 self.builder.origin = Origin(node.origin.loc, "vjp")
                 self.watched(node, node.outputs)
                 self.node(node)
@@ -190,6 +195,9 @@ class Reverse:
         if all(ct is None for ct in cts):
             return
         ct, out = cts[0], node.outputs[0]
+        if out in self.restated and ct is not None and self.ct(node.inputs[0]) is None:
+            self.frames[-1][node.inputs[0]] = ct
+            return
         if node.op.kind == "check":
             self.accumulate(node.inputs[0], ct)
             return
@@ -263,7 +271,7 @@ class Reverse:
             frame.update(handed)
             for k, ct in zip(function.outputs, seeds, strict=True):
                 self.accumulate(graph.results[k], self.sized(ct, graph.results[k]))
-            self.nodes(graph.nodes)
+            self.nodes(graph)
             results = [self.ct_or_zero(graph.params[k]) for k in function.inputs]
         self.frames.pop()
         made = region.graph(f"{graph.name}r", results)
@@ -346,7 +354,7 @@ class Reverse:
         with self.builder.inside(region):
             for k, ct in seeds:
                 self.accumulate(graph.results[k], self.sized(ct, graph.results[k]))
-            self.nodes(graph.nodes)
+            self.nodes(graph)
         self.frames.pop()
         return region, frame
 
@@ -382,7 +390,7 @@ class Reverse:
             self.replayed.append((self.loops[node.body.name], is_last))
             for k, ct in zip(kept, carried, strict=True):
                 self.accumulate(node.body.results[k], self.sized(ct, node.body.results[k]))
-            self.nodes(node.body.nodes)
+            self.nodes(node.body, params)
             results = [self.ct_or_zero(params[k]) for k in kept] + [frame[v] for v in outer]
             self.frames.pop()
             self.replayed.pop()
@@ -421,7 +429,8 @@ class Reverse:
                 self.frames[-1][outer[j - len(kept)]] = out
         for j, out in zip(used, outs, strict=True):
             if j < len(kept):
-                self.accumulate(node.carry[kept[j]], out)
+                init = node.carry[kept[j]]
+                self.accumulate(init, self.sized(out, init))
 
     def carried_type(self, param: Value, init: Value) -> Type:
         """The type of a carried cotangent: sizes that change from trip to trip are unknown."""
@@ -478,3 +487,18 @@ def ct_type(type: Type) -> Type:
 def d_name(value: Value) -> str:
     """The name of a cotangent: ``d_u`` for ``u``."""
     return f"d_{value.name.lstrip('_')}" if value.name else ""
+
+
+def _restated(graph: Graph, starts: Sequence[Value], active: frozenset[Value]) -> set[Value]:
+    """What stands for values that loops start a trip with, or end with, each of which nothing else reads."""
+    loops = [n for n in graph.nodes if isinstance(n, For | While)]
+    sources = {*starts, *(v for n in loops for v in n.outputs)}
+    found, others = dict[Value, Value](), {*graph.results}
+    for node in graph.nodes:
+        read = {*node_inputs(node)}.union(*(free_values(g) for g in node_graphs(node)))
+        if isinstance(node, Apply) and node.op.name == "with_shape" and node.inputs[0] in sources:
+            others |= {*found} & read
+            found[node.inputs[0]] = node.outputs[0]
+        elif not (isinstance(node, Apply) and active.isdisjoint(node.outputs)):
+            others |= read
+    return {value for source, value in found.items() if source not in others}

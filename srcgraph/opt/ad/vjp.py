@@ -217,7 +217,7 @@ def _both_sweeps(
                 reverse.begin(value, forward.params[k])
         for result in results:
             reverse.accumulate(result, reverse.own(reverse.sized(seed(builder, result), result)))
-        reverse.nodes(forward.nodes)
+        reverse.nodes(forward)
         cts = [ct if (ct := reverse.ct(v)) is not None else zeros_of(v) for v in wanted]
         for value, ct in zip(wanted, cts, strict=True):
             _name_array(builder, ct, d_name(value))
