@@ -12,6 +12,14 @@ def shrinking(x, n):
     return np.sum(x)
 
 
+def to_a_bound(x, k):
+    """Its tapes hold what was pushed with another length's name."""
+    y = x
+    while y[0] < k:
+        y = np.sign(y) * x + y
+    return np.sum(y * y)
+
+
 def parts(x, m, n):
     for _ in range(n):
         x = x[:m] * x[:m]
@@ -75,6 +83,7 @@ PROGRAMS = [
     (until_small, (X,)),
     (history, (X,)),
     (recursive, (X, 2)),
+    (to_a_bound, (np.array([1.0, 2.0, -0.5]), 5.0)),
 ]
 
 

@@ -45,7 +45,7 @@ def call(low: Lowering, lower: Callable, args: Sequence[Entity], kwargs: dict[st
     try:
         given = signature.bind(low, *args, **kwargs)
     except TypeError as error:
-        raise refuse(f"{lower.__name__}: {error}", low.loc, kind=InferenceError) from None
+        raise refuse(f"{lower.__name__.strip('_')}: {error}", low.loc, kind=InferenceError) from None
     return lower(*given.args, **given.kwargs)
 
 
@@ -188,9 +188,14 @@ def _turned(low: Lowering, a: Entity, order: Entity) -> bool:
     return asked == "F" and ref_type(low, as_array(low, a)).ndim > 1
 
 
-@array_function(np.reshape, method="reshape")
-def reshape(low: Lowering, a: Entity, shape: Entity, *more: Entity, order: Entity = Const("C")) -> Entity:
-    parts = list(shape.items) if isinstance(shape, Tup) else [shape, *more]
+@array_function(method="reshape")
+def _reshape(low: Lowering, a: Entity, *shape: Entity, order: Entity = Const("C")) -> Entity:
+    return reshape(low, a, shape[0] if len(shape) == 1 else Tup(shape), order)
+
+
+@array_function(np.reshape)
+def reshape(low: Lowering, a: Entity, shape: Entity, order: Entity = Const("C")) -> Entity:
+    parts = list(shape.items) if isinstance(shape, Tup) else [shape]
     if low.static(order, "the order of elements") != "C" and (_turned(low, a, order) or len(parts) > 1):
         return transpose(low, reshape(low, transpose(low, a), Tup(tuple(parts[::-1]))))
     ref = as_array(low, a)

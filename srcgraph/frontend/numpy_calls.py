@@ -37,13 +37,16 @@ UFUNC_KEYWORDS = ("out", "where", "dtype")
 def signature_of(function: Any) -> Mapping[str, inspect.Parameter]:
     """NumPy's parameters by name; none for a function Python knows no signature of.
 
-    Before NumPy 2.4 it knew none of arrays' methods: these take what the function of the same name takes.
+    Methods of arrays that say only that there are more take what the function of the same name takes.
     """
     try:
-        return inspect.signature(function).parameters
+        found = inspect.signature(function).parameters
     except (TypeError, ValueError):
-        like = getattr(np, function.__name__, None) if isinstance(function, MethodDescriptorType) else None
-        return signature_of(like) if like is not None else {}
+        return {}
+    hides = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in found.values())
+    like = getattr(np, function.__name__, None) if hides and isinstance(function, MethodDescriptorType) else None
+    theirs = {} if like is None else signature_of(like)
+    return theirs if {"axis", "out"} <= theirs.keys() else found
 
 
 def own_parameters(record: Op | Composite) -> list[str]:
@@ -83,16 +86,25 @@ def _arranged(
         same += 1
     has_stars = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in theirs)
     if theirs and not has_stars:
+        _refuse_surplus(low, record, theirs, len(args))
         for parameter, arg in zip(theirs[same:], args[same:], strict=False):
             if parameter.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY):
                 if parameter.name in kwargs:
                     raise refuse(f"{calls.name_of(record)}: {parameter.name!r} is given twice", low.loc)
                 kwargs[parameter.name] = arg
-        args = [*args[:same], *args[len(theirs) :]]
+        args = args[:same]
     for name in [n for n in kwargs if n not in mine and n != "out"]:
         if name in signature_of(function) and _is_default(kwargs[name], signature_of(function)[name].default):
             del kwargs[name]
     return args
+
+
+def _refuse_surplus(low: Lowering, record: Op | Composite, theirs: Sequence[inspect.Parameter], given: int) -> None:
+    """More by place than NumPy's function takes so."""
+    most = sum(p.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY) for p in theirs)
+    if given > most:
+        why = f"{calls.name_of(record)}: {given} arguments are given by place, and at most {most} can be"
+        raise refuse(why, low.loc, kind=InferenceError)
 
 
 def _is_default(entity: Entity, default: Any) -> bool:

@@ -129,7 +129,7 @@ def _field(low: Lowering, value: Value, conversion: str, spec: str) -> Field:
         raise refuse(
             f"a value of type {value.type} cannot be formatted so: {error}", low.loc, kind=InferenceError
         ) from None
-    plain = conversion == "s" and (isinstance(value.type, ArrayType) or value.type.weak)
+    plain = conversion == "s" and not spec and (isinstance(value.type, ArrayType) or value.type.weak)
     return Field(value, "" if plain else conversion, spec)  # format() of NumPy's numbers is not str()
 
 

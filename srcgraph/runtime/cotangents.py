@@ -11,7 +11,7 @@ import numpy as np
 from srcgraph.errors import ArgumentError, Problem
 from srcgraph.frontend.template import ListOf, NewArray, NewBox, ObjectOf, Out, RecordOf, RowsOf, Template, TupleOf
 from srcgraph.infer.signature import RowsArg, columns, part_name
-from srcgraph.ir.types import PYTHON_TYPE, TensorType
+from srcgraph.ir.types import PYTHON_TYPE, ArrayType, TensorType
 
 Length = tuple[int, ...]
 
@@ -107,11 +107,10 @@ class Cotangents:
 
     def array(self, k: int, ct: Any, name: str) -> np.ndarray:
         dtype, shape = self.types[k].dtype, self.shapes[k]
-        if ct is None:
-            return np.zeros(shape, dtype)
+        ct = np.zeros(shape, dtype) if ct is None else ct
         if not isinstance(ct, np.ndarray) or ct.dtype != dtype or ct.shape != shape:
             raise refused(name, f"an array of {dtype} with shape {shape}", ct)
-        return ct
+        return ct if isinstance(self.types[k], ArrayType) else dtype.type(ct)
 
     def rows(self, rows: RowsOf, ct: Any, name: str) -> Iterator[tuple[int, np.ndarray]]:
         """The cotangents of a list's items, number by number."""

@@ -197,6 +197,7 @@ class _Returned(Rebuild):
                 return NewArray(k) if self.is_float(k) else Fixed(None)
             case NewArray() | ArgumentView() | EitherOf() | ReshapeOf():
                 value = self.array(template)
+                value = value if isinstance(value.type, ArrayType) else self.builder.call_named("full", value)
                 return NewArray(self.add(value)) if is_inexact(value.type) else Fixed(None)
             case TupleOf(items=items, cls=cls):
                 return TupleOf(tuple(map(self.tree, items)), cls)

@@ -488,7 +488,7 @@ def _specialized(
 
 
 LONG = 64
-"""An axis of so many elements is long, and so many steps are many."""
+"""So many elements are many, on axes that are not short, and so many steps."""
 
 
 def short_beside_long(args: Sequence[Any]) -> bool:
@@ -498,9 +498,10 @@ def short_beside_long(args: Sequence[Any]) -> bool:
     """
     if isinstance(args, Described):
         return False
-    lengths = [d for a in args if isinstance(a, np.ndarray) for d in a.shape]
-    many = any(d >= LONG for d in lengths) or any(type(a) is int and a >= LONG for a in args)
-    return many and any(1 < d <= SMALL for d in lengths)
+    arrays = [a for a in args if isinstance(a, np.ndarray)]
+    many = any(max(a.shape, default=0) > SMALL and a.size >= LONG for a in arrays)
+    many = many or any(type(a) is int and a >= LONG for a in args)
+    return many and any(1 < d <= SMALL for a in arrays for d in a.shape)
 
 
 def depends_on_lengths(found: Lowered) -> bool:

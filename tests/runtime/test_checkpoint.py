@@ -353,3 +353,56 @@ def test_second_derivatives_of_users() -> None:
     whole = sg.jvp(sg.grad(product_again), (V, W, 4), (V, None, None))[1]
     states = sg.jvp(sg.grad(product_again, checkpoint=2), (V, W, 4), (V, None, None))[1]
     np.testing.assert_allclose(states, whole, rtol=1e-12)
+
+
+def to_a_bound(x):
+    y = x
+    while y[0] < 9.0:
+        y = x + y
+    return np.sum(y * y)
+
+
+def test_loops_that_hand_on_an_array_alone() -> None:
+    """The test of the loop is a number, which is not of the array's shape."""
+    x = np.array([1.0, 2.0])
+    for plan in (1, 3, "1 kB", "auto"):
+        np.testing.assert_allclose(sg.grad(to_a_bound, checkpoint=plan)(x), sg.grad(to_a_bound)(x))
+
+
+@sg.custom_jvp
+def pushed_straight_through(x):
+    return np.round(x)
+
+
+@pushed_straight_through.defjvp
+def _(primals, tangents):
+    return np.round(primals[0]), tangents[0]
+
+
+@sg.custom_vjp
+def pulled_straight_through(x):
+    return np.round(x)
+
+
+pulled_straight_through.defvjp(lambda x: (np.round(x), None), lambda _, ct: (ct,))
+
+
+@sg.checkpoint
+def pulled_again(x):
+    return pulled_straight_through(x) * x
+
+
+@pytest.mark.parametrize("rounded", [pushed_straight_through, pulled_straight_through])
+def test_second_derivatives_of_rules_whose_code_has_other_ones(rounded: Callable[..., Any]) -> None:
+    """What runs again runs the code of the rule, as it does where all is saved: by it, the rounded number is constant."""
+
+    def f(x, n):
+        for _ in range(n):
+            x = rounded(x) * x
+        return x
+
+    for plan in (None, 1, 2):
+        slope = sg.grad(f, checkpoint=plan)
+        assert slope(1.4, 2) == pytest.approx(5.76)
+        assert sg.grad(slope)(1.4, 2) == sg.jacfwd(slope)(1.4, 2) == pytest.approx(4.8)
+    assert sg.grad(sg.grad(lambda x: pulled_again(pulled_again(x))))(1.4) == pytest.approx(4.8)

@@ -516,3 +516,45 @@ def test_list_of_arrays_is_returned() -> None:
     np.testing.assert_allclose(slope, 2.0 * X / 64.0)
     with pytest.raises(sg.errors.DerivativeError, match="a list of arrays"):
         sg.jvp(lambda x: passed(x)[1], (X,), (V,))
+
+
+WITHOUT_AXES = [lambda x: np.squeeze(x[:1], 0), lambda x: x[1, ...]
+
+
+@pytest.mark.parametrize("part", WITHOUT_AXES)
+def test_results_without_axes(part: Callable) -> None:
+    """Arrays without axes are arrays, and so are their tangents and cotangents."""
+    value, tangent = sg.jvp(part, (X,), (V,))
+    assert type(value) is type(tangent) is np.ndarray and value.shape == tangent.shape == ()
+    assert value == part(X) and tangent == part(V)
+    found, pull = sg.vjp(part, X)
+    assert found == part(X)
+    assert pull(np.array(2.0))[0] @ V == pytest.approx(2.0 * part(V))
+
+
+def test_arguments_without_axes() -> None:
+    d = np.array(0.6)
+    (found,) = sg.vjp(lambda d: (np.stack([d, d]), np.array([d, d])), d)[1]((np.ones(2), np.array([1.0, 2.0])))
+    assert type(found) is np.ndarray and found == 5.0
+    for f in (lambda d: np.sum(np.array([d, d]) ** 2), lambda d: np.sum(d.copy() * 2) + d.sum()):
+        slope = sg.grad(f)(d)
+        assert type(slope) is np.ndarray and slope.shape == ()
+        assert slope == pytest.approx((f(d + 1e-6) - f(d - 1e-6)) / 2e-6)
+
+
+RANGES = [
+    lambda s: np.sum(np.arange(s, 3.0) ** 2),
+    lambda s: np.sum(np.arange(1.0, 3.0, s) ** 2),
+    lambda s: np.sum(np.r_[s:3.0] ** 2),
+    lambda s: np.sum(np.mgrid[s:3.0:4j] ** 2),
+    lambda s: np.sum(np.ogrid[s:3.0, 0:2][0] ** 2),
+    lambda s: np.sum(np.arange(3) * s),
+]
+
+
+@pytest.mark.parametrize("function", RANGES)
+def test_ranges_of_numbers(function: Callable) -> None:
+    """Each number moves with the first one, and with the step as often as it was added."""
+    wanted = (function(0.7 + 1e-6) - function(0.7 - 1e-6)) / 2e-6
+    assert sg.grad(function)(0.7) == pytest.approx(wanted, rel=1e-6)
+    assert sg.jvp(function, (0.7,), (1.0,))[1] == pytest.approx(wanted, rel=1e-6)

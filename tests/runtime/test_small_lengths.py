@@ -49,6 +49,7 @@ def test_a_version_for_the_length() -> None:
     text = sg.inspect(scaled, numbers(LONG, 3), numbers(3)).cpu
     assert "assume(points.shape[1] == 3)" in text and "range(3)" in text
     assert "assume" not in sg.inspect(scaled, numbers(5, 3), numbers(3)).cpu
+    assert "assume" in sg.inspect(scaled, numbers(22, 3), numbers(3)).cpu  # 66 elements
 
 
 @pytest.mark.parametrize("first", [2, 3, 20])

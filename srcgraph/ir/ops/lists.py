@@ -93,8 +93,13 @@ def _just_pushed(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> tuple[V
     if node is None or node.op is not list_push:
         return None
     xs, x = node.inputs
-    kinds = [(t.dtype, isinstance(t, ScalarType) and t.weak) for t in (x.type, xs.type.item)]
-    return (xs, x) if kinds[0] == kinds[1] else None
+    item = xs.type.item
+    kinds = [(t.dtype, isinstance(t, ScalarType) and t.weak) for t in (x.type, item)]
+    if kinds[0] != kinds[1]:
+        return None
+    if isinstance(item, ArrayType):  # of the lengths that items have, whatever is known of this one
+        x = builder.retype(x, [d if p == UNKNOWN else p for p, d in zip(item.shape, x.type.shape, strict=True)])
+    return xs, x
 
 
 list_pop = define(

@@ -95,18 +95,24 @@ prod = define(
 )
 
 
-def _ties(out: Value, x: Value, axes: tuple[int, ...]) -> Value:
-    """1 / (number of equal extremes) at each of them, 0 elsewhere: ties share the derivative."""
-    hit = where(equal(x, spread(out, x, axes)), x.type.dtype.type(1), x.type.dtype.type(0))
-    return hit / spread(sum_(hit, axes=axes), x, axes)
+def _ties(out: Value, x: Value, axes: tuple[int, ...]) -> tuple[Value, Value]:
+    """1 at each of the equal extremes, 0 elsewhere, and how many there are: they share the derivative."""
+    b, dtype = current_builder(), x.type.dtype
+    hit = equal(x, spread(out, x, axes))
+    count = sum_(b.cast(hit, np.dtype(np.int64), False), axes=axes)
+    return where(hit, dtype.type(1), dtype.type(0)), b.cast(count, dtype, False)
 
 
 def _extreme_jvp(tangents: Any, out: Value, x: Value, *, axes: tuple[int, ...]) -> Value | None:
-    return None if tangents[0] is None else sum_(tangents[0] * _ties(out, x, axes), axes=axes)
+    if tangents[0] is None:
+        return None
+    hit, count = _ties(out, x, axes)
+    return sum_(tangents[0] * hit, axes=axes) / count
 
 
 def _extreme_vjp(ct: Value, out: Value, x: Value, *, axes: tuple[int, ...]) -> tuple[Value]:
-    return (spread(ct, x, axes) * _ties(out, x, axes),)
+    hit, count = _ties(out, x, axes)
+    return (hit * spread(ct / count, x, axes),)
 
 
 def _extreme(name: str, function: np.ufunc, lowest: bool) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from srcgraph.ir.dims import Dim, product
 from srcgraph.ir.graph import Value
-from srcgraph.ir.op import ZERO, current_builder, define, sample
+from srcgraph.ir.op import current_builder, define, sample
 from srcgraph.ir.ops._rules import linear
 from srcgraph.ir.ops.index import getitem, zeros_like
 from srcgraph.ir.types import ArrayType, ScalarType, Type, is_inexact
@@ -84,13 +84,27 @@ def _arange_type(start: ScalarType, step: ScalarType, length: ScalarType) -> Arr
     return ArrayType(start.dtype, sizes((length,)))
 
 
+def _arange_jvp(tangents: Any, out: Value, start: Value, step: Value, length: Value) -> Value | None:
+    if tangents[0] is None and tangents[1] is None:
+        return None
+    zero = start.type.dtype.type(0)
+    return arange(*(zero if t is None else t for t in tangents[:2]), length)
+
+
+def _arange_vjp(ct: Value, out: Value, start: Value, step: Value, length: Value) -> tuple[Value, Value, None]:
+    b, number = current_builder(), start.type.dtype.type
+    places = arange(number(0), number(1), length)
+    return b.call_named("sum", ct, axes=(0,)), b.call_named("sum", b.call_named("mul", ct, places), axes=(0,)), None
+
+
 arange = define(
     name="arange",
     doc="``start + step * k`` for ``k`` from 0 to ``length - 1``.",
     infer=_arange_type,
     numpy=lambda start, step, length: start + np.arange(length).astype(np.asarray(start).dtype) * step,
     kind="structural",
-    jvp=ZERO,
+    jvp=_arange_jvp,
+    vjp=_arange_vjp,
     samples=(sample(np.float64(0.5), np.float64(0.25), 4), sample(np.int64(3), np.int64(-1), 3)),
 )
 copy = define(

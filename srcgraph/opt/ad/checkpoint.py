@@ -43,6 +43,8 @@ from srcgraph.opt.ad.states import Stored, bytes_of, counted_as, fitted, index_o
 from srcgraph.opt.dce import dce
 from srcgraph.opt.marks import is_mark
 
+Primal = Callable[[Rebuild, Call], Sequence[Value]]
+"""Builds what stands for a call in the sweep forward: a rule of the user's may compute it in its own way."""
 Pullback = Callable[[Graph, Sequence[int], Sequence[int], Sequence[int]], Graph]
 """From a graph, results and parameters to the graph that takes also the cotangents so far of the last parameters named,
 and then those of the results, and returns those of the parameters."""
@@ -123,6 +125,7 @@ def replayed(
     checkpoints: Checkpoints,
     plan: Checkpointing,
     held: Callable[[Value], Value],
+    primal: Primal,
 ) -> Replayed:
     """Put a loop at the end of what ``work`` builds that stores states.
 
@@ -132,9 +135,11 @@ def replayed(
         The old values that a derivative passes through.
     held : callable
         Makes a constant of a value.
+    primal : callable
+        See `Primal`.
     """
     refuse(node, checkpoints.callees)
-    return Loop(work, node, active, held, checkpoints.pullback).placed(plan)
+    return Loop(work, node, active, held, checkpoints.pullback, primal).placed(plan)
 
 
 def refuse(node: For | While, callees: Callees) -> None:
@@ -178,7 +183,18 @@ def _outer(node: For | While) -> list[Value]:
     return list(dict.fromkeys(v for g in node_graphs(node) for v in free_values(g)))
 
 
-class Unchecked(Rebuild):
+class Step(Rebuild):
+    """A step as the sweep forward takes it."""
+
+    def __init__(self, name: str, primal: Primal | None = None):
+        super().__init__(name)
+        self.primal = primal
+
+    def call(self, node: Call) -> Sequence[Value]:
+        return super().call(node) if self.primal is None else self.primal(self, node)
+
+
+class Unchecked(Step):
     """What has run once does not raise when it runs again."""
 
     def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
@@ -201,6 +217,7 @@ class Loop:
         active: frozenset[Value],
         held: Callable[[Value], Value],
         pullback: Pullback,
+        primal: Primal,
     ):
         self.work, self.node, self.builder = work, node, work.builder
         self.given = list(work.values(node.carry))
@@ -214,8 +231,8 @@ class Loop:
         self.outer = self.read_inside()
         self.read = list(work.values(self.outer))
         self.reads = [held(v) for v in self.read]
-        self.step = self.closed(node.body, "step")
-        self.again = self.closed(node.body, "step", Unchecked)
+        self.step = self.closed(node.body, Step("step", primal))
+        self.again = self.closed(node.body, Unchecked("step", primal))
         params = loop_params(node)
         both = zip(params, node.outputs, strict=True)
         self.moved = [k for k, (p, o) in enumerate(both) if p in active or o in active]
@@ -258,14 +275,13 @@ class Loop:
 
     def read_inside(self) -> list[Value]:
         """What is read from outside for more than its length."""
-        parts = [dce(self.closed(g, "step")) for g in node_graphs(self.node)]
+        parts = [dce(self.closed(g, Step("step"))) for g in node_graphs(self.node)]
         count = len(self.outer)
         used = [p.params[len(p.params) - count + j] in _read(p) for p in parts for j in range(count)]
         return [v for j, v in enumerate(self.outer) if any(used[j::count])]
 
-    def closed(self, graph: Graph, name: str, rebuild: type[Rebuild] = Rebuild) -> Graph:
+    def closed(self, graph: Graph, part: Rebuild) -> Graph:
         """A graph of the loop by itself."""
-        part = rebuild(name)
         part.symbols = dict(self.work.symbols)
         b = part.builder
         with building(b):
@@ -286,7 +302,7 @@ class Loop:
             self.inform(b)
             part.nodes(graph.nodes)
             start = len(self.sizes) + first
-            carried = b.region.params[start : start + len(self.inits)]
+            carried = b.region.params[start : start + len(self.inits)] if graph is self.node.body else ()
             results = [self.kept_shape(b, part.value(r), p) for r, p in zip(graph.results, carried, strict=False)]
             return b.finish([*results, *part.values(graph.results[len(results) :])])
 
@@ -310,7 +326,8 @@ class Loop:
         first = len(self.sizes) + self.indexed
         carry = [first + k for k in self.moved]
         reads = [first + len(self.inits) + j for j in self.tied]
-        return dce(pullback(self.again, self.moved, [*carry, *reads], reads))
+        step = self.closed(self.node.body, Unchecked("step"))
+        return dce(pullback(step, self.moved, [*carry, *reads], reads))
 
     def needed(self) -> list[int]:
         """The carries that a step backward, or the steps before it, read."""
@@ -425,7 +442,7 @@ class Loop:
         if isinstance(node, For):
             start, stop, step = self.work.values((node.start, node.stop, node.step))
             return ranged((start, stop, step), inits, lambda i, *carry: body((i,), *carry), names, node.stops)
-        test = self.closed(node.cond, "test")
+        test = self.closed(node.cond, Step("test"))
 
         def holds(trips: Value, at: Value, level: Value, *rest: Value) -> Value:
             carry = rest[len(self.kept) :]

@@ -252,7 +252,7 @@ class _Expand(Rebuild):
     def pulled(self, node: Call, rule: Rule, inputs: Sequence[Value]) -> Sequence[Value]:
         """The forward graph's results, tied to the arguments."""
         made = self.put(self.graphs[rule.forward], [held(v) for v in inputs])
-        outs = self.fitted_results(node, rule, made[: len(node.outputs)])
+        outs = _fitted_results(self, node, rule, made)
         exact, residuals = [k for k, v in enumerate(outs) if is_inexact(v.type)], made[len(outs) :]
         wanted = [j for j, k in enumerate(rule.moving) if node.inputs[k] in self.active]
         graph, used, wanted = needed(self.graphs[rule.backward], len(residuals), wanted)
@@ -290,9 +290,11 @@ class _Expand(Rebuild):
             return self.put(graph, inputs)
         checkpoint.refuse_effects([graph], self.checkpoints.callees, "a function", node.origin.loc)
         given = [held(v) for v in inputs]
-        outs = list(self.put(graph, given))
         exact = [k for k, v in enumerate(node.outputs) if v in self.active]
         wanted = [k for k in rule.moving if node.inputs[k] in self.active]
+        opened = open_(graph)
+        active = active_values(opened, [opened.params[k] for k in wanted], [opened.results[k] for k in exact])
+        outs = list(self.put(checkpoint.Step(graph.name, _primal(self.graphs, active)).run(opened), given))
         derived = self.checkpoints.pullback(checkpoint.Unchecked(graph.name).run(graph), exact, wanted, ())
         backward, used, found = needed(derived, len(given), range(len(wanted)))
         residuals, moving = [given[k] for k in used], [inputs[wanted[j]] for j in found]
@@ -311,7 +313,7 @@ class _Expand(Rebuild):
         if points is None or plan is None or self.active.isdisjoint(node.outputs):
             return ()
         try:
-            made = checkpoint.replayed(self, node, self.active, points, plan, held)
+            made = checkpoint.replayed(self, node, self.active, points, plan, held, _primal(self.graphs, self.active))
         except DerivativeError:
             if plan.spare:  # it is not asked for whatever the loop is
                 return ()
@@ -324,31 +326,47 @@ class _Expand(Rebuild):
             why = f"the rule of {rule.function} keeps a list that grows while the program runs"
             raise DerivativeError(Problem(why, node.origin.loc, hint="keep an array: np.array(items)"))
 
-    def fitted_results(self, node: Call, rule: Rule, made: Sequence[Value]) -> list[Value]:
-        """What a rule returns for a call, in the shapes that the function itself returns."""
-        return [self.fitted_result(rule, old, new) for old, new in zip(node.outputs, made, strict=True)]
-
-    def fitted_result(self, rule: Rule, old: Value, new: Value) -> Value:
-        if not isinstance(new.type, ArrayType):
-            return new
-        b = self.builder
-        known = [substitute(d, self.symbols) if d.symbols() <= set(self.symbols) else None for d in old.type.shape]
-        message = f"the rule of {rule.function} returns another shape than the function: lengths {{x}} and {{y}}"
-        for want, size in zip(known, new.type.shape, strict=True):
-            if want is not None and want != size:
-                b.call_named("equal_size", b.dim_value(size), b.dim_value(want), error="ValueError", message=message)
-        new = b.retype(new, [d if k is None else k for k, d in zip(known, new.type.shape, strict=True)])
-        self.bind(old, new)
-        return new
-
     # -- rules for forward mode -----------------------------------------------------------------
 
     def pushed(self, node: Call, rule: Rule, inputs: Sequence[Value]) -> Sequence[Value]:
         """The rule's results, with the derivatives of its tangents."""
         tangents = [self.builder.apply(TANGENT, (inputs[k],), {"of": rule.function}) for k in rule.moving]
         made = self.put(self.graphs[rule.forward], [*(held(v) for v in inputs), *tangents])
-        outs, moved = self.fitted_results(node, rule, made[: len(node.outputs)]), iter(made[len(node.outputs) :])
+        outs, moved = _fitted_results(self, node, rule, made), iter(made[len(node.outputs) :])
         return [self.builder.apply(PUSHED, (v, next(moved)), {}) if is_inexact(v.type) else v for v in outs]
+
+
+def _primal(graphs: Mapping[str, Graph], active: frozenset[Value]) -> checkpoint.Primal:
+    """What a rule makes of a call's arguments, as where the derivative is taken: other code than the function's."""
+
+    def made(work: Rebuild, node: Call) -> Sequence[Value]:
+        rule = node.rule
+        if rule is None or not rule.forward or active.isdisjoint(node.outputs):
+            return Rebuild.call(work, node)
+        inputs = work.values(node.inputs)
+        tangents = () if rule.backward else [zeros_of(inputs[k]) for k in rule.moving]
+        return _fitted_results(work, node, rule, work.put(graphs[rule.forward], [*inputs, *tangents]))
+
+    return made
+
+
+def _fitted_results(work: Rebuild, node: Call, rule: Rule, made: Sequence[Value]) -> list[Value]:
+    """What a rule returns for a call, in the shapes that the function itself returns."""
+    return [_fitted_result(work, rule, old, new) for old, new in zip(node.outputs, made, strict=False)]
+
+
+def _fitted_result(work: Rebuild, rule: Rule, old: Value, new: Value) -> Value:
+    if not isinstance(new.type, ArrayType):
+        return new
+    b = work.builder
+    known = [substitute(d, work.symbols) if d.symbols() <= set(work.symbols) else None for d in old.type.shape]
+    message = f"the rule of {rule.function} returns another shape than the function: lengths {{x}} and {{y}}"
+    for want, size in zip(known, new.type.shape, strict=True):
+        if want is not None and want != size:
+            b.call_named("equal_size", b.dim_value(size), b.dim_value(want), error="ValueError", message=message)
+    new = b.retype(new, [d if k is None else k for k, d in zip(known, new.type.shape, strict=True)])
+    work.bind(old, new)
+    return new
 
 
 def held(value: Value) -> Value:

@@ -123,7 +123,7 @@ class Reverse:
             return
         ct = self.fitted(ct, value)
         running = self.ct(value)
-        self.frames[-1][value] = ct if running is None else self.add(running, ct)
+        self.frames[-1][value] = ct if running is None else converted(self.builder, self.add(running, ct), value)
 
     def replace(self, value: Value, ct: Value) -> None:
         """Let ``ct``, made of it, stand for a value's running cotangent."""
@@ -241,6 +241,7 @@ class Reverse:
         if base not in self.active or ct is None or node.op.vjp_into is None:
             return
         ct = self.builder.cast(ct, base.type.dtype, False)
+        ct = ct if ct.type.ndim or isinstance(ct.type, ScalarType) else self.builder.scalar(ct)
         back = node.attrs["view"].back if node.op.name == "getitem" and self.ct(base) is None else None
         if back is not None:
             self.accumulate(base, OPS["getitem"](ct, *[0] * back.operand_count, view=back))
