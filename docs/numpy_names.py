@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MethodDescriptorType
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,7 @@ def row_of_record(name: str, function: Any, record: Op | Composite) -> Row:
         known = mine | {"out", "self"} | set([n for n in theirs if n in by_place][: len(mine)])
         own = [n for k, n in enumerate(theirs) if n in known or k == 0]
     rest = [n for n in theirs if n not in own]
+    own = own[isinstance(function, MethodDescriptorType) :]  # of an array, which is no argument
     return Row(name, True, ", ".join(n for n in own if n != "self"), ", ".join(rest), derivative_of(record))
 
 

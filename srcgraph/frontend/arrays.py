@@ -28,7 +28,7 @@ from srcgraph.frontend.layout import contiguous
 from srcgraph.frontend.memory import as_index, new_array, read, ref_type, refuse, select, write
 from srcgraph.frontend.numpy_table import FUNCTIONS, METHODS, array_function
 from srcgraph.frontend.resolve import to_integer
-from srcgraph.ir.dims import Dim, as_dim, product
+from srcgraph.ir.dims import Dim, as_dim, product, quotient
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops import searching
@@ -256,7 +256,15 @@ def _full_shape(low: Lowering, total: Dim, parts: Sequence[Entity]) -> list[Valu
         raise refuse("can only specify one unknown dimension", low.loc, kind=ShapeError)
     known = product(d.type.value for k, d in enumerate(dims) if k not in unknown)
     if unknown:
-        length = b.call_named("floordiv", b.dim_value(total), b.dim_value(known))
+        if not b.proves(known - 1):
+            some = OPS["not_equal"](b.dim_value(known), 0)
+            message = "cannot reshape an array into a shape of length 0 and one that is not known"
+            b.call_named("check_that", some, error="ValueError", message=message)
+            b.learn_condition(some, True)
+        if (exact := quotient(total, known)) is not None:
+            length = b.dim_value(exact)
+        else:
+            length = b.call_named("floordiv", b.dim_value(total), b.dim_value(known))
         dims[unknown[0]] = length
         known = known * length.type.value
     elif known != total:

@@ -218,7 +218,9 @@ def call_method(
         return dicts.call_method(low, receiver, name, args, kwargs)
     if name in numbers.METHODS and not args and (name not in views.METHODS or numbers.is_pythons(low, receiver)):
         return lists.own(low, numbers.METHODS[name][0], receiver)
-    if name == "tolist" and not args and not kwargs:
+    if name == "tolist":
+        if args or kwargs:
+            raise refuse("tolist takes no arguments", low.loc, kind=InferenceError)
         return _to_list(low, receiver)
     if text.is_one_of(receiver):
         return choices.combined_options(

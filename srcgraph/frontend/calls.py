@@ -27,6 +27,7 @@ from srcgraph.frontend import (
     higher,
     iterators,
     lanes,
+    libraries,
     library,
     lists,
     marked,
@@ -261,7 +262,7 @@ def _call_ours(low: Lowering, function: Any, args: Sequence[Entity], kwargs: dic
     if isinstance(inner, _CACHED):  # what it would remember is computed again
         inner = inner.__wrapped__
     if isinstance(inner, types.FunctionType):
-        code = low.session.code_of(inner)
+        code = libraries.code_of(low, inner)
         return call_function(low, code, bound(low, code, inner, args, kwargs))
     name = getattr(function, "__qualname__", repr(function))
     module = (getattr(function, "__module__", None) or type(function).__module__).removeprefix("_")

@@ -164,7 +164,8 @@ def returned(low: Lowering, value: Entity) -> Entity:
         hint = "a function that only changes its arguments returns nothing: return the array"
         raise refuse("the Jacobian of a function that returns None", low.loc, hint, kind=DerivativeError)
     if not _leaves(low, value):
-        why = f"the Jacobian of a function that returns {describe(value)}"
+        kind = f" of {low.value(value).type.dtype}" if isinstance(value, Array) else ""
+        why = f"the Jacobian of a function that returns {describe(value)}{kind}"
         raise refuse(why, low.loc, "return a float, or an array of floats", kind=DerivativeError)
     return value
 

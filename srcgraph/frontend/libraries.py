@@ -5,12 +5,18 @@ from __future__ import annotations
 import functools
 import os
 import sysconfig
-from collections.abc import Iterator
+import types
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from srcgraph.errors import Loc, Problem, excerpt
+from srcgraph.errors import Loc, Problem, SrcgraphError, excerpt
 from srcgraph.frontend.memory import Refusal
 from srcgraph.frontend.session import FunctionCode
+
+if TYPE_CHECKING:
+    from srcgraph.frontend.lower import Lowering
 
 _HOMES = ("stdlib", "platstdlib", "purelib", "platlib")
 
@@ -33,18 +39,29 @@ def told_at_call(caller: FunctionCode, code: FunctionCode, loc: Loc | None, prob
         yield
     except Refusal as refusal:
         del problems[known:]
-        raise Refusal(_of_call(code, loc, refusal.problem)) from None
+        raise Refusal(_of_call(code.name, code.globals, loc, refusal.problem)) from None
     if len(problems) > known:
-        problems[known:] = [_of_call(code, loc, problems[known])]
+        problems[known:] = [_of_call(code.name, code.globals, loc, problems[known])]
 
 
-def _of_call(code: FunctionCode, loc: Loc | None, problem: Problem) -> Problem:
+def code_of(low: Lowering, function: types.FunctionType) -> FunctionCode:
+    """What is lowered of a function; what cannot be of a package's is told to the user who calls it."""
+    try:
+        return low.session.code_of(function)
+    except SrcgraphError as error:
+        if not is_installed(function.__code__.co_filename) or is_installed(low.code.file):
+            raise
+        problem = _of_call(function.__name__, function.__globals__, low.loc, error.problems[0])
+        raise Refusal(replace(problem, kind=type(error))) from None
+
+
+def _of_call(name: str, names: Mapping[str, Any], loc: Loc | None, problem: Problem) -> Problem:
     """A problem in a package's function, for whoever called it and can change nothing there."""
-    package = str(code.globals.get("__name__", "")).split(".")[0]
+    package = str(names.get("__name__", "")).split(".")[0]
     shown = excerpt(problem.loc) if problem.loc else ""
     note = f"{problem.loc}: {problem.message}" if problem.loc else problem.message
     return Problem(
-        f"{code.name}() of {package} cannot be compiled from its source",
+        f"{name}() of {package} cannot be compiled from its source",
         loc,
         (f"{note}\n{shown}" if shown else note,),
         "call it outside, and pass what it gives",

@@ -152,8 +152,8 @@ def _hypot(low: Lowering, xs: list[Entity], what: str) -> Entity:
     if not values:
         return Const(0.0)
     if len(values) == 2:
-        return _in_range(low, Scalar(OPS["hypot"](*values)), values)
-    return _in_range(low, lists.own(low, arithmetic.hypot, Tup(tuple(Scalar(v) for v in values))), values)
+        return Scalar(OPS["hypot"](*values))
+    return lists.own(low, arithmetic.hypot, Tup(tuple(Scalar(v) for v in values)))
 
 
 def _of_complex(function: Any) -> None:

@@ -79,6 +79,8 @@ def _arranged(
 ) -> Sequence[Entity]:
     """Positional arguments that the record has at the same place; the others move to ``kwargs``."""
     theirs, mine = list(signature_of(function).values()), own_parameters(record)
+    if isinstance(record, Op) and record.samples:
+        mine = [p.name for p in theirs[: len(record.samples[0].args)]]
     same = 0
     while same < min(len(theirs), len(mine)) and (
         same == 0 or theirs[same].name == mine[same] or theirs[same].kind is inspect.Parameter.POSITIONAL_ONLY

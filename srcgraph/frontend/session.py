@@ -376,7 +376,7 @@ class Session:
         if not leaves.values and not leaves.objects and not leaves.lists:
             self.guards[(name, id(container))] = Guard(name, container, value)
             return parameter(low, skeleton, name, None) if isinstance(skeleton, TupleArg) else Const(value)
-        if not leaves.values and not leaves.objects and not _has_shared(skeleton):
+        if not leaves.values and not leaves.objects and not _has_shared(skeleton) and not _is_empty(value):
             self.guards[(name, id(container))] = Guard(name, container, value)
             return Const(value)
         return self._hidden_parameter(low, Hidden(name, container, static, skeleton), skeleton)
@@ -393,6 +393,11 @@ class Session:
             entity.box.fixed = ""
         low.hidden_order.append((hidden, entity))
         return entity
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether something is a list that holds nothing, of which nobody knows what it is of."""
+    return type(value) is list and not value
 
 
 def _has_shared(skeleton: Skeleton) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import gast
 
@@ -41,6 +42,10 @@ def node_loc(node: Any, file: str) -> Loc:
     return Loc(file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
 
 
+_GIVEN: WeakKeyDictionary[types.FunctionType, str] = WeakKeyDictionary()
+"""The sources that users have given for functions."""
+
+
 def read_source(function: types.FunctionType, text: str | None = None) -> Source:
     """Find the syntax tree of a live function.
 
@@ -49,7 +54,7 @@ def read_source(function: types.FunctionType, text: str | None = None) -> Source
     function : function
         A Python function or lambda.
     text : str, optional
-        Its source, where none can be found (functions made by ``exec`` or typed on a pipe).
+        Its source, where none can be found (functions made by ``exec`` or typed on a pipe); from then on it is known.
 
     Raises
     ------
@@ -57,8 +62,11 @@ def read_source(function: types.FunctionType, text: str | None = None) -> Source
         There is no source, or it is no longer what is running.
     """
     code = function.__code__
+    text = _GIVEN.get(function) if text is None else text
     if text is not None:
-        return _from_text(function, text)
+        found = _from_text(function, text)
+        _GIVEN[function] = text
+        return found
     parsed = _parsed(code.co_filename, "".join(_lines(function)))
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise UnsupportedError(Problem("async functions are not supported", Loc(code.co_filename, code.co_firstlineno)))

@@ -6,6 +6,7 @@ attributes of their own; of those only the names are known, by their type rules.
 
 from __future__ import annotations
 
+import builtins
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -40,17 +41,23 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, bool | float | complex | np.generic) or (isinstance(x, int) and -(2**63) <= x < 2**64)
 
 
+def _is_error(x: Any) -> bool:
+    found = getattr(builtins, x, None) if isinstance(x, str) else None
+    return x == "np.linalg.LinAlgError" or (isinstance(found, type) and issubclass(found, Exception))
+
+
 _FLAG, _TEXT, _INT = _is(bool), _is(str), _is(int)
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(
         ["absent", "array", "full", "lower", "positive", "right", "transposed", "unit", "upper", "weak"],
         (_FLAG, "true or false"),
     ),
-    **dict.fromkeys(["category", "error", "file", "module", "of", "text"], (_TEXT, "a text")),
+    **dict.fromkeys(["category", "file", "module", "of", "text"], (_TEXT, "a text")),
     **dict.fromkeys(["line", "n"], (_INT, "an integer")),
     "axis": (_is(int, type(None)), "an integer, or none"),
     "axes": (lambda x: _all(_INT)(x) and len(set(x)) == len(x), "integers, each another one"),
     "dtype": (_is(np.dtype), "a dtype"),
+    "error": (_is_error, "the name of an exception"),
     "facts": (_all(_TEXT), "texts"),
     "item": (_is(ScalarType, ArrayType), "the type of a number or an array"),
     "message": (_is(str, tuple), "a text, or several values"),
@@ -106,7 +113,7 @@ def find_wrong_count(op: Op, count: int) -> str:
     except (TypeError, ValueError):
         return ""
     if any(p.kind is p.VAR_POSITIONAL for p in found):
-        return ""
+        return _find_wrong_count_of_any(op, count)
     named = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     least = sum(p.default is p.empty for p in named)
     if least <= count <= len(named):
@@ -115,8 +122,46 @@ def find_wrong_count(op: Op, count: int) -> str:
     return f"{op.name} takes {takes} operand{'s' * (takes != '1')}, not {count}"
 
 
+def _find_wrong_count_of_any(op: Op, count: int) -> str:
+    """The same of an op whose type rule takes any number: by what it means."""
+    if isinstance(op.numpy, np.ufunc):
+        takes = op.numpy.nin
+    else:
+        try:
+            found = inspect.signature(op.numpy).parameters.values()
+        except (TypeError, ValueError):
+            return ""
+        if any(p.kind is p.VAR_POSITIONAL or p.default is not p.empty for p in found):
+            return ""
+        takes = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in found)
+    return "" if count == takes else f"{op.name} takes {takes} operand{'s' * (takes != 1)}, not {count}"
+
+
+_BESIDE_VIEW = {"getitem": 1, "setitem": 2, "add_at": 2}
+"""How many operands ops have beside those of their view."""
+
+
+def find_wrong_view(op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any]) -> str:
+    """What is wrong with what a view selects, '' if nothing is."""
+    view = attrs.get("view")
+    if op.name == "with_shape" and (not inputs or len(inputs) - 1 != inputs[0].type.ndim):
+        return "with_shape takes an array, and a length for each of its axes"
+    if op.name not in _BESIDE_VIEW or not isinstance(view, View):
+        return ""
+    takes, ndim = view.operand_count + _BESIDE_VIEW[op.name], getattr(inputs[0].type, "ndim", 0) if inputs else 0
+    if len(view.axes) != ndim:
+        return f"the view {str(view)!r} is of {len(view.axes)} axes, and the array has {ndim}"
+    if len(inputs) != takes:
+        return f"{op.name} by the view {str(view)!r} takes {takes} operand{'s' * (takes != 1)}, not {len(inputs)}"
+    return ""
+
+
 def find_wrong_axis(op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any]) -> str:
-    """What is wrong with the axes that a reduction goes over, '' if nothing is."""
+    """What is wrong with the axes that an op goes over, '' if nothing is."""
+    axis = attrs.get("axis")
+    if op.kind == "library" and is_own(op) and inputs and isinstance(axis, int):
+        ndim = inputs[0].type.ndim
+        return "" if 0 <= axis < ndim or not ndim else f"{op.name} goes along axis {axis} of an array of {ndim} axes"
     if op.kind != "reduction" or not inputs or not isinstance(attrs.get("axes"), tuple):
         return ""
     ndim = inputs[0].type.ndim

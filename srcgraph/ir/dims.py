@@ -8,6 +8,7 @@ the same length" is ``==``. `prove_nonnegative` answers inequalities from a list
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -174,6 +175,22 @@ def floordiv(x: Dim, y: Dim | int) -> Dim:
     if y.const and all(c % y.const == 0 for _, c in x.terms):
         return Dim({m: c // y.const for m, c in x.terms})
     return _call("floordiv", x, y)
+
+
+def quotient(x: Dim, y: Dim) -> Dim | None:
+    """``x / y`` for a product ``y`` that is not 0, if all terms of ``x`` are multiples of it."""
+    if len(y.terms) != 1:
+        return None
+    ((factors, times),) = y.terms
+    found: dict[tuple[Atom, ...], int] = {}
+    for monomial, coefficient in x.terms:
+        rest = list(monomial)
+        if coefficient % times or Counter(factors) - Counter(monomial):
+            return None
+        for atom in factors:
+            rest.remove(atom)
+        found[tuple(rest)] = coefficient // times
+    return Dim(found)
 
 
 def modulo(x: Dim, y: Dim | int) -> Dim:

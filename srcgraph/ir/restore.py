@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from srcgraph.errors import Loc, Problem, SrcgraphError, TextError
-from srcgraph.ir.attributes import find_wrong_attribute, find_wrong_axis, find_wrong_count
+from srcgraph.ir.attributes import find_wrong_attribute, find_wrong_axis, find_wrong_count, find_wrong_view
 from srcgraph.ir.dims import UNKNOWN, symbol
 from srcgraph.ir.document import REGION_NAMES, REGIONS, USUAL_NAME, VERSION, Document
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Origin, Program, Rule, Value, While
@@ -264,7 +264,10 @@ class _Reader:
         if op.kind == "reduction" and "axes" not in attrs and inputs:
             attrs["axes"] = tuple(range(inputs[0].type.ndim))
         wrong = (
-            find_wrong_count(op, len(inputs)) or find_wrong_attribute(op, attrs) or find_wrong_axis(op, inputs, attrs)
+            find_wrong_count(op, len(inputs))
+            or find_wrong_attribute(op, attrs)
+            or find_wrong_axis(op, inputs, attrs)
+            or find_wrong_view(op, inputs, attrs)
         )
         if wrong:
             raise TextError(wrong)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from inspect import signature
 from typing import Any
 
@@ -220,9 +220,18 @@ def jvp(
     if (method := method_of(function)) is not None:
         own = (method.__self__, *given), (None, *moved)
         return jvp(method.__func__, *own, has_aux=has_aux, error_model=error_model, mode=mode)
-    return _pushed(function, len(given), has_aux, options_of(function, error_model=error_model, mode=mode))(
-        *given, *moved
-    )
+    made = _pushed(function, len(given), has_aux, options_of(function, error_model=error_model, mode=mode))
+    return made(*given, *_apart(moved, given))
+
+
+def _apart(tangents: Sequence[Any], primals: Sequence[Any]) -> Iterator[Any]:
+    """Directions in memory of their own, as a function may store into its arguments."""
+    seen = [x for x in primals if isinstance(x, np.ndarray)]
+    for tangent in tangents:
+        if isinstance(tangent, np.ndarray):
+            tangent = tangent.copy() if any(np.may_share_memory(tangent, x) for x in seen) else tangent
+            seen.append(tangent)
+        yield tangent
 
 
 def _gradient(

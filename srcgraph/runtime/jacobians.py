@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from srcgraph.errors import ArgumentError
 from srcgraph.frontend.derived import Given, Mode, Written
 from srcgraph.frontend.jacobians import by_columns, by_rows, by_the_shorter, given, part
-from srcgraph.runtime.api import Compiled, as_function, method_of, refuse_verified
+from srcgraph.runtime.api import MADE_BY, Compiled, as_function, method_of, refuse_verified
 from srcgraph.runtime.derivatives import argument_numbers, free_places, grad, jvp
 from srcgraph.runtime.options import AnyMode, Options, options_of
 from srcgraph.runtime.pullbacks import Pullback
@@ -300,8 +300,11 @@ def _jacobian(function: Any, template: str, argnums: Any, has_aux: bool, options
     if not takes_any_number(function):  # counted from the end, as by `grad`: of all parameters
         chosen = from_the_front(chosen, len(parameters))
     required = sum(p.default is Parameter.empty for p in parameters)
-    made = _inside(template)(chosen, has_aux=has_aux)
-    return remembered(function, (template, chosen, has_aux, options), lambda: around(function, made, required, options))
+    inner = _inside(template)(chosen, has_aux=has_aux)
+    key = template, chosen, has_aux, options
+    made = remembered(function, key, lambda: around(function, inner, required, options))
+    vars(made.py_func)[MADE_BY] = (_jacobian, (function, *key))
+    return made
 
 
 def _inside(template: str, derivative: Callable | None = None) -> Callable[..., Written]:

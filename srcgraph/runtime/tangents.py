@@ -88,6 +88,9 @@ def _paired(x: Skeleton, t: Skeleton, first: int, second: int, where: str) -> It
             dtype.kind == "f" and dtype == t.dtype and len(getattr(x, "shape", ())) == len(getattr(t, "shape", ()))
         ):
             yield first, second
+        case (ScalarArg(dtype=dtype), _) | (ArrayArg(dtype=dtype), _) if dtype.kind == "c":
+            why = f"jvp: {where} is {describe_argument(x)}: derivatives by complex numbers are not supported"
+            raise ArgumentError(Problem(why, hint="pass the real and the imaginary part as two arguments"))
         case _:
             hint = "a tangent has the structure, the shape and the dtype of its primal; that of an integer is None"
             message = f"jvp: the tangent of {where}, {describe_argument(x)}, is {describe_argument(t)}"

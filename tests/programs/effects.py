@@ -46,7 +46,7 @@ def message_of_many_kinds(a, k, j, af, ad):
     print(a, k, j, af, ad, a * 1j, np.bool_(a > 0), np.int8(k))
     print((a, k, j, af, ad), [a], (af,))
     print(f"{a!r} {j!r} {af!r} {ad!r} {k!s} {a!r:>12} {af:.4f} {j:03d} {a:%} {k:x} {a=} {j=:4d}")
-    print(f"[{a > 0!s:>6}] [{k!s:6}] [{j!s:^9}] [{a!s:.2}] [{ad!s:>30}]", "[{!s:6}]".format(k))
+    print(f"[{a > 0!s:>6}] [{k!s:6}] [{j!s:^9}] [{a!s:.2}] [{ad!s:>30}]", "[{!s:{}}]".replace("6", "").format(k, 6))
     print("%s %r %d %5.2f %e %g %%" % (a, af, j, ad, a, k))
     print("{} {1:.2f}".replace("1", "").format(a, ad), "{x:>{w}}".format(x=k, w=6), repr(ad), str(af), format(a, ".1e"))
     return a * ad

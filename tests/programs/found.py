@@ -798,3 +798,20 @@ def interpolation_to_infinity(x):
     return np.interp(inf, [0.0, 1.0, inf], [0.0, 1.0, 2.0]), np.interp(
         [-inf, -5.0, x[0]], [-inf, 0.0, 1.0], [3.0, 1.0, 2.0]
     )
+
+
+def lengths_worked_out(x, n):
+    """What is not known of a shape is asked of the others, of which none may be 0; distances that are infinite."""
+    y = np.outer(x, x)[:n]
+    return y.reshape(len(y), -1), np.resize(x, ()), math.hypot(1.7e308, x[0] * 0.0 + 1e308)
+
+
+nothing_outside = []
+
+
+def of_nothing_outside(x):
+    """An empty list from outside is a list."""
+    total = np.sum(x)
+    for t in nothing_outside:
+        total += t
+    return total + sum(nothing_outside), len(nothing_outside)

@@ -394,7 +394,7 @@ def pulled_again(x):
 
 @pytest.mark.parametrize("rounded", [pushed_straight_through, pulled_straight_through])
 def test_second_derivatives_of_rules_whose_code_has_other_ones(rounded: Callable[..., Any]) -> None:
-    """What runs again runs the code of the rule, as it does where all is saved: by it, the rounded number is constant."""
+    """What runs again runs the code of the rule, as where all is saved: by it, the rounded number is constant."""
 
     def f(x, n):
         for _ in range(n):

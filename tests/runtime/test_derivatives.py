@@ -518,7 +518,7 @@ def test_list_of_arrays_is_returned() -> None:
         sg.jvp(lambda x: passed(x)[1], (X,), (V,))
 
 
-WITHOUT_AXES = [lambda x: np.squeeze(x[:1], 0), lambda x: x[1, ...]
+WITHOUT_AXES = [lambda x: np.squeeze(x[:1], 0), lambda x: x[1, ...]]
 
 
 @pytest.mark.parametrize("part", WITHOUT_AXES)
@@ -558,3 +558,34 @@ def test_ranges_of_numbers(function: Callable) -> None:
     wanted = (function(0.7 + 1e-6) - function(0.7 - 1e-6)) / 2e-6
     assert sg.grad(function)(0.7) == pytest.approx(wanted, rel=1e-6)
     assert sg.jvp(function, (0.7,), (1.0,))[1] == pytest.approx(wanted, rel=1e-6)
+
+
+def stores(x):
+    x[0] = x[0] * x[1]
+    return np.sum(x * x)
+
+
+def test_directions_in_the_memory_of_arguments() -> None:
+    """A function that stores into its argument does so into a copy."""
+    x = np.array([1.0, 2.0])
+    for direction in (x, x[::-1]):
+        wanted = sg.jvp(stores, (x,), (direction.copy(),))
+        assert sg.jvp(stores, (x,), (direction,)) == wanted
+    np.testing.assert_array_equal(sg.hvp(stores, x, x), sg.hvp(stores, x, x.copy()))
+    np.testing.assert_array_equal(x, [1.0, 2.0])
+
+
+def test_singular_values_that_are_taken_for_nothing() -> None:
+    """By differentials of matrices that keep their rank the derivative would be another number."""
+    a, r = np.array([[2.0, 0.3], [0.1, 0.5]]), np.outer([1.0, 2.0, 3.0], [1.0, -1.0])
+
+    def solved(a, rcond):
+        return np.linalg.lstsq(a, np.array([1.0, 2.0]), rcond=rcond)[0][0]
+
+    for f in (lambda a, rcond: np.linalg.pinv(a, rcond)[0, 0], solved):
+        for derivative in (lambda f=f: sg.grad(f)(a, 0.5), lambda f=f: sg.jvp(f, (a, 0.5), (a, None))):
+            with pytest.raises(NotImplementedError, match="no derivative of what takes singular values for 0"):
+                derivative()
+        h = np.array([[1e-6, 0.0], [0.0, 0.0]])
+        assert sg.grad(f)(a, 0.1)[0, 0] == pytest.approx((f(a + h, 0.1) - f(a - h, 0.1)) / 2e-6, rel=1e-6)
+    assert np.all(np.isfinite(sg.grad(lambda a: np.sum(np.linalg.pinv(a)))(r)))

@@ -187,3 +187,19 @@ def test_gradients_of_methods() -> None:
             pickle.dumps(made)
     assert again(sg.compile(line.at))(3.0) == 6.0
     assert again(functools.partial(sg.grad(Line.at, 1), line))(3.0) == 2.0
+
+
+def cube_sum(x):
+    return np.sum(x**3)
+
+
+def test_jacobians(worker: ProcessPoolExecutor) -> None:
+    x = np.array([1.0, 2.0])
+    for made in (sg.hessian(cube_sum), sg.jacfwd(sg.grad(cube_sum)), sg.jacrev(sg.grad(cube_sum))):
+        np.testing.assert_allclose(again(made)(x), np.diag(6.0 * x))
+        np.testing.assert_allclose(worker.submit(made, x).result(), np.diag(6.0 * x))
+    np.testing.assert_allclose(again(sg.vmap(sg.hessian(newton_step)))(x), 6.0 * x)
+
+
+def newton_step(x):
+    return x**3

@@ -50,6 +50,9 @@ def module(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch) 
 def test_source_given() -> None:
     assert sg.compile(made(SQUARE), source=SQUARE)(3.0) == 9.0
     assert "x * 2.0" in sg.compile(made("f = lambda x: x * 2.0"), source="f = lambda x: x * 2.0").python(3.0)
+    function = sg.compile(made(CUBE), source=CUBE)  # what calls it knows the source, too
+    assert sg.hessian(function)(2.0) == 6.0 * 2.0 and sg.jvp(function, (2.0,), (1.0,)) == (8.0, 12.0)
+    assert sg.grad(lambda x: function(x) + x)(2.0) == 13.0
 
 
 def test_source_of_another_function() -> None:

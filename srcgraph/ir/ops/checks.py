@@ -192,7 +192,7 @@ same_size = define(
 equal_size = define(
     name="equal_size",
     doc="``x``; raises ``error`` with ``message``, in which {x} and {y} stand for the lengths, unless it equals ``y``.",
-    infer=lambda x, y, **attrs: x,
+    infer=lambda x, y, *, error, message: x,
     numpy=_same,
     kind="check",
     check=Check("x != y", "{error}", "{message}"),

@@ -130,7 +130,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Value:
     "arange_array",
     python=np.arange,
     static="dtype",
-    samples=(sample(5), sample(1, 7, 2), sample(0.5, 2.0, 0.25), sample(5, 0, -1)),
+    samples=(sample(5), sample(1, 7, 2), sample("float", 3.0, 0.25), sample(5, 0, -1)),
 )
 def arange_array(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Value:
     """Evenly spaced numbers with a given step; see numpy.arange."""

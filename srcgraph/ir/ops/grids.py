@@ -14,7 +14,7 @@ from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops.calculus import real_operand
 from srcgraph.ir.ops.checks import check_index
-from srcgraph.ir.ops.compare import equal, greater_equal, less_equal, where
+from srcgraph.ir.ops.compare import equal, greater_equal, less_equal, not_equal, where
 from srcgraph.ir.ops.creation import ends, known_dtype, lengths, linspace
 from srcgraph.ir.ops.diagonals import tri
 from srcgraph.ir.ops.elementwise import cos, log10
@@ -29,7 +29,7 @@ from srcgraph.ir.ops.shape import arange, broadcast_to, dims_of, empty, reshape,
 from srcgraph.ir.ops.shaping import kept
 from srcgraph.ir.ops.vector import add, cast, div, mul, sub
 from srcgraph.ir.promote import common_dtype, is_weak
-from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType
+from srcgraph.ir.types import BOOL, FLOAT, INT, ArrayType, is_inexact
 from srcgraph.ir.view import View, element, transposed
 
 # -- grids --------------------------------------------------------------------------------------------
@@ -306,12 +306,16 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Value:
     """Whether two arrays have one shape and equal elements, a Python bool."""
     b = current_builder()
     x, y = as_operand(a1), as_operand(a2)
-    if equal_nan:
-        raise InferenceError("array_equal: equal_nan=True is not supported")
     if x.type.ndim != y.type.ndim:
         return b.const(False)
+
+    def alike(x: Value, y: Value) -> Value:
+        if not equal_nan or not (is_inexact(x.type) and is_inexact(y.type)):
+            return equal(x, y)
+        return b.call_named("logical_or", equal(x, y), b.call_named("logical_and", not_equal(x, x), not_equal(y, y)))
+
     if not x.type.ndim:
-        return cast(equal(x, y), dtype=BOOL, weak=True)
+        return cast(alike(x, y), dtype=BOOL, weak=True)
     same = b.const(True)
     shorter = []
     for own, other in zip(dims_of(x), dims_of(y), strict=True):
@@ -322,7 +326,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Value:
     view_operands = [v for n in shorter for v in (b.const(0), n)]
     from_start = _all_sliced(x.type.ndim)
     left, right = (getitem(v, *view_operands, view=from_start) for v in (x, y))
-    found = reduced(reduce.all_, equal(left, right), None, False)
+    found = reduced(reduce.all_, alike(left, right), None, False)
     return b.call_named("logical_and", same, cast(found, dtype=BOOL, weak=True))
 
 

@@ -300,11 +300,44 @@ svdvals = library(
 # -- least squares ----------------------------------------------------------------------------------------
 
 
+def rounding_of(a: Value) -> Value:
+    """What of the largest singular value is lost by rounding."""
+    b, dtype = current_builder(), a.type.dtype
+    longer = b.cast(OPS["maximum"](*dims_of(a)), dtype, False)
+    return mul(dtype.type(np.finfo(dtype).eps), longer)
+
+
+def _factors(x: Value) -> list[Any]:
+    """The literals that a number is, or is a product of."""
+    node = current_builder().definition(x)
+    if node is None or node.op.name not in ("const", "mul", "cast"):
+        return []
+    return [node.attrs["value"]] if node.op.name == "const" else [f for v in node.inputs for f in _factors(v)]
+
+
+def _demand_rank(a: Value, rcond: Value) -> None:
+    """What counts as 0 must be 0 but for rounding: the differentials below are of matrices that keep their rank."""
+    b, rounding = current_builder(), rounding_of(a)
+    if any(value <= 10 * np.finfo(a.type.dtype).eps for value in _factors(rcond)):
+        return
+
+    def looked() -> Sequence[Value]:
+        s = svd(a, full=False)[1]
+        largest = OPS["max"](s, axes=(0,))
+        kept = OPS["greater"](s, mul(rcond, largest))
+        return (OPS["all"](OPS["logical_or"](kept, OPS["less_equal"](s, mul(rounding, largest))), axes=(0,)),)
+
+    (fits,) = chosen(OPS["less_equal"](rcond, rounding), lambda: (b.const(np.bool_(True)),), looked)
+    message = "no derivative of what takes singular values for 0, by rcond, that are not"
+    b.call_named("check_that", fits, error="NotImplementedError", message=message)
+
+
 def _pinv_vjp(cts: Cts, outs: Sequence[Value], a: Value, rcond: Value) -> tuple[Value | None, ...]:
     """The transpose of Golub and Pereyra's differential, for matrices that keep their rank."""
     p, ct = outs[0], cts[0]
     if ct is None:
         return None, None
+    _demand_rank(a, rcond)
     pt, back = transpose(p), transpose(ct)
     outside = matmul(back, matmul(p, pt))
     inside = matmul(matmul(pt, p), back)
@@ -317,6 +350,7 @@ def _pinv_jvp(tangents: Cts, outs: Sequence[Value], a: Value, rcond: Value) -> C
     p, ta = outs[0], tangents[0]
     if ta is None:
         return None, None
+    _demand_rank(a, rcond)
     pt, tt = transpose(p), transpose(ta)
     left = product(p, pt, tt)
     right = product(tt, pt, p)
@@ -361,6 +395,7 @@ def _lstsq_vjp(cts: Cts, outs: Sequence[Value], a: Value, b: Value, rcond: Value
     builder = current_builder()
     x, by_a, by_b = outs[0], [], []
     left = sub(b, matmul(a, x))
+    _demand_rank(a, rcond)
     if cts[0] is not None:
         p = pinv(a, rcond)[0]
         shift = matmul(transpose(p), cts[0])
@@ -397,6 +432,7 @@ def _lstsq_jvp(
         return None, None, None, None, None
     parts, by_s = [matmul(p, moved)], None
     if ta is not None:
+        _demand_rank(a, rcond)
         off = matmul(transpose(ta), matmul(transpose(p), x))
         parts += [product(p, transpose(p), matmul(transpose(ta), left)), sub(off, product(p, a, off))]
         u, _, vh, _ = svd(a, full=False)

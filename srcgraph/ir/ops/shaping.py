@@ -373,8 +373,8 @@ def resize(a: Any, new_shape: Any) -> Value:
         demand(greater_equal(n, 0), "ValueError", "all elements of `new_shape` must be non-negative")
         nonnegative(n)
     (count,) = dims_of(x)
-    total = sizes[0]
-    for n in sizes[1:]:
+    total = b.const(1)
+    for n in sizes:
         total = mul(total, n)
     some = greater(count, 0)
 

@@ -242,13 +242,10 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Value, ...]:
     x, y = builder.cast(x, dtype), builder.cast(y, dtype)
     line = y.type.ndim == 1
     y = column(y) if line else y
-    m, n = dims_of(x)
+    m = dims_of(x)[0]
     builder.call_named("equal_size", m, dims_of(y)[0], error=LINALG_ERROR, message="Incompatible dimensions")
     y = builder.retype(y, (x.type.shape[0], y.type.shape[1]))
-    if rcond is None:
-        cut = mul(float(np.finfo(dtype).eps), builder.cast(OPS["maximum"](m, n), FLOAT, True))
-    else:
-        cut = builder.value(rcond)
+    cut = orthogonal.rounding_of(x) if rcond is None else builder.value(rcond)
     out, residuals, rank, s, info = orthogonal.lstsq(x, y, builder.cast(cut, dtype, False))
     fine(info, "SVD did not converge in Linear Least Squares")
     if line:

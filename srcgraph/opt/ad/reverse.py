@@ -123,7 +123,9 @@ class Reverse:
             return
         ct = self.fitted(ct, value)
         running = self.ct(value)
-        self.frames[-1][value] = ct if running is None else converted(self.builder, self.add(running, ct), value)
+        made = ct if running is None else self.add(running, ct)
+        alone = isinstance(value.type, ArrayType) and not value.type.ndim  # of which NumPy's sum is a number
+        self.frames[-1][value] = converted(self.builder, made, value) if alone else made
 
     def replace(self, value: Value, ct: Value) -> None:
         """Let ``ct``, made of it, stand for a value's running cotangent."""
