@@ -131,7 +131,7 @@ def newton(points, centroids):
 
 def test_what_only_adds_zeros_is_left_out_of_second_derivatives_too() -> None:
     draw = np.random.default_rng(3)
-    points, centroids = draw.normal(size=(40, 3)), draw.normal(size=(4, 3))
+    points, centroids = draw.normal(size=(20, 3)), draw.normal(size=(4, 3))
     slope, curvature = sg.compile(newton)(points, centroids)
     closest = np.argmin(((points[:, None] - centroids) ** 2).sum(-1), axis=1)
     counts = np.bincount(closest, minlength=4)

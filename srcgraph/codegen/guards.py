@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from srcgraph.codegen.registers import Added
 from srcgraph.codegen.statements import names_in
@@ -16,22 +16,32 @@ from srcgraph.codegen.statements import names_in
 
 def guarded(body: list[ast.stmt]) -> list[ast.stmt]:
     """Change such loops of a function, the inner ones first."""
-    uses = Counter(n.id for n in names_in(*body))
-    return _block(body, uses)
+    return _block(body, Counter(n.id for n in names_in(*body)), _made_once(body))
 
 
-def _block(body: list[ast.stmt], uses: Counter[str]) -> list[ast.stmt]:
+def _made_once(body: Sequence[ast.stmt]) -> dict[str, ast.expr]:
+    """What names are that are assigned in one place alone."""
+    stored = Counter(n.id for n in names_in(*body) if isinstance(n.ctx, ast.Store))
+    found: dict[str, ast.expr] = {}
+    for node in (n for s in body for n in ast.walk(s)):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if stored[name] == 1:
+                found[name] = value
+    return found
+
+
+def _block(body: list[ast.stmt], uses: Counter[str], made: Mapping[str, ast.expr]) -> list[ast.stmt]:
     out: list[ast.stmt] = []
     for node in body:
         if isinstance(node, ast.For | ast.While | ast.If):
-            node.body, node.orelse = _block(node.body, uses), _block(node.orelse, uses)
-        out.append(_guard(node, uses) if isinstance(node, ast.For) else node)
+            node.body, node.orelse = _block(node.body, uses, made), _block(node.orelse, uses, made)
+        out.append(_guard(node, uses, made) if isinstance(node, ast.For) else node)
     return out
 
 
-def _guard(loop: ast.For, uses: Counter[str]) -> ast.stmt:
+def _guard(loop: ast.For, uses: Counter[str], made: Mapping[str, ast.expr]) -> ast.stmt:
     """A loop, under a condition if it only adds where that holds."""
-    found = _condition(loop, uses)
+    found = _condition(loop, uses, made)
     if found is None or not isinstance(loop.target, ast.Name) or loop.orelse:
         return loop
     factor, sums = found
@@ -42,13 +52,15 @@ def _guard(loop: ast.For, uses: Counter[str]) -> ast.stmt:
         s.value = s.value.orelse if isinstance(s.value, ast.IfExp) else s.value
     loop.body = list(sums)
     test = ast.Compare(factor, [ast.NotEq()], [ast.Constant(0.0)])
-    made = ast.If(test, [loop], [])
-    for inner in (made, test, test.comparators[0]):
+    guard = ast.If(test, [loop], [])
+    for inner in (guard, test, test.comparators[0]):
         ast.copy_location(inner, sums[0])
-    return made
+    return guard
 
 
-def _condition(loop: ast.For, uses: Counter[str]) -> tuple[ast.Name, Sequence[ast.AugAssign]] | None:
+def _condition(
+    loop: ast.For, uses: Counter[str], made: Mapping[str, ast.expr]
+) -> tuple[ast.Name, Sequence[ast.AugAssign]] | None:
     """What must not be 0 for a loop to add anything, and what it adds."""
     factor, held, sums, multiples = "", "", list[ast.AugAssign](), set[str]()
     inside = Counter(n.id for n in names_in(*loop.body))
@@ -69,6 +81,7 @@ def _condition(loop: ast.For, uses: Counter[str]) -> tuple[ast.Name, Sequence[as
                 sums.append(node)
             case _:
                 return None
+    multiples = {_multiple_of(made[m]) if m != factor and m in made else m for m in multiples}
     return (ast.Name(factor, ast.Load()), sums) if factor and multiples <= {factor} else None
 
 

@@ -108,7 +108,50 @@ def _fold(fgraph: FunctionGraph, node: Apply) -> Any:
     return current_builder().apply(node.op, node.inputs, dict(node.attrs))
 
 
+_PARTS = "getitem", "with_shape", "broadcast_to", "reshape", "reshape_view"
+
+
+def _number_in_place(fgraph: FunctionGraph, node: Apply) -> Any:
+    """An operand whose elements are one number, beside one that has the result's shape, is that number.
+
+    So is the result where all operands are numbers, or have one.
+    """
+    b, shape = current_builder(), node.outputs[0].type.shape
+    found = [_number_everywhere(fgraph, v) if v.type.ndim else v for v in node.inputs]
+    numbers = [
+        n if n is None or not v.type.ndim else b.cast(n, v.type.dtype, weak=False)
+        for n, v in zip(found, node.inputs, strict=True)
+    ]
+    known = tuple(n for n in numbers if n is not None)
+    if len(known) == len(numbers) and shape:
+        return OPS["full"](b.apply(node.op, known, dict(node.attrs)), *map(b.dim_value, shape))
+    for k, (number, value) in enumerate(zip(numbers, node.inputs, strict=True)):
+        others = node.inputs[:k] + node.inputs[k + 1 :]
+        if number is not None and value.type.ndim and any(x.type.shape == shape for x in others):
+            return b.apply(node.op, (*node.inputs[:k], number, *others[k:]), dict(node.attrs))
+    return None
+
+
+def _number_everywhere(fgraph: FunctionGraph, array: Value) -> Value | None:
+    """The number that all elements of an array are, which may be a part of another one."""
+    while (node := fgraph.definition(array)) is not None and node.op.name in _PARTS:
+        array = node.inputs[0]
+    made = fgraph.definition(array, "full")
+    return None if made is None else made.inputs[0]
+
+
 RULES: tuple[Rule, ...] = (
+    procedure(
+        "number_in_place_of_array",
+        "op(x, full(c))",
+        "op(x, c)",
+        "exact",
+        ["add", "sub", "mul", "div", "maximum", "minimum"],
+        _number_in_place,
+        lambda x: OPS["mul"](x, OPS["full"](np.float64(3.0), 4)),
+        [("f64[4]",)],
+        condition="x has the shape of the result",
+    ),
     procedure(
         "fold",
         "op(...)",
