@@ -450,7 +450,7 @@ def inspect(function: Callable, /, *args: Any, **kwargs: Any) -> Inspection:
     ...         y *= x
     ...     return y
     >>> inspect(grad(power), 2.0, 3).tape[0].reason
-    'the next trip overwrites it'
+    'all that is computed depends on one number: its derivative is carried along'
     """
     compiled = compile(function)
     version, _ = compiled.version(compiled.bound(args, kwargs))

@@ -108,7 +108,7 @@ def grad(
     >>> from srcgraph.ir import vector
     >>> x = vector("x")
     >>> grad((x * x).sum(), wrt=x)
-    <: f64[n]>
+    <d_x: f64[n]>
     """
     order = "gradient, value" if return_value else "gradient"
     more = {

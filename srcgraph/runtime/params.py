@@ -40,7 +40,7 @@ class Param:
     mutable : bool
         Whether the function may overwrite the array it is given. It never does otherwise.
     strict : bool
-        Whether only a value of the very dtype is taken; else it is cast where nothing is lost.
+        Whether only a value of the very dtype is taken; else it is cast where NumPy calls that safe.
     allow_downcast : bool
         Whether a value is cast even where digits are lost; imaginary parts never are.
     implicit : bool
@@ -118,6 +118,8 @@ def cast_to(param: Param, name: str, value: Any) -> Any:
 
 def _array_of(name: str, value: Any) -> np.ndarray:
     """A number, or an array of numbers."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name!r} is a masked array, which is not supported: fill what is masked, x.filled(...)")
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:  # lists of lists of several lengths

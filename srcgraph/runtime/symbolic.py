@@ -55,8 +55,9 @@ def call(function: Callable[..., Any], *args: Any, lazy: bool = False) -> Any:
     Examples
     --------
     >>> from srcgraph.ir.symbolic import vector
-    >>> call(lambda x: x[1:] - x[:-1], vector("x"))
-    <sub: f64[n - 1]>
+    >>> x = vector("x")
+    >>> function([x], call(lambda x: x[1:] - x[:-1], x))(np.array([1.0, 4.0, 9.0]))
+    array([3., 5.])
     """
     return placed(functools.partial(_called, functools.partial(_lowered, function)), _values(args), lazy)
 

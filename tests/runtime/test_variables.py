@@ -542,6 +542,7 @@ def test_what_variables_cannot_be(use: Any, message: str) -> None:
     [
         ("a", "'s' must be a number or an array of numbers, not 'a'"),
         (None, "'s' must be a number or an array of numbers, not None"),
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), "'s' is a masked array, which is not supported"),
         (1j, "'s' is of dtype float64, not complex128$"),
         ([1.0], "'s' is a number, not an array of 1 axis"),
         ([[1.0], [1.0, 2.0]], "'s' must be a number or an array of numbers"),
