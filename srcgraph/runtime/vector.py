@@ -31,9 +31,10 @@ LANES = {"e": 8, "d": 4, "b": 2}
 """How many float64 a function takes, by the letter of the instruction set: AVX-512, AVX2, SSE4."""
 MASKED = ("e",)
 """The sets of which every instruction can leave out some of its numbers."""
-_GATHER = frozenset(("exp", "log", "pow", "powf", "erf", "erfc", "erfcf", "sinh", "tan", "tanf"))
-"""Those that look numbers up in a table, by instructions with a mask. Processors let these wait for what was in the
-mask's register before it is set: one step of a loop for the step before it, and for what is compared there."""
+_GATHER = ("exp", "pow")
+"""Those that look numbers up in a table, by instructions with a mask, before all else. Processors let these wait for
+what was in the mask's register before it is set: one step of a loop for the step before it, and for what is compared
+there. Others look up late, or in registers that are seldom used, and lose nothing."""
 _TABLE_MASKS = 1, 2, 3
 """The registers of such masks."""
 _NEEDS = {"e": "avx512f", "d": "avx2", "b": "sse4.1"}
