@@ -40,19 +40,16 @@ def guess(
             continue
         first, last = ref_type(low, before), low.inside(region, end, lambda after=after: ref_type(low, after))
         for axis in (k for k, size in enumerate(shape.type.shape) if size == UNKNOWN and (name, k) not in known):
-            known[name, axis] = _guesses(low, shapes, plan, first.shape[axis], last.shape[axis])
+            known[name, axis] = _guesses(plan, first.shape[axis], last.shape[axis])
             found = True
     return found
 
 
-def _guesses(low: Lowering, shapes: Mapping[Key, Shape], plan: Plan | None, first: Dim, last: Dim) -> list[Guess]:
-    numbers = ((name, integer(low.state.names.get(name))) for name in shapes)
-    beside = [(name, (first - k).const) for name, k in numbers if k is not None]
-    guesses: list[Guess] = [(name, more) for name, more in beside if more is not None]
-    if plan is None:
-        return guesses
+def _guesses(plan: Plan | None, first: Dim, last: Dim) -> list[Guess]:
+    if plan is None:  # in a sweep back over a `while` loop, integers of a trip are not known before it is reversed
+        return []
     change = (unclamped(last) - unclamped(first)).const
-    return [(None, change)] if change else [(None, -1), (None, 1), *guesses]
+    return [(None, change)] if change else [(None, -1), (None, 1)]
 
 
 def next_guess(known: Guesses) -> bool:
