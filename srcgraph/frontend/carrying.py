@@ -230,39 +230,13 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header, strict: 
 
     Where such a number is joined with one of NumPy's that has fewer digits, the next walk mostly carries NumPy's.
     """
-    types = header_types(low, header)
-    b = low.builder
     before = low.state
-    if plan is None:
-        test_region, body = b.new_region(), b.new_region()
-        with b.inside(test_region):
-            params = fresh_params(low, types)
-            b.enter_params(test_region, params)
-        test_state, begun_with = header_state(low, header, params, test_region)
-        invariants.assume(low, header.kept, plan, test_region, before, begun_with)
-        lengths.assume(low, header.lengths, plan, test_region, before, begun_with, test_state)
-        try:
-            test = low.inside(test_region, test_state, lambda: _test(low, node))
-        except Dead:
-            _test(low, node)  # before the first trip, where it raises too
-            raise refuse("the test of this loop raises in some trip, whatever the numbers", low.loc) from None
-        params = [Value(p.name, p.type) for p in params]
-        body.born |= test_region.born & frozenset().union(*(type_symbols(p.type) for p in params), frozenset())
-        with b.inside(body):
-            b.enter_params(body, params)
-            body.known += [k for k in test_region.known if k not in body.known]
-            b.learn_condition(test, True)
-        regions: tuple[Region, ...] = (test_region, body)
-    else:
-        body, index = b.for_region(plan.bounds, plan.name)
-        with b.inside(body):
-            params = fresh_params(low, types)
-            b.enter_params(body, (index, *params))
-        regions, test = (body,), None
+    regions, params, test = _entered(low, node, plan, header)
+    body = regions[-1]
     state, entities = header_state(low, header, params, body)
     if plan is not None:
         invariants.assume(low, header.kept, plan, body, before, entities)
-    lengths.assume(low, header.lengths, plan, body, before, entities, state)
+        lengths.assume(low, header.lengths, plan, body, before, entities, state)
     share(before, entities, state, before)
     sharing = Sharing(low, before, entities, state)
     sharing.apply([*sharing.with_entry(low.variables(low.scope.header[id(node)])), *header.shared])
@@ -287,6 +261,37 @@ def walked(low: Lowering, node: Any, plan: Plan | None, header: Header, strict: 
     low.inside(body, state, iteration)
     low.state = before
     return Walk(regions, params, entities, begun, state, test)
+
+
+def _entered(
+    low: Lowering, node: Any, plan: Plan | None, header: Header
+) -> tuple[tuple[Region, ...], list[Value], Value | None]:
+    """The regions of a loop, what it hands on at the start of its body, and its test, which has been walked."""
+    types, b = header_types(low, header), low.builder
+    if plan is not None:
+        body, index = b.for_region(plan.bounds, plan.name)
+        with b.inside(body):
+            params = fresh_params(low, types)
+            b.enter_params(body, (index, *params))
+        return (body,), params, None
+    test_region, body = b.new_region(), b.new_region()
+    with b.inside(test_region):
+        params = fresh_params(low, types)
+        b.enter_params(test_region, params)
+    test_state, begun_with = header_state(low, header, params, test_region)
+    invariants.assume(low, header.kept, plan, test_region, low.state, begun_with)
+    try:
+        test = low.inside(test_region, test_state, lambda: _test(low, node))
+    except Dead:
+        _test(low, node)  # before the first trip, where it raises too
+        raise refuse("the test of this loop raises in some trip, whatever the numbers", low.loc) from None
+    params = [Value(p.name, p.type) for p in params]
+    body.born |= test_region.born & frozenset().union(*(type_symbols(p.type) for p in params), frozenset())
+    with b.inside(body):
+        b.enter_params(body, params)
+        body.known += [k for k in test_region.known if k not in body.known]
+        b.learn_condition(test, True)
+    return (test_region, body), params, test
 
 
 def begins(low: Lowering, before: State, entities: dict[Key, Entity]) -> None:

@@ -81,7 +81,7 @@ def assume(
     trips = trips_before(plan, region)
     with low.builder.inside(region):
         for name, kinds in kept.items():
-            low.builder.learn(*_facts(kinds, integer(entities.get(name)), _first(before, name), trips))
+            low.builder.learn(*_facts(kinds, _integer(entities.get(name)), _first(before, name), trips))
 
 
 def give_up(
@@ -99,8 +99,8 @@ def give_up(
         return False
     with low.builder.inside(region):
         for name, kinds in list(kept.items()):
-            now, first = integer(end.names.get(name, UNBOUND)), _first(before, name)
-            if integer(entities.get(name)) is None or first is None:
+            now, first = _integer(end.names.get(name, UNBOUND)), _first(before, name)
+            if _integer(entities.get(name)) is None or first is None:
                 continue  # nothing was assumed
             after = None if trips is None else trips + 1
             kept[name] = frozenset(k for k in kinds if now is not None and _holds(low, _facts({k}, now, first, after)))
@@ -116,7 +116,7 @@ def conclude(low: Lowering, kept: Kept, plan: Plan | None, before: State, entiti
     """Record what holds after the loop."""
     count = trips_of(low, plan)
     for name, kinds in kept.items():
-        low.builder.learn(*_facts(kinds, integer(entities.get(name)), _first(before, name), count))
+        low.builder.learn(*_facts(kinds, _integer(entities.get(name)), _first(before, name), count))
 
 
 def _facts(kinds: Iterable[str], now: Dim | None, first: Dim | None, trips: Dim | None) -> list[Dim]:
@@ -151,10 +151,10 @@ def trips_of(low: Lowering, plan: Plan | None) -> Dim | None:
 
 
 def _first(before: State, name: Key) -> Dim | None:
-    return integer(before.names.get(name, UNBOUND))
+    return _integer(before.names.get(name, UNBOUND))
 
 
-def integer(entity: Any) -> Dim | None:
+def _integer(entity: Any) -> Dim | None:
     """What is known of one of Python's integers."""
     if isinstance(entity, Const):
         return as_dim(entity.value) if type(entity.value) is int else None

@@ -1,8 +1,9 @@
-"""Lengths of arrays that a loop makes longer or shorter: by as much in each iteration, or as an integer changes.
+"""Lengths of arrays that a `for` loop makes longer or shorter by as much in each iteration.
 
 ``V = p * V[1:] + q * V[:-1]``, once in each iteration, leaves an array one element shorter. A walk through the body
 assumes it, as `invariants` does of integers; where the array at the end of the walk is not of the length that follows,
-the next guess is tried, and after the last one the length is known at run time only.
+the next guess is tried, and after the last one the length is known at run time only. In a `while` loop, such lengths
+would follow from integers that it changes, which a sweep back knows of a trip only after it has reversed it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from srcgraph.frontend.entities import Array, Entity, Key, State
 from srcgraph.frontend.headers import Buffer, Chosen, Shape
-from srcgraph.frontend.invariants import integer, trips_before
+from srcgraph.frontend.invariants import trips_before
 from srcgraph.frontend.iteration import Plan
 from srcgraph.frontend.memory import ref_type
 from srcgraph.ir.dims import UNKNOWN, Dim, unclamped
@@ -23,10 +24,8 @@ from srcgraph.ir.types import ArrayType
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
-Guess: TypeAlias = tuple[Key | None, int]
-"""An integer, and how much longer than it an array is; or none, and how much longer it is after each iteration."""
-Guesses: TypeAlias = dict[tuple[Key, int], list[Guess]]
-"""What is not disproved of an array's axis; the first one is assumed."""
+Guesses: TypeAlias = dict[tuple[Key, int], list[int]]
+"""How much longer an array's axis may be after each iteration, as far as not disproved; the first one is assumed."""
 
 
 def guess(
@@ -40,16 +39,14 @@ def guess(
             continue
         first, last = ref_type(low, before), low.inside(region, end, lambda after=after: ref_type(low, after))
         for axis in (k for k, size in enumerate(shape.type.shape) if size == UNKNOWN and (name, k) not in known):
-            known[name, axis] = _guesses(plan, first.shape[axis], last.shape[axis])
+            known[name, axis] = [] if plan is None else _guesses(first.shape[axis], last.shape[axis])
             found = True
     return found
 
 
-def _guesses(plan: Plan | None, first: Dim, last: Dim) -> list[Guess]:
-    if plan is None:  # in a sweep back over a `while` loop, integers of a trip are not known before it is reversed
-        return []
+def _guesses(first: Dim, last: Dim) -> list[int]:
     change = (unclamped(last) - unclamped(first)).const
-    return [(None, change)] if change else [(None, -1), (None, 1)]
+    return [change] if change else [-1, 1]
 
 
 def next_guess(known: Guesses) -> bool:
@@ -71,7 +68,7 @@ def assume(
 ) -> None:
     """Let arrays have the lengths at the start of an iteration that are assumed."""
     trips = trips_before(plan, region)
-    low.inside(region, state, lambda: _restate(low, _lengths(known, trips, low, before, entities), entities, state))
+    low.inside(region, state, lambda: _restate(low, _lengths(low, known, trips, before), entities, state))
 
 
 def give_up(
@@ -82,7 +79,7 @@ def give_up(
         return False
     trips = trips_before(plan, region)
     with low.builder.inside(region):
-        lengths = _lengths(known, None if trips is None else trips + 1, low, low.state, end.names)
+        lengths = _lengths(low, known, None if trips is None else trips + 1, low.state)
     assumed = [place for place in known if known[place] and isinstance(begun.get(place[0]), Array)]
     disproved = [place for place in assumed if not _is_so(low, place, lengths.get(place), region, end)]
     for place in disproved:
@@ -92,25 +89,20 @@ def give_up(
 
 def conclude(low: Lowering, known: Guesses, count: Dim | None, before: State, entities: Mapping[Key, Entity]) -> None:
     """Let arrays have their lengths after the loop; ``count`` is how many iterations there were, if that is known."""
-    _restate(low, _lengths(known, count, low, before, entities), entities, low.state)
+    _restate(low, _lengths(low, known, count, before), entities, low.state)
 
 
-def _lengths(
-    known: Guesses, trips: Dim | None, low: Lowering, before: State, names: Mapping[Key, Entity]
-) -> dict[tuple[Key, int], Dim]:
-    """Lengths after so many iterations, when names are these, by what is assumed."""
+def _lengths(low: Lowering, known: Guesses, trips: Dim | None, before: State) -> dict[tuple[Key, int], Dim]:
+    """Lengths after so many iterations, by what is assumed."""
     found: dict[tuple[Key, int], Dim] = {}
+    if trips is None:
+        return found
     for (name, axis), guesses in known.items():
         array = before.names[name]
-        if not guesses or not isinstance(array, Array):
-            continue
-        number, more = guesses[0]
-        if number is None and trips is not None:
+        if guesses and isinstance(array, Array):
             first = low.within(before, lambda array=array: ref_type(low, array)).shape[axis]
             first = unclamped(first) if low.builder.proves(unclamped(first)) else first
-            found[name, axis] = first + trips * more
-        elif number is not None and (value := integer(names.get(number))) is not None:
-            found[name, axis] = value + more
+            found[name, axis] = first + trips * guesses[0]
     return found
 
 

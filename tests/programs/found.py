@@ -815,3 +815,13 @@ def of_nothing_outside(x):
     for t in nothing_outside:
         total += t
     return total + sum(nothing_outside), len(nothing_outside)
+
+
+def differences_until_few(x, n):
+    """An integer beside a `while` loop says how long the array is, which a sweep back knows too late."""
+    k, total = len(x), 0.0
+    while k > n:
+        total += x[0]
+        x = np.sin(x[1:] - x[:-1])
+        k -= 1
+    return total + np.sum(x)
