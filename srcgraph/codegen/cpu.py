@@ -41,6 +41,7 @@ from srcgraph.codegen.registers import as_written, in_registers
 from srcgraph.codegen.repeats import written_once
 from srcgraph.codegen.rings import in_rings
 from srcgraph.codegen.rows import by_rows
+from srcgraph.codegen.running import with_running_extremes
 from srcgraph.codegen.several import several_at_once
 from srcgraph.codegen.shifted import gathered
 from srcgraph.codegen.source import Places, Text, emit
@@ -56,7 +57,7 @@ from srcgraph.codegen.variables import Variables, variables_of
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import NOWHERE, Apply, Graph, Origin
-from srcgraph.ir.types import BOOL, ArrayType, ListType, ScalarType, TensorType, is_integer
+from srcgraph.ir.types import BOOL, ArrayType, ListType, ScalarType, TensorType, Type, is_float, is_integer
 from srcgraph.ir.walk import all_nodes, calling, calls
 
 LOOP_HELPERS = frozenset(sums.NAMES)
@@ -212,6 +213,7 @@ class Module:
         watching = self.watched(names) if watched else set()
         sums_in_order = "reassoc" not in self.fastmath
         statements = quick_loops(statements, users, {*params, *reserved}, watching, not self.parallel, sums_in_order)
+        statements = with_running_extremes(statements, names.of_type(_is_one_float), {*params, *reserved, *users})
         statements = read_ahead(statements, {*params, *reserved}, lambda: self.aliases(statements, params, names))
         statements = in_arrays(statements, _numbers_in_lists(names), {*params, *reserved})
         rows = {} if self.parallel else _numbers_in_rows(names)
@@ -294,6 +296,10 @@ def quick_loops(
         statements = gathered(in_rings(statements, taken) if rows_in_order else statements, taken)
         statements = in_registers(statements, set(taken))
     return in_blocks(as_written(statements), taken)
+
+
+def _is_one_float(type: Type) -> bool:
+    return isinstance(type, ScalarType) and is_float(type)
 
 
 def _items_of_lists(names: Names) -> dict[str, TensorType]:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from srcgraph.codegen.flow import NOTHING, assigned_names, leaves, live_before
 from srcgraph.codegen.statements import is_pure, names_in, statements_in
-from srcgraph.codegen.sums import Start
+from srcgraph.codegen.sums import Start, Summed
 
 CASTS = ("float", "int", "bool", "np.intp", "np.int64", "np.float64", "np.float32")
 
@@ -252,7 +252,9 @@ def _as_quick(first: _Filling, second: ast.For, in_order: bool) -> bool:
     slow = [not _is_vectorised(body, in_order) for body in bodies]
     if first.carries and not slow[1]:
         return False
-    return slow[0] == slow[1] or not any(map(_calls, bodies))
+    ordered = [[s for s in body if not isinstance(s, Summed)] for body in bodies]
+    several = [_is_vectorised(body, in_order) for body in ordered]
+    return several[0] == several[1] or not any(map(_calls, bodies))
 
 
 def _is_vectorised(body: Sequence[ast.stmt], in_order: bool) -> bool:

@@ -26,7 +26,9 @@ from srcgraph.codegen.statements import names_in, statements_in
 HELPERS = ("blocks", "plus", "two_sum")
 EXTREMES = ("maximum", "minimum")
 """Reductions whose function LLVM vectorises too."""
-NAMES = HELPERS + EXTREMES
+RUNNING = ("running_maximum", "running_minimum")
+"""The same in loops that need them in each step: see `srcgraph.codegen.running`."""
+NAMES = HELPERS + EXTREMES + RUNNING
 FEW = 16
 """A loop of at most so many steps, a number that is known, is not divided."""
 

@@ -62,6 +62,16 @@ def minimum(smallest: Any, x: Any) -> Any:
     return np.minimum(smallest, x)
 
 
+def running_maximum(largest: Any, x: Any) -> Any:
+    """The larger of what was the largest before and ``x``, NaN if either is: for loops that need it in each step."""
+    return np.maximum(largest, x)
+
+
+def running_minimum(smallest: Any, x: Any) -> Any:
+    """The smaller of what was the smallest before and ``x``, NaN if either is: for loops that need it in each step."""
+    return np.minimum(smallest, x)
+
+
 # -- sums -------------------------------------------------------------------------------------------
 
 _NUMBERS = {True: types.complex128, False: types.float64}
@@ -78,6 +88,8 @@ def _type_of_plus(context: Any) -> Callable[..., Any]:
 
 @type_callable(maximum)
 @type_callable(minimum)
+@type_callable(running_maximum)
+@type_callable(running_minimum)
 def _type_of_extreme(context: Any) -> Callable[..., Any]:
     return lambda x, y: signature(x, x, x)
 
@@ -93,9 +105,27 @@ def _extreme(name: str) -> Callable[..., Any]:
     return code
 
 
+def _running(beyond: str) -> Callable[..., Any]:
+    """A step waits for one comparison with the step before; a branch that is not taken asks whether ``x`` is NaN."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        before, x = args
+        out = cgutils.alloca_once_value(builder, before)
+        with builder.if_else(builder.fcmp_ordered(beyond, x, before)) as (further, other):
+            with further:
+                builder.store(x, out)
+            with other, builder.if_then(builder.fcmp_unordered("uno", x, x), likely=False):
+                builder.store(x, out)
+        return builder.load(out)
+
+    return code
+
+
 for kind in (types.float32, types.float64):
     lower_builtin(maximum, kind, kind)(_extreme("maximum"))
     lower_builtin(minimum, kind, kind)(_extreme("minimum"))
+    lower_builtin(running_maximum, kind, kind)(_running(">"))
+    lower_builtin(running_minimum, kind, kind)(_running("<"))
 
 
 @type_callable(two_sum)

@@ -12,6 +12,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from srcgraph.runtime.blocks import two_sum
 from srcgraph.runtime.integers import Integers
 from srcgraph.runtime.loops import loop_of
 
@@ -100,15 +101,82 @@ def _of_complex(name: str, count: int = 1) -> Any:
     return call
 
 
-complex_exp, complex_exp2, complex_expm1 = (_of_complex(n) for n in ("exp", "exp2", "expm1"))
-complex_log, complex_log2, complex_log10 = (_of_complex(n) for n in ("log", "log2", "log10"))
-complex_log1p, complex_sqrt, complex_sign = (_of_complex(n) for n in ("log1p", "sqrt", "sign"))
+_loop_exp, _loop_log, _loop_sqrt = (_of_complex(n) for n in ("exp", "log", "sqrt"))
+complex_exp2, complex_expm1, complex_sign = (_of_complex(n) for n in ("exp2", "expm1", "sign"))
+complex_log2, complex_log10, complex_log1p = (_of_complex(n) for n in ("log2", "log10", "log1p"))
 complex_sin, complex_cos, complex_tan = (_of_complex(n) for n in ("sin", "cos", "tan"))
 complex_sinh, complex_cosh, complex_tanh = (_of_complex(n) for n in ("sinh", "cosh", "tanh"))
 complex_arcsin, complex_arccos, complex_arctan = (_of_complex(n) for n in ("arcsin", "arccos", "arctan"))
 complex_arcsinh, complex_arccosh, complex_arctanh = (_of_complex(n) for n in ("arcsinh", "arccosh", "arctanh"))
 complex_rint, complex_reciprocal = _of_complex("rint"), _of_complex("reciprocal")
 complex_power = _of_complex("power", 2)
+
+
+@njit(error_model="numpy")
+def complex_exp(x):
+    """The exponential, in place where no part of it overflows or is lost, else by NumPy's loop."""
+    if abs(x.real) < 80.0 and abs(x.imag) < np.inf:
+        length = np.exp(x.real)
+        return _like(x, length * np.cos(x.imag), length * np.sin(x.imag))
+    return _loop_exp(x)
+
+
+@njit(error_model="numpy")
+def complex_log(x):
+    """The logarithm, in place where no square of a part overflows or is lost, else by NumPy's loop."""
+    a, b = np.float64(x.real), np.float64(x.imag)
+    square = a * a + b * b
+    if not 1e-290 < square < 1e290:
+        return _loop_log(x)
+    twice = np.log(square) if square < 0.25 or square > 4.0 else np.log1p(_square_beyond_one(a, b))
+    return _like(x, 0.5 * twice, np.arctan2(b, a))
+
+
+@njit(error_model="numpy")
+def _square_beyond_one(a, b):
+    """``a**2 + b**2 - 1`` to the last digits: of what is near 0 few are left in a sum that is rounded twice."""
+    square, other = a * a, b * b
+    total, lost = two_sum(square, -1.0, _multiplied(a, a, -square))
+    total, lost = two_sum(total, other, lost + _multiplied(b, b, -other))
+    return total + lost
+
+
+@intrinsic
+def _multiplied(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
+    """``x * y + z``, rounded once."""
+
+    def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.fma(*values)
+
+    return types.float64(types.float64, types.float64, types.float64), codegen
+
+
+@njit(error_model="numpy")
+def complex_sqrt(x):
+    """The square root with a real part that is not negative; of very small and large numbers by NumPy's loop."""
+    a, b = np.float64(x.real), np.float64(x.imag)
+    square = a * a + b * b
+    if not 1e-290 < square < 1e290:
+        return _loop_sqrt(x)
+    size = np.sqrt(0.5 * (np.sqrt(square) + abs(a)))
+    other = 0.5 * abs(b) / size
+    return _like(x, size if a >= 0.0 else other, np.copysign(other if a >= 0.0 else size, b))
+
+
+@intrinsic
+def _like(typingctx: Any, x: Any, real: Any, imag: Any) -> Any:
+    """A complex number of the type of ``x``."""
+
+    def codegen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        out = context.make_complex(builder, signature.return_type)
+        part = signature.return_type.underlying_float
+        out.real, out.imag = (
+            context.cast(builder, v, t, part) for v, t in zip(values[1:], signature.args[1:], strict=True)
+        )
+        return out._getvalue()
+
+    kind = x if isinstance(x, types.Complex) else types.complex128
+    return kind(x, real, imag), codegen
 
 
 @njit(error_model="numpy")
@@ -133,7 +201,7 @@ def _smith(x, y):
     if c == 0 and d == 0:
         return a, b, abs(c)
     if abs(c) >= abs(d):
-        ratio = d / c
+        ratio = d / c if d != 0.0 else d * np.copysign(1.0, c)
         return a + b * ratio, b - a * ratio, c + d * ratio
     ratio = c / d
     return a * ratio + b, b * ratio - a, c * ratio + d
