@@ -187,15 +187,17 @@ def _may_be_smallest(node: Apply, uses: Uses, wide: Set[Value]) -> bool:
     return divisor.op.name not in ("dim", "list_len", "const") or divisor.attrs.get("value", 1) < 0
 
 
-def _counts(value: Value, uses: Uses, wide: Set[Value]) -> bool:
-    """Whether it is a length or a loop's variable, but for literal steps."""
+def _counts(value: Value, uses: Uses, wide: Set[Value], apart: bool = True) -> bool:
+    """Whether it is a length or a loop's variable, or how far two such are ``apart``, but for literal steps."""
     node = uses.definition.get(value)
     if node is None:
         return value not in wide
     if node.op.name in ("add", "sub", "maximum", "minimum"):
         literal = [_is_literal(v, uses) for v in node.inputs]
         others = [v for v, known in zip(node.inputs, literal, strict=True) if not known]
-        return len(others) < 2 and all(_counts(v, uses, wide) for v in others)
+        if len(others) == 2:
+            return apart and node.op.name == "sub" and all(_counts(v, uses, wide, False) for v in others)
+        return all(_counts(v, uses, wide, apart) for v in others)
     return node.op.name in ("dim", "list_len", "list_pop", "list_get", "rows_at_once")
 
 

@@ -154,7 +154,6 @@ class _Abreast(Striped):
         """The steps of a loop between bounds, exchanged unless they are few."""
         loop, stands = body.loop, []
         strip = Strip.of(loop, bounds, body.width)
-        _, end, _ = bounds
 
         def many() -> Sequence[Value]:
             ahead = dict(self.ahead)
@@ -172,12 +171,14 @@ class _Abreast(Striped):
             with self.aside():
                 return self.for_over(loop, bounds, list(carry))
 
-        outs = chosen(self.are_many(body, strip.place(end)), many, few, [v.name for v in loop.outputs])
+        outs = chosen(self.are_many(body, strip), many, few, [v.name for v in loop.outputs])
         return outs if all(stands) else None
 
-    def are_many(self, body: Body, size: Value) -> Value:
+    def are_many(self, body: Body, strip: Strip) -> Value:
         """Whether there are more elements than a few, and what they leave is not too large to be near."""
-        asked = [OPS["greater"](size, self.builder.const(FEW))]
+        first, end, _ = strip.bounds
+        few = OPS["add" if strip.up else "sub"](first, self.builder.const(FEW))
+        asked = [OPS["less" if strip.up else "greater"](few, end)]
         for node in body.loop.body.nodes:
             if isinstance(node, Apply) and node.outputs[0] in body.tapes:
                 self.nodes_early(needed(node.inputs, body.free))
@@ -243,18 +244,16 @@ class _Sweep:
         self.work, self.done, self.inner, self.strip = work, done, inner, done.strip
         self.chain = done.body.chains[inner]
         self.kinds = [done.body.kind(inner, k) for k in range(len(inner.carry))]
-        self.params = inner.body.params[1:]
+        self.params = self.chain.params
         self.own: Sequence[Value] = ()
         """Arrays of what each element has of its own."""
 
     def build(self) -> None:
         """Take the steps."""
         work, inner, chain = self.work, self.inner, self.chain
-        work.nodes_early(needed((inner.start, inner.stop, inner.step, *chain.same), chain.known))
-        begun = self.begun()
-        start, stop, step = work.values((inner.start, inner.stop, inner.step))
-        names, index = [a.name for a in begun], inner.body.params[0].name
-        arrays = ranged((start, stop, step), begun, self.step, names, index=index)
+        bounds = [v for level in chain.levels for v in (level.start, level.stop, level.step)]
+        work.nodes_early(needed((*bounds, *chain.same), chain.known))
+        arrays = self.level(chain.levels, self.begun())
         for out, init, kind, array in zip(inner.outputs, inner.carry, self.kinds, arrays, strict=True):
             match kind:
                 case "tape":
@@ -268,6 +267,18 @@ class _Sweep:
         for value, array in zip(chain.own, self.own, strict=True):
             if any(map(is_costly, needed([value], chain.known))):
                 work.ahead[value] = array, self.strip
+
+    def level(self, levels: Sequence[For], arrays: Sequence[Value]) -> Sequence[Value]:
+        """The first of these loops, with the others in it."""
+        loop, *inner = levels
+
+        def body(k: Value, *now: Value) -> Sequence[Value]:
+            self.work.bind(loop.body.params[0], k)
+            return self.level(inner, now) if inner else self.step(now)
+
+        start, stop, step = self.work.values((loop.start, loop.stop, loop.step))
+        with self.work.aside():
+            return ranged((start, stop, step), arrays, body, [a.name for a in arrays], index=loop.body.params[0].name)
 
     def begun(self) -> list[Value]:
         """What the steps begin with: arrays of numbers, tapes, and the arrays of the elements."""
@@ -289,22 +300,22 @@ class _Sweep:
         found |= {k: work.tapes[inner.carry[k]] for k, kind in enumerate(self.kinds) if kind == "tape"}
         return [found[k] if k in found else work.value(init) for k, init in enumerate(inner.carry)]
 
-    def step(self, k: Value, *arrays: Value) -> Sequence[Value]:
+    def step(self, arrays: Sequence[Value]) -> Sequence[Value]:
         """A step of all elements."""
         names = [a.name for a in arrays]
-        return self.work.over(self.strip, arrays, lambda number, *now: self.lane(number, k, now), names)
+        return self.work.over(self.strip, arrays, lambda number, *now: self.lane(number, now), names)
 
-    def lane(self, number: Value, k: Value, arrays: Sequence[Value]) -> Sequence[Value]:
+    def lane(self, number: Value, arrays: Sequence[Value]) -> Sequence[Value]:
         """A step of one element."""
-        work, inner, at = self.work, self.inner, self.strip.place(number)
+        work, chain, at = self.work, self.chain, self.strip.place(number)
+        body = chain.levels[-1].body
         work.bind_left(self.done, number)
-        work.bind(inner.body.params[0], k)
         again = needed([n.outputs[0] for n in self.chain.again], self.chain.known)
         work.nodes([n for n in again if n in self.chain.again or n.outputs[0] not in work.env])
         for value, array in zip(self.chain.own, self.own, strict=True):
             work.bind(value, work.read(array, at, value))
-        uses = Counter(v for n in all_nodes(inner.body) for v in node_inputs(n)) + Counter(inner.body.results)
-        work.plain = {r for r in inner.body.results if uses[r] == 1}
+        uses = Counter(v for n in all_nodes(body) for v in node_inputs(n)) + Counter(body.results)
+        work.plain = {r for r in body.results if uses[r] == 1}
         for kind, param, array in zip(self.kinds, self.params, arrays, strict=True):
             match kind:
                 case "tape":
@@ -314,12 +325,13 @@ class _Sweep:
                 case _:
                     work.bind(param, work.state(array, at, param, param.name if uses[param] > 1 else ""))
         work.at, work.there = at, self.chain.there
-        work.moving(inner.body)
+        work.nodes(chain.between)
+        work.moving(body)
         work.at, work.plain = None, frozenset()
-        origins = {v: n.origin for n in inner.body.nodes for v in n.outputs}
+        origins = {v: n.origin for n in body.nodes for v in n.outputs}
         made = []
-        for kind, array, result in zip(self.kinds, arrays, inner.body.results, strict=True):
-            with work.builder.at(origin=origins.get(result, inner.origin)):
+        for kind, array, result in zip(self.kinds, arrays, body.results, strict=True):
+            with work.builder.at(origin=origins.get(result, self.inner.origin)):
                 made.append(self.left(kind, array, result, at))
         return made
 

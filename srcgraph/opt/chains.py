@@ -3,10 +3,11 @@ of these could take their steps together."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence, Set
 from typing import TypeAlias
 
 from srcgraph.ir.closure import free_values
+from srcgraph.ir.dims import coefficient
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While, node_graphs, node_inputs
 from srcgraph.ir.types import ScalarType, is_complex, is_integer
 from srcgraph.ir.view import element
@@ -49,8 +50,14 @@ class Chain:
 
     Attributes
     ----------
-    params : sequence of Value
-        The numbers that it hands on.
+    levels : list
+        The loop if it is a `for`, and where it does nothing but to run another one, this, and so on.
+    indices : set of Value
+        The numbers of their steps.
+    steps : list of Node
+        What is done in each step of the last of them.
+    params, results : sequence of Value
+        The numbers that a step gets and hands on.
     left : list of bool
         Which of them its steps do not read.
     kept : list of int
@@ -67,12 +74,19 @@ class Chain:
 
     def __init__(self, loop: For, inner: Inner, free: list[Apply], own: set[Value]):
         self.loop, self.inner = loop, inner
-        self.params = inner.body.params if isinstance(inner, While) else inner.body.params[1:]
-        self.left = _left(inner)
-        literals = {v for n in inner.body.nodes if isinstance(n, Apply) and n.op.name == "const" for v in n.outputs}
-        self.kept = [k for k, p in enumerate(self.left) if not (p and inner.body.results[k] in literals)]
-        still = _still(inner)
-        self.known = [*free, *still]
+        self.levels = _levels(inner) if isinstance(inner, For) else []
+        last = self.levels[-1] if self.levels else inner
+        self.graphs = node_graphs(last)
+        self.between = [n for level in self.levels[:-1] for n in level.body.nodes if isinstance(n, Apply)]
+        self.steps = [*self.between, *(n for g in self.graphs for n in g.nodes)]
+        self.indices = {level.body.params[0] for level in self.levels}
+        body = last.body
+        self.params, self.results = (body.params if isinstance(inner, While) else body.params[1:]), body.results
+        self.left = _left(last)
+        literals = {v for n in body.nodes if isinstance(n, Apply) and n.op.name == "const" for v in n.outputs}
+        self.kept = [k for k, p in enumerate(self.left) if not (p and self.results[k] in literals)]
+        still = _still(self.graphs, {*self.indices, *(v for n in self.between for v in n.outputs)})
+        self.known = [*free, *(n for n in self.between if n.op.name == "const"), *still]
         self.there = {n for n in still if n.op.name != "const"}
         self.varying = set(own)
         for node in still:
@@ -81,10 +95,10 @@ class Chain:
         made = {n.outputs[0]: n for n in self.known if n.op.name != "const"}
         self.inside = {v for n in (loop, *all_nodes(loop.body)) for g in node_graphs(n) for v in g.params}
         self.inside.update(v for n in all_nodes(loop.body) for v in n.outputs)
-        self.steps = [n for g in node_graphs(inner) for n in all_nodes(g) if n not in self.there]
-        self.asked = [n for n in self.steps if isinstance(n, Apply) and _is_check(n) and n.inputs[0] in made]
-        read = [v for n in self.steps if n not in self.asked or n.op.name != "check_that" for v in node_inputs(n)]
-        read += [v for n in (inner, *self.steps) for g in node_graphs(n) for v in g.results]
+        inside = [n for g in self.graphs for n in all_nodes(g) if n not in self.there] + self.between
+        self.asked = [n for n in inside if isinstance(n, Apply) and _is_check(n) and n.inputs[0] in made]
+        read = [v for n in inside if n not in self.asked or n.op.name != "check_that" for v in node_inputs(n)]
+        read += [v for n in (last, *inside) for g in node_graphs(n) for v in g.results]
         found = [v for v in dict.fromkeys(read) if v in made]
         self.same = [v for v in found if v not in self.varying]
         self.again = [made[v] for v in found if v in self.varying and self._is_near(made[v], own)]
@@ -93,12 +107,16 @@ class Chain:
 
     def _is_near(self, node: Apply, own: Container[Value]) -> bool:
         """Whether a node is quicker to compute anew than to look up."""
-        return self.is_beside(node.outputs[0]) or self._is_element(node, own)
+        return self.is_in_row(node.outputs[0]) or self._is_element(node, own)
 
-    def is_beside(self, value: Value) -> bool:
-        """Whether an integer is so many from the number of the loop around, by its one operation."""
+    def is_in_row(self, value: Value) -> bool:
+        """Whether an integer is one more for the next element, or one less, and else the same in each step."""
         index, known = self.loop.body.params[0].type.value, is_integer(value.type) and value.type.value
-        return bool(known) and index is not None and (known - index).const is not None
+        if not known or index is None or coefficient(known, index.symbol) not in (1, -1):
+            return False
+        numbers = (v.type.value for v in self.varying if is_integer(v.type))
+        others = {n.symbol for n in numbers if n is not None} - {index.symbol}
+        return others.isdisjoint(known.symbols())
 
     def _is_element(self, node: Apply, own: Container[Value]) -> bool:
         """Whether a node reads the next element of an array in each step of the loop around."""
@@ -122,18 +140,21 @@ class Chain:
         numbers = [*self.inner.carry, *self.own, *self.same, *(v for n in self.again for v in n.outputs)]
         if not self.inner.carry or len(self.inner.carry) > MOST or not all(map(is_number, numbers)):
             return False
-        handed = zip(self.params, self.inner.body.results, strict=False)
+        if len(self.levels) > 1:
+            return False
+        handed = zip(self.params, self.results, strict=False)
         if isinstance(self.inner, For):
             may_end = self.inner.stops or has_order(self.inner)  # else see `srcgraph.opt.abreast`
-            if not may_end or not self.has_same_steps(self.inner):
+            if not may_end or not self.has_same_steps():
                 return False
             handed = ((p, r) for p, r in handed if self.inner.stops or not is_sum(self.inner, p, r))
         return any(is_float_number(p) for p, _ in handed) and self.are_lanes()
 
-    def has_same_steps(self, loop: For) -> bool:
+    def has_same_steps(self) -> bool:
         """Whether all elements have the same steps of a `for`, and not few."""
-        few = (steps_of(loop) or FEW + 1) <= FEW
-        return goes_by_ones(loop) and not (few or loop.lanes or {loop.start, loop.stop} & self.varying)
+        few = all((steps_of(level) or FEW + 1) <= FEW for level in self.levels)
+        same = (goes_by_ones(n) and not (n.lanes or {n.start, n.stop} & self.varying) for n in self.levels)
+        return not few and all(same)
 
     def are_lanes(self, arrays: Container[Value] = (), along: bool = False) -> bool:
         """Whether the nodes of a step can be computed for elements that do not ask for them.
@@ -145,24 +166,24 @@ class Chain:
         along : bool
             Whether it may read from arrays what is at its number on their last axis.
         """
-        same = set(self.inner.body.params[:1]) if isinstance(self.inner, For) else set()
+        same = set(self.indices)
         if any(v in arrays for n in self.there for v in n.inputs):
             return False
-        for node in (n for g in node_graphs(self.inner) for n in g.nodes if n not in self.there):
+        for node in (n for n in self.steps if n not in self.there):
             if isinstance(node, Apply) and node.inputs and node.inputs[0] in arrays:
                 continue
             if not self.is_lane(node) and not self._reads_the_same(node, same, along):
                 return False
-            if isinstance(node, Apply) and all(v in same or _is_known(v) for v in node.inputs):
+            if isinstance(node, Apply) and all(v in same or _is_known(v) or self._is_same(v) for v in node.inputs):
                 same.update(node.outputs)
-        return _counts(self)
+        return _counts(self, along)
 
     def _reads_the_same(self, node: Node, same: Container[Value], along: bool) -> bool:
         """Whether a node looks up an element that is the same for all that are taken together, or theirs in a row."""
         match node:
             case Apply(op=op, inputs=(array, *places)) if op.name == "getitem":
                 number = is_number(node.outputs[0]) and array not in self.varying
-                if along and places and self.is_beside(places[-1]):
+                if along and places and self.is_in_row(places[-1]):
                     places = places[:-1]
                 return number and all(v in same or _is_known(v) or self._is_same(v) for v in places)
         return False
@@ -193,9 +214,34 @@ def _left(loop: Inner) -> list[bool]:
     return [p not in read for p in loop.body.params[1:]]
 
 
-def _still(loop: Inner) -> list[Apply]:
-    """The nodes of a loop that compute the same in each of its steps, at every depth."""
-    changing = {v for g in node_graphs(loop) for v in g.params}
+def _levels(inner: For) -> list[For]:
+    """A loop, and those that are all that the one around them does, but to compute places."""
+    found = [inner]
+    while inner.body.nodes and isinstance(last := inner.body.nodes[-1], For) and _is_all(last, inner):
+        found.append(inner := last)
+    return found
+
+
+def _is_all(last: For, inner: For) -> bool:
+    """Whether the last node of a loop is a loop whose steps are known before both, and that hands on what it does."""
+    handed = {*inner.body.params[1:]}
+    if last.carry != inner.body.params[1:] or inner.body.results != last.outputs:
+        return False
+    if inner.stops or last.stops or not all(map(is_number, handed)):
+        return False
+    made = {*inner.body.params}
+    for node in inner.body.nodes[:-1]:
+        if not isinstance(node, Apply) or not is_pure(node) or not all(map(is_number, node.outputs)):
+            return False
+        if not handed.isdisjoint(node.inputs):
+            return False
+        made.update(() if node.op.name == "const" else node.outputs)
+    return made.isdisjoint((last.start, last.stop, last.step))
+
+
+def _still(graphs: Sequence[Graph], varying: Set[Value]) -> list[Apply]:
+    """The nodes of a loop's steps that compute the same in each, at every depth."""
+    changing = {*varying, *(v for g in graphs for v in g.params)}
     found: list[Apply] = []
 
     def walk(graph: Graph) -> None:
@@ -208,7 +254,7 @@ def _still(loop: Inner) -> list[Apply]:
             else:
                 changing.update(node.outputs)
 
-    for graph in node_graphs(loop):
+    for graph in graphs:
         walk(graph)
     return found
 
@@ -220,22 +266,24 @@ _LARGE = 2**53
 _PICKED = frozenset(("where", "minimum", "maximum", "cast", "sign", "floordiv", "mod"))
 
 
-def _counts(chain: Chain) -> bool:
-    """Whether the steps of a loop do no more with Python's integers than to count by ones, or by other literals."""
+def _counts(chain: Chain, places: bool) -> bool:
+    """Whether the steps of a loop do no more with Python's integers than to count by ones, or by other literals.
+
+    ``places``: or to compute what is known to be a place, where all elements have all steps.
+    """
     inner, kept = chain.inner, set(chain.kept)
     small = {
         p
         for k, p in enumerate(chain.params)
         if _is_int(p) and (k not in kept or chain.left[k] or _is_small(inner.carry[k]))
     }
-    if isinstance(inner, For):
-        small.add(inner.body.params[0])
-    graphs = node_graphs(inner)
+    small |= chain.indices
     if isinstance(inner, While):
         small |= {q for p, q in zip(inner.body.params, inner.cond.params, strict=True) if p in small}
-    if not all(_keeps_small(n, small) for g in graphs for n in g.nodes if n not in chain.there):
+    steps = (n for n in chain.steps if n not in chain.there)
+    if not all(_keeps_small(n, small) or (places and _is_place(n)) for n in steps):
         return False
-    handed = zip(chain.params, inner.body.results, strict=False)
+    handed = zip(chain.params, chain.results, strict=False)
     return all(r in small or _is_small(r) for p, r in handed if p in small)
 
 
@@ -259,6 +307,11 @@ def _keeps_small(node: Node, small: set[Value]) -> bool:
     if fits:
         small.update(node.outputs)
     return fits or node.op.name not in ("add", "sub")
+
+
+def _is_place(node: Node) -> bool:
+    """Whether a node computes an integer that is a sum of lengths and numbers of loops."""
+    return isinstance(node, Apply) and len(node.outputs) == 1 and node.outputs[0].type.value is not None
 
 
 def _is_int(value: Value) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+import math
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from srcgraph.ir.graph import Apply, For, Graph, Node, Value
@@ -20,6 +21,8 @@ from srcgraph.opt.together import added_states
 
 WIDE = 512
 """Of so many elements steps are taken together that wait for nothing: long rows are quicker to read."""
+MANY = 64
+"""LLVM does not write out so many terms of a sum one after the other."""
 TAPES = ("getitem", "setitem")
 OWN = ("getitem", "setitem", "add_at")
 
@@ -123,11 +126,11 @@ class Body:
 
     def _is_exchanged(self, chain: Chain, inner: For, waiting: set[Value]) -> bool:
         """Whether the steps of a loop in it can be taken for many elements."""
-        if inner.stops or has_order(inner) or not chain.has_same_steps(inner):
+        if inner.stops or has_order(inner) or not chain.has_same_steps():
             return False
         for k, init in enumerate(inner.carry):
-            if init in waiting and self._is_added_up(inner, k):
-                self.sums.add(inner.body.params[k + 1])
+            if init in waiting and self._is_added_up(chain, k):
+                self.sums.update((inner.body.params[k + 1], chain.params[k]))
             elif init in waiting or (self.kind(inner, k) == "own" and not any(init in s for s in self.own.values())):
                 return False
         numbers = [v for k, v in enumerate(inner.carry) if self.kind(inner, k) in ("number", "sum")]
@@ -136,9 +139,9 @@ class Body:
         arrays = self.tapes.union(*self.own.values())
         return waiting.isdisjoint(reads(inner) - set(inner.carry)) and chain.are_lanes(arrays, along=True)
 
-    def _is_added_up(self, inner: For, k: int) -> bool:
+    def _is_added_up(self, chain: Chain, k: int) -> bool:
         """Whether a loop only adds to a number that it hands on, which may be done in any order."""
-        param, result = inner.body.params[k + 1], inner.body.results[k]
+        inner, param, result = chain.levels[-1], chain.params[k], chain.results[k]
         if not is_float_number(param) or param is result or any(result in reads(n) for n in inner.body.nodes):
             return False
         if "reassoc" in current_mode().fastmath and is_sum(inner, param, result):
@@ -152,26 +155,46 @@ class Body:
 
     def _pays(self) -> bool:
         """Whether the steps of some loop wait for each other, or what they read is nearer in the next loop."""
-        return self._waits() or any(map(self._goes_down, self.chains))
+        return self._waits() or any(self._goes_down(c) or self._adds_along(c) for c in self.chains.values())
 
-    def _goes_down(self, inner: For) -> bool:
+    def _goes_down(self, chain: Chain) -> bool:
         """Whether most of what a loop reads and stores lies beside that of the next element, not of its next step."""
-        index, along = (v.type.value.symbol for v in (inner.body.params[0], self.index))
+        index, along = (v.type.value.symbol for v in (chain.levels[-1].body.params[0], self.index))
         if index is None or along is None:
             return False
-        uses = [u for n in all_nodes(inner.body) if (u := self._use(n)) is not None]
+        uses = [u for n in _inside(chain) if (u := self._use(n)) is not None]
         return sum(u.is_far(index) for u in uses) > sum(u.is_far(along) for u in uses)
+
+    def _adds_along(self, chain: Chain) -> bool:
+        """Whether a loop adds up in its order, more than a few terms, and what it reads lies beside that of the next
+        element."""
+        along = self.index.type.value.symbol
+        if along is None or "reassoc" in current_mode().fastmath:
+            return False
+        steps = [steps_of(level) or MANY for level in chain.levels]
+        if math.prod(steps) < MANY or max(steps) <= FEW:
+            return False
+        numbers = [p for p, r in self._handed(chain) if is_sum(chain.levels[-1], p, r)]
+        nodes = [n for n in _inside(chain) if isinstance(n, Apply) and n.op.name in OWN]
+        uses = [self._use(n) for n in nodes]
+        return bool(numbers) and all(u is not None and not u.is_far(along) for u in uses)
 
     def _use(self, node: Node) -> Access | None:
         return access(node, self.turned) if isinstance(node, Apply) and node.op.name in OWN else None
 
     def _waits(self) -> bool:
         """Whether the steps of some loop wait for each other."""
-        for inner in self.chains:
-            handed = zip(inner.body.params[1:], inner.body.results, strict=False)
-            if any(is_float_number(p) and p not in self.sums and not is_sum(inner, p, r) for p, r in handed):
-                return True
-        return False
+        return any(not is_sum(c.levels[-1], p, r) for c in self.chains.values() for p, r in self._handed(c))
+
+    def _handed(self, chain: Chain) -> Iterator[tuple[Value, Value]]:
+        """The floats that the steps of a loop hand on in their order, as a step gets and leaves them."""
+        handed = zip(chain.params, chain.results, strict=False)
+        return ((p, r) for p, r in handed if is_float_number(p) and p not in self.sums)
+
+
+def _inside(chain: Chain) -> Iterator[Node]:
+    """The nodes of a step, at every depth."""
+    return all_nodes(chain.levels[-1].body)
 
 
 @dataclass(slots=True)

@@ -221,11 +221,15 @@ class _Nest:
     # -- which orders --------------------------------------------------------------------------------------
 
     def best(self) -> tuple[int, ...] | None:
-        """The order in which elements lie side by side, if that is another one and may be."""
-        costs = [sum(access.is_far(index) for access in self.accesses) for index in self.indices]
-        order = tuple(sorted(range(len(costs)), key=lambda k: -costs[k]))
-        if costs[order[-1]] >= costs[-1] or not self.is_long(order[-1]):
+        """The order in which elements lie side by side, and of loops that both go along rows the long one is the
+        innermost, if that is another one and may be."""
+        far = [sum(access.is_far(index) for access in self.accesses) for index in self.indices]
+        costs = [(count, not self.is_long(k)) for k, count in enumerate(far)]
+        order = sorted(range(len(far)), key=lambda k: -far[k])
+        last = min(reversed(order), key=costs.__getitem__)
+        if costs[last] >= costs[-1] or not self.is_long(last):
             return None
+        order = (*(k for k in order if k != last), last)
         met = [d for x, y in self.pairs() if (d := self.distances(x, y)) is not None]
         if current_target().parallel and _are_apart(met, 0) and not _are_apart(met, order[0]):
             return None

@@ -117,7 +117,7 @@ def complex_exp(x):
     """The exponential, in place where no part of it overflows or is lost, else by NumPy's loop."""
     if abs(x.real) < 80.0 and abs(x.imag) < np.inf:
         length = np.exp(x.real)
-        return _like(x, length * np.cos(x.imag), length * np.sin(x.imag))
+        return _like(x, length * np.cos(x.imag), length * np.sin(x.imag))  # pyright: ignore[reportCallIssue]
     return _loop_exp(x)
 
 
@@ -129,15 +129,17 @@ def complex_log(x):
     if not 1e-290 < square < 1e290:
         return _loop_log(x)
     twice = np.log(square) if square < 0.25 or square > 4.0 else np.log1p(_square_beyond_one(a, b))
-    return _like(x, 0.5 * twice, np.arctan2(b, a))
+    return _like(x, 0.5 * twice, np.arctan2(b, a))  # pyright: ignore[reportCallIssue]
 
 
 @njit(error_model="numpy")
 def _square_beyond_one(a, b):
     """``a**2 + b**2 - 1`` to the last digits: of what is near 0 few are left in a sum that is rounded twice."""
     square, other = a * a, b * b
-    total, lost = two_sum(square, -1.0, _multiplied(a, a, -square))
-    total, lost = two_sum(total, other, lost + _multiplied(b, b, -other))
+    lost = _multiplied(a, a, -square)  # pyright: ignore[reportCallIssue]
+    total, lost = two_sum(square, -1.0, lost)
+    lost += _multiplied(b, b, -other)  # pyright: ignore[reportCallIssue]
+    total, lost = two_sum(total, other, lost)
     return total + lost
 
 
@@ -160,7 +162,8 @@ def complex_sqrt(x):
         return _loop_sqrt(x)
     size = np.sqrt(0.5 * (np.sqrt(square) + abs(a)))
     other = 0.5 * abs(b) / size
-    return _like(x, size if a >= 0.0 else other, np.copysign(other if a >= 0.0 else size, b))
+    real, imag = (size, other) if a >= 0.0 else (other, size)
+    return _like(x, real, np.copysign(imag, b))  # pyright: ignore[reportCallIssue]
 
 
 @intrinsic

@@ -191,4 +191,4 @@ def test_trips_on_several_cores_stay_apart() -> None:
                 b[i, j] = b[i - 1, j] + a[i, j]
 
     assert loops(down, args()) == ["i", "j"]
-    assert loops(down, args(), parallel=True)[0] == "first"
+    assert loops(down, args(), parallel=True)[0] == "trip"

@@ -8,7 +8,24 @@ import pytest
 
 import srcgraph as sg
 
-EDGES = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-308, 5e-324, 1e308, -1e308, 1e-160, 1e160, 80.0, 709.0, 710.0)
+EDGES = (
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    np.inf,
+    -np.inf,
+    np.nan,
+    1e-308,
+    5e-324,
+    1e308,
+    -1e308,
+    1e-160,
+    1e160,
+    80.0,
+    709.0,
+    710.0,
+)
 
 
 def exponentials(z):
