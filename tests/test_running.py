@@ -79,3 +79,25 @@ def test_functions_of_a_running_sum_are_called_several_at_a_time():
     assert "import exp\n" in text
     assert text.count("in range(n)") == 1
     assert text.count("in blocks(n)") == 1
+
+
+def row_peaks(x):
+    return x.max(axis=1) - x.min(axis=1)
+
+
+def log_sums(x):
+    top = x.max(axis=1)
+    return top + np.log(np.sum(np.exp(x - top[:, None]), axis=1))
+
+
+@pytest.mark.parametrize("columns", [3, 8, 9, 13, 16, 17, 40])
+@pytest.mark.parametrize("fn", [row_peaks, log_sums])
+def test_short_rows(fn, columns):
+    x = np.random.default_rng(columns).normal(size=(70, columns))
+    compiled = sg.compile(fn)
+    np.testing.assert_allclose(compiled(x), fn(x), rtol=1e-14)
+    assert ("running_maximum(" in compiled.python(x)) == (8 < columns <= 16)
+    if fn is log_sums:
+        assert ("plus(" in compiled.python(x)) == (columns > 8)
+    x[5, 2] = np.nan
+    np.testing.assert_array_equal(np.isnan(compiled(x)), np.isnan(fn(x)))

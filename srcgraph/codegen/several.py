@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from srcgraph.codegen.flow import NOTHING, live_before
 from srcgraph.codegen.statements import is_pure, names_in, nodes_in, statements_in
-from srcgraph.codegen.sums import FEW
+from srcgraph.codegen.sums import SHORT
 
 FUNCTIONS = {
     "np": frozenset((
@@ -101,7 +101,7 @@ def _is_short(node: ast.AST) -> bool:
     """Whether it is a loop of a few steps, which LLVM writes out."""
     match node:
         case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(steps))])):
-            return steps <= FEW
+            return steps <= SHORT
     return False
 
 
@@ -194,8 +194,7 @@ class _Calls(ast.NodeTransformer):
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        whole = isinstance(node.right, ast.Constant) and isinstance(node.right.value, int)
-        several = isinstance(node.op, ast.Pow) and not whole and "power" not in self.taken
+        several = isinstance(node.op, ast.Pow) and not _is_plain(node.right) and "power" not in self.taken
         several = several and self.may_be("power", node)
         self.generic_visit(node)
         if not several:
@@ -208,6 +207,14 @@ class _Calls(ast.NodeTransformer):
             return False
         self.found[name] += 1
         return True
+
+
+def _is_plain(exponent: ast.expr) -> bool:
+    """Whether LLVM needs no function for a power: products, or a square root."""
+    match exponent:
+        case ast.Call(func=ast.Attribute(attr="float32"), args=[ast.Constant(value=value)]) | ast.Constant(value=value):
+            return isinstance(value, int) or value == 0.5
+    return False
 
 
 class _Quotients(ast.NodeTransformer):

@@ -31,6 +31,8 @@ RUNNING = ("running_maximum", "running_minimum")
 NAMES = HELPERS + EXTREMES + RUNNING
 FEW = 16
 """A loop of at most so many steps, a number that is known, is not divided."""
+SHORT = 8
+"""LLVM writes out loops of at most so many steps, and takes several of those around them at a time."""
 
 
 class Start(ast.Assign):
@@ -151,21 +153,34 @@ def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield node.orelse
 
 
-def _as_written(body: list[ast.stmt]) -> None:
-    """Sums that are not in blocks are plain statements."""
-    for block in _all_blocks(body):
-        for k, node in enumerate(block):
-            if isinstance(node, Start):
-                block[k] = ast.copy_location(ast.Assign(node.targets, node.value), node)
-            elif isinstance(node, Summed):
-                block[k] = ast.copy_location(ast.AugAssign(node.target, node.op, node.value), node)
-
-
-def _all_blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
-    yield body
-    for node in body:
+def _as_written(body: list[ast.stmt], loop: ast.For | None = None) -> None:
+    """Sums that are not in blocks are plain statements, or of more terms than LLVM writes out, which it adds up in any
+    order."""
+    several = loop is not None and known_steps(loop.iter) > SHORT
+    for k, node in enumerate(body):
+        if isinstance(node, Start):
+            body[k] = ast.copy_location(ast.Assign(node.targets, node.value), node)
+        elif isinstance(node, Summed):
+            body[k] = ast.copy_location(_plus(node) if several else _plain(node), node)
         for inner in _bodies(node):
-            yield from _all_blocks(inner)
+            _as_written(inner, node if isinstance(node, ast.For) else loop)
+
+
+def _plain(node: Summed) -> ast.AugAssign:
+    return ast.AugAssign(node.target, node.op, node.value)
+
+
+def _plus(node: Summed) -> ast.Assign:
+    name = _name(node.target)
+    return _assign(name, ast.Call(ast.Name("plus", ast.Load()), [ast.Name(name, ast.Load()), node.value], []))
+
+
+def known_steps(run: ast.expr) -> int:
+    """How many steps a loop has that is known to have a few, else 0."""
+    match run:
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(stop))]):
+            return stop
+    return 0
 
 
 def _name(node: ast.expr) -> str:

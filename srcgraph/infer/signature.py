@@ -59,6 +59,8 @@ Between: TypeAlias = tuple[int, int, int, int, int]
 
 SMALL = 16
 """The longest axis of which the length may be part of a signature."""
+LONG = 64
+"""So many elements are many, on axes that are not short, and so many steps."""
 
 
 def _named(size: str | tuple[str, int]) -> tuple[str, int]:

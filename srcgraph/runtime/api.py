@@ -32,6 +32,7 @@ from srcgraph.runtime.specialization import (
     Specialization,
     Way,
     describe_arguments,
+    short_beside_long,
     specialize,
 )
 from srcgraph.runtime.state import Outdated
@@ -188,7 +189,7 @@ class Compiled(Entered):
         for way in self.ways:
             key, leaves = self.described(args, way)
             for version in self.versions.get(key, ()):
-                if version.valid():
+                if version.valid() and not (version.few and short_beside_long(args)):
                     return version, leaves
         distinct = bool(self.transforms)
         cached = functools.partial(self.cached.version, self.names, args, distinct, self.specialized)

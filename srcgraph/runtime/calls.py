@@ -30,7 +30,7 @@ from srcgraph.runtime.calls_returned import RESULTS
 from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.kernels.machine import functions
 from srcgraph.runtime.results import Part, items_of
-from srcgraph.runtime.straight import Exactly, axes_of, exactly, unstretched
+from srcgraph.runtime.straight import Exactly, axes_of, exactly, most_of, unstretched
 
 if TYPE_CHECKING:
     from srcgraph.runtime.api import Compiled
@@ -223,6 +223,8 @@ def _checks(tests: _Tests, version: Specialization, leaves: Sequence[Any]) -> No
         if not _is_size(leaves, second, other) or (first >= 0 and not _is_size(leaves, first, axis)):
             raise _Unsupported
         tests.test("LENGTH", first, axis, second, other, difference)
+    for k, axis, most in most_of(leaves) if version.few else ():
+        tests.test("SHORT", k, axis, most)
     _apart(tests, version, leaves)
 
 

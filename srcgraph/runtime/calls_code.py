@@ -26,7 +26,7 @@ TESTS = {
     name: k
     for k, name in enumerate((
         "COUNT", "IS", "IS_NAMED", "FILL", "PLACED", "NAMED", "KNOWN", "OUTSIDE", "INSIDE",
-        "TYPE", "INTEGER", "ARRAY", "TWICE", "LENGTH", "LONG", "APART",
+        "TYPE", "INTEGER", "ARRAY", "TWICE", "LENGTH", "LONG", "SHORT", "APART",
         "CODE", "FUNCTION", "GLOBAL", "CELL", "ASK", "DEEP", "RUN",
     ))
 }  # fmt: skip
@@ -252,6 +252,7 @@ test:
     i64 <TWICE>, label %twice
     i64 <LENGTH>, label %length
     i64 <LONG>, label %long
+    i64 <SHORT>, label %limited
     i64 <APART>, label %apart
     i64 <CODE>, label %code
     i64 <FUNCTION>, label %function
@@ -400,6 +401,11 @@ long: ; size (`a`, `b`) is not 1
   %one = call i64 @size(ptr %now, ptr %values, i64 %a, i64 %b)
   %stretches = icmp eq i64 %one, 1
   br i1 %stretches, label %fail, label %pass
+
+limited: ; size (`a`, `b`) is at most `c`
+  %counted = call i64 @size(ptr %now, ptr %values, i64 %a, i64 %b)
+  %not_many = icmp sle i64 %counted, %c
+  br i1 %not_many, label %pass, label %fail
 
 apart: ; arrays `a` and `c`, of elements of `b` and `d` bytes, are apart in memory
   %x = call ptr @item(ptr %now, i64 %a)

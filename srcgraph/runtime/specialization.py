@@ -19,6 +19,7 @@ from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import FunctionCode, FunctionGuard, Guard, Hidden
 from srcgraph.frontend.specialize import Lowered, lower_entry
 from srcgraph.infer.signature import (
+    LONG,
     SMALL,
     Between,
     Column,
@@ -115,6 +116,8 @@ class Specialization:
         What must hold of lengths.
     shared : bool
         Whether it is for calls that pass one array as several arguments.
+    few : bool
+        Whether it was compiled for few elements, on short axes: calls with many have a version of their own.
     """
 
     name: str
@@ -143,6 +146,7 @@ class Specialization:
     way: Way = USUAL_WAY
     between: Sequence[Between] = ()
     shared: bool = False
+    few: bool = False
     lists: tuple[tuple[int, Make, bool], ...] = ()
     """For each list among the arguments that it changes: its number, and what it holds afterwards."""
     options: Options = USUAL
@@ -183,6 +187,8 @@ class Specialization:
             less = _length(leaves[first], axis) if first >= 0 else 0
             if _length(leaves[second], other) - less != difference:
                 return False
+        if self.few and short_beside_long(leaves):
+            return False
         for position, turned in self.lying:
             if leaves[position].flags.fnc is not turned:
                 return False
@@ -483,12 +489,9 @@ def _specialized(
         way=way,
         between=describe_arguments(names, args, way, bool(transforms))[1].between,
         shared=passed_twice(skeletons.values()),
+        few=not (general or way.small) and has_short_axes(args),
         places=places,
     )
-
-
-LONG = 64
-"""So many elements are many, on axes that are not short, and so many steps."""
 
 
 def short_beside_long(args: Sequence[Any]) -> bool:
@@ -498,10 +501,16 @@ def short_beside_long(args: Sequence[Any]) -> bool:
     """
     if isinstance(args, Described):
         return False
-    arrays = [a for a in args if isinstance(a, np.ndarray)]
+    arrays = [a for a in args if type(a) is np.ndarray]
     many = any(max(a.shape, default=0) > SMALL and a.size >= LONG for a in arrays)
     many = many or any(type(a) is int and a >= LONG for a in args)
-    return many and any(1 < d <= SMALL for a in arrays for d in a.shape)
+    return many and has_short_axes(args)
+
+
+def has_short_axes(args: Sequence[Any]) -> bool:
+    """Whether some arrays have short axes."""
+    arrays = () if isinstance(args, Described) else (a for a in args if type(a) is np.ndarray)
+    return any(1 < d <= SMALL for a in arrays for d in a.shape)
 
 
 def depends_on_lengths(found: Lowered) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from srcgraph.frontend.session import ABSENT, FunctionGuard, Guard
-from srcgraph.infer.signature import Between
+from srcgraph.infer.signature import LONG, SMALL, Between
 from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.exact import Exact, Unmatched
 from srcgraph.runtime.results import Part, direct_parts, items_of
@@ -198,6 +198,19 @@ def unstretched(args: Sequence[Any], between: Sequence[Between]) -> list[tuple[i
     return [place for place in axes if place not in told]
 
 
+def most_of(args: Sequence[Any]) -> list[tuple[int, int, int]]:
+    """Up to where lengths, and integers, are few elements still: the argument, its axis or -1, and the most."""
+    numbers = [(k, -1, LONG - 1) for k, value in enumerate(args) if type(value) is int]
+    return numbers + [(k, axis, _most(np.shape(args[k]), axis)) for k, axis in axes_of(args)]
+
+
+def _most(shape: tuple[int, ...], axis: int) -> int:
+    """Up to where such an array has few elements, whichever of its axes grow so."""
+    if len(shape) == 1:
+        return LONG - 1
+    return SMALL if max(shape) <= SMALL else shape[axis]
+
+
 def _lengths(names: Sequence[str], args: Sequence[Any], version: Specialization) -> tuple[list[str], list[str]]:
     """What finds the lengths of arrays, and what says that they go together, and are not 1."""
     measures, sizes = [], {}
@@ -211,6 +224,7 @@ def _lengths(names: Sequence[str], args: Sequence[Any], version: Specialization)
         size = sizes.get((second, other), names[second])
         than = sizes.get((first, axis), names[first]) if first >= 0 else "0"
         fits.append(f"{size} == {than}" if not difference else f"{size} - {than} == {difference}")
+    fits += [f"{sizes.get((k, axis), names[k])} <= {most}" for k, axis, most in most_of(args) if version.few]
     return measures, fits
 
 

@@ -122,3 +122,45 @@ def test_kept_on_disk(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         for k in (3, 2, 20):
             points, scale = numbers(LONG, k), numbers(k)
             np.testing.assert_allclose(compiled(points, scale), scaled(points, scale), rtol=1e-13)
+
+
+def row_sums(x: Any, k: int) -> Any:
+    return np.sum(x, axis=1) * k
+
+
+def is_short(compiled: Any, *args: Any) -> bool:
+    return "assume(x.shape[1] == 3)" in compiled.python(*args)
+
+
+@pytest.mark.parametrize("first", [(9, 3), (20, 3)])
+@pytest.mark.parametrize("times", [1, 2, 9])
+def test_a_first_call_with_few_elements_decides_for_no_others(first: tuple[int, int], times: int) -> None:
+    """Whichever way calls have taken, many elements have a version of their own."""
+    compiled = sg.compile(row_sums)
+    few, many = numbers(*first), numbers(LONG, 3)
+    for x in [few] * times + [many] * times + [few, many]:
+        np.testing.assert_allclose(compiled(x, 2), row_sums(x, 2), rtol=1e-13)
+    assert is_short(compiled, many, 2)
+    assert len(compiled.versions) == 2
+    for _ in range(times):  # others of few elements need none
+        np.testing.assert_allclose(compiled(numbers(4, 5), 2), row_sums(numbers(4, 5), 2), rtol=1e-13)
+    assert len(compiled.versions) == 2
+
+
+def test_a_number_of_steps_after_a_few() -> None:
+    compiled = sg.compile(stepped)
+    state, transitions = numbers(4), numbers(4, 4)
+    for steps in (3, 3, 1000, 3, 1000):
+        found = compiled(state, transitions, steps)
+        np.testing.assert_allclose(found, stepped(state, transitions, steps), rtol=1e-12)
+    assert "matmul" not in compiled.python(state, transitions, 1000)
+
+
+def test_few_elements_on_disk(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SRCGRAPH_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("SRCGRAPH_CACHE", "1")
+    for _ in range(3):
+        compiled = sg.compile(row_sums)
+        for rows in (9, LONG, 9):
+            np.testing.assert_allclose(compiled(numbers(rows, 3), 2), row_sums(numbers(rows, 3), 2), rtol=1e-13)
+        assert is_short(compiled, numbers(LONG, 3), 2)

@@ -129,7 +129,8 @@ def unary(
     fields.setdefault("name", function.__name__)
     fields.setdefault("infer", ufunc(function))
     fields.setdefault("python", (function,))
-    return define(doc=doc, numpy=function, emit={"cpu": emit}, **(rules | fields))
+    fields.setdefault("numpy", function)
+    return define(doc=doc, emit={"cpu": emit}, **(rules | fields))
 
 
 def binary(

@@ -11,10 +11,11 @@ import numpy as np
 from srcgraph.ir import dims
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import current_builder, define, sample
-from srcgraph.ir.ops._rules import arithmetic, binary, from_partials
+from srcgraph.ir.ops._rules import arithmetic, binary, from_partials, unary
 from srcgraph.ir.ops.compare import equal, greater, isfinite, logical_and, logical_not, where
 from srcgraph.ir.ops.elementwise import log, or_zero, reciprocal, sqrt
 from srcgraph.ir.ops.vector import literal
+from srcgraph.ir.promote import is_weak
 from srcgraph.ir.types import (
     PY_BOOL,
     ArrayType,
@@ -45,6 +46,8 @@ def _small_power(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value |
         return None
     if n == 0.5 and isinstance(x.type, ArrayType):  # NumPy does so, for arrays only: -0.0 and -inf show it
         return builder.apply(sqrt, (x,), {})
+    if n == 0.5 and x.type.dtype.kind == "f" and (is_weak(y.type) or not is_weak(x.type)):
+        return builder.apply(half_power, (x,), {})
     if x.type.dtype.kind == "c":
         return _complex_power(x, int(n.real)) if 0 < abs(n) <= 16 and n == int(n.real) else None
     if not abs(n) <= 16 or n != int(n) or (x.type.dtype.kind != "f" and n < 0):
@@ -89,6 +92,20 @@ ipow = define(
     simplify=lambda builder, inputs, attrs: inputs[0] if attrs["n"] == 1 else None,
     samples=(sample("f64[3]", n=3), sample("f64", n=-2, domain=(0.5, 2.0)), sample("f32", n=-1, domain=(0.5, 2.0))),
     **from_partials(_ipow_partials),
+    singular=True,
+)
+
+
+half_power = unary(
+    np.sqrt,
+    lambda out, x: 0.5 / out,
+    lambda dtype: "x ** np.float32(0.5)" if dtype == np.float32 else "x ** 0.5",
+    name="half_power",
+    doc="``x**0.5`` of a number: C's ``pow``, a square root but for ``-0.0`` and ``-inf``.",
+    numpy=lambda x: np.asarray(x)[()] ** np.asarray(x).dtype.type(0.5),
+    infer=lambda x: x,
+    python=(),
+    samples=(sample("f64", domain=(0.3, 2.0)), sample("float", domain=(0.3, 2.0)), sample("f32", domain=(0.3, 2.0))),
     singular=True,
 )
 

@@ -33,6 +33,7 @@ from srcgraph.runtime.specialization import (
     Specialization,
     Way,
     describe_arguments,
+    short_beside_long,
     types_of,
 )
 
@@ -155,6 +156,8 @@ class Call:
 
     def read(self, entry: Entry, note: dict[str, Any]) -> Restored | None:
         try:
+            if note["few"] and short_beside_long(self.args):
+                return None
             way = Way(frozenset(note["static"]), note["alike"], note["small"])
             skeletons = self.described(way)
             places = self.places(skeletons)
@@ -173,7 +176,7 @@ class Call:
         made.guards, made.hidden, made.way = guards, hidden, way
         made.between = describe_arguments(self.names, self.args, way, self.distinct)[1].between
         made.hidden_types, made.hidden_key = types_of(hidden), None
-        made.shared = passed_twice(skeletons.values())
+        made.shared, made.few = passed_twice(skeletons.values()), note["few"]
         return made
 
     def files(self, note: dict[str, Any], places: Places) -> list[str]:
@@ -217,7 +220,7 @@ class Call:
         entry = Entry(self.folder, self.owner.key, name)
         note = {
             "function": made.name, "call": call,
-            "static": sorted(made.way.static), "alike": made.way.alike, "small": made.way.small,
+            "static": sorted(made.way.static), "alike": made.way.alike, "small": made.way.small, "few": made.few,
             "guards": guards, "shape": places.shape, "files": [[f, _file_of(f, places)] for f in files],
             "named": [f for f in files if any(f in text for text in written)], **records,
         }  # fmt: skip
