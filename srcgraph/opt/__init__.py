@@ -27,6 +27,7 @@ interchanged  loops in each other, in the order in which elements lie side by si
 peeled    loops whose first or last steps differ, in three parts
 raised    loops of derivatives over elements, as operations on rows
 exchanged  loops that fill another array than the one they read
+renewed    loops that compute an array anew of itself, in its memory
 rolls     arrays shifted round, as parts of one copy
 ordered   arguments in Fortran's order, read in the order of their memory
 reshapes  loops that change an array through a reshape of it carry the reshaped array

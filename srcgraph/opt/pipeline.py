@@ -27,6 +27,7 @@ from srcgraph.opt.private import private
 from srcgraph.opt.products import products
 from srcgraph.opt.raised import raised
 from srcgraph.opt.recomputed import recomputed
+from srcgraph.opt.renewed import renewed
 from srcgraph.opt.reshapes import carry_reshaped
 from srcgraph.opt.rewriting.database import EquilibriumDB, InSequence, SequenceDB
 from srcgraph.opt.rewriting.walkers import Equilibrium, Rewriter
@@ -106,6 +107,7 @@ db.register("interchanged", interchanged, "fast_run", "cpu", at="last")
 db.register("peeled", peeled, "fast_run", "cpu", at="last")
 db.register("raised", raised, "fast_run", at="last")
 db.register("exchanged", exchanged, "fast_run", at="last")
+db.register("renewed", renewed, "fast_run", "cpu", at="last")
 db.register("abreast", abreast, "fast_run", "cpu", at="last")
 db.register("masked", masked, "fast_run", "cpu", at="last")
 db.register("strips", strips, "fast_run", "cpu", at="last")

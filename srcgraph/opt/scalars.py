@@ -23,7 +23,7 @@ import numpy as np
 from srcgraph.ir.closure import open_
 from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
-from srcgraph.ir.op import OPS, Op
+from srcgraph.ir.op import OPS, Op, building
 from srcgraph.ir.ops.index import selected_type
 from srcgraph.ir.rebuild import Extra, Rebuild
 from srcgraph.ir.types import ArrayType, ScalarType, Type
@@ -121,14 +121,19 @@ class Groups:
     Attributes
     ----------
     bad : set of Value
-        Of which something else is asked than their elements.
+        Of which something else is asked than their elements, before they are ``returned``.
+    chosen_anew : set of Value
+        What loops hand on of which a trip makes another one, or chooses one.
     stores, flows : list of Apply
         What stores at known places, and what computes elements from elements of the same or known places.
     """
 
     def __init__(self, graph: Graph):
         self.leader: dict[Value, Value] = {}
-        self.bad: set[Value] = {*graph.params, *graph.results}
+        self.given = frozenset(graph.params)
+        self.bad: set[Value] = {*graph.params}
+        self.returned = graph.results
+        self.chosen_anew: set[Value] = set()
         self.stores: list[Apply] = []
         self.flows: list[Apply] = []
         for node in all_nodes(graph):
@@ -161,13 +166,19 @@ class Groups:
     def loop(self, node: For | While) -> None:
         count, shift = len(node.carry), int(isinstance(node, For))
         params = node.body.params[shift : count + shift]
-        for values in zip(node.carry, params, node.body.results[:count], node.outputs, strict=True):
-            self.join(*values)
+        for init, *values in zip(node.carry, params, node.body.results[:count], node.outputs, strict=True):
+            self.join(*values, *(() if init in self.given else (init,)))
         if isinstance(node, While):
             for one, other in zip(params, node.cond.params[:count], strict=True):
                 self.join(one, other)
         elif node.lanes:
             self.bad.update(node.carry)
+        made = {v: n for n in node.body.nodes for v in n.outputs}
+        for param, result in zip(params, node.body.results, strict=False):
+            maker = made.get(result)
+            anew = isinstance(maker, If) or (isinstance(maker, Apply) and maker.op.name == "matmul")
+            if anew and is_small(param) and math.prod(lengths(param)) <= FED:
+                self.chosen_anew.add(param)
 
     def apply(self, node: Apply) -> None:
         out = node.outputs[0]
@@ -193,7 +204,9 @@ class Groups:
         """Which arrays become numbers: those stored into by element, and what is computed from them; None if none."""
         bad = {self.find(v) for v in self.bad}
         taken: set[Value] = set()
-        more = self.by_element(bad)
+        anew = {self.find(v) for v in self.chosen_anew} - bad
+        bad |= {self.find(v) for v in self.returned} - anew
+        more = self.by_element(bad) | anew
         while more:
             taken |= more
             reached = (n.outputs[0] for n in self.flows if any(self.find(v) in taken for v in n.inputs))
@@ -268,6 +281,16 @@ class _Scalars(Rebuild):
         super().__init__(name)
         self.chosen = chosen
         self.elements: dict[Value, tuple[Value, ...]] = {}
+
+    def run(self, graph: Graph) -> Graph:
+        with building(self.builder):
+            self.params(graph.params)
+            self.nodes(graph.nodes)
+            origins = {v: n.origin for n in graph.nodes for v in n.outputs}
+            for result in filter(self.chosen, dict.fromkeys(graph.results)):
+                with self.builder.at(origin=origins[result]):
+                    self.env[result] = self.array(result, self.elements[result])
+            return self.builder.finish(self.values(graph.results))
 
     # -- straight code ----------------------------------------------------------------------------
 
@@ -393,9 +416,11 @@ class _Carried(Extra):
     def __init__(self, work: _Scalars, loop: For | While):
         super().__init__()
         self.work, self.loop = work, loop
-        self.which = [k for k, v in enumerate(loop.carry) if work.chosen(v)]
-        self.names = [n for k in self.which for n in _names(loop.body.params[k + isinstance(loop, For)])]
-        self.inits = [e for k in self.which for e in work.elements[loop.carry[k]]]
+        params = loop.body.params[isinstance(loop, For) :][: len(loop.carry)]
+        self.which = [k for k, v in enumerate(params) if work.chosen(v)]
+        self.names = [n for k in self.which for n in _names(params[k])]
+        sizes = {k: math.prod(lengths(params[k])) for k in self.which}
+        self.inits = [work.element(loop.carry[k], j) for k in self.which for j in range(sizes[k])]
 
     def share(self, arrays: Sequence[Value], elements: Sequence[Value]) -> None:
         rest = iter(elements)

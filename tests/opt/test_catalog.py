@@ -59,6 +59,7 @@ PASSES = {
     "interchanged": "loops in each other go along the rows of most arrays, where their order is free",
     "raised": "loops of derivatives whose steps add to several elements of an array are operations on rows",
     "exchanged": "a loop that copies an array in order to change it fills another one",
+    "renewed": "an array that a loop computes anew of itself, element by element, is stored into",
     "carry_reshaped": "a loop that changes an array through a reshape of it carries the reshaped array",
     "early": "checks of sizes come before the work, and what they say of lengths is known after them",
     "dce_again": "as `dce`",
