@@ -28,6 +28,7 @@ peeled    loops whose first or last steps differ, in three parts
 raised    loops of derivatives over elements, as operations on rows
 exchanged  loops that fill another array than the one they read
 renewed    loops that compute an array anew of itself, in its memory
+eliminated  small systems of equations, solved by elimination that is written out
 rolls     arrays shifted round, as parts of one copy
 ordered   arguments in Fortran's order, read in the order of their memory
 reshapes  loops that change an array through a reshape of it carry the reshaped array

@@ -13,6 +13,7 @@ from srcgraph.opt.coordinates import coordinates
 from srcgraph.opt.dce import dce
 from srcgraph.opt.distribute import distribute
 from srcgraph.opt.early import early
+from srcgraph.opt.eliminated import eliminated
 from srcgraph.opt.exchanged import exchanged
 from srcgraph.opt.fuse import fuse
 from srcgraph.opt.gathers import LogsOfGathered
@@ -103,6 +104,7 @@ db.register("once", once, "fast_run", at="last")
 db.register("added", added, "fast_run", at="last")
 db.register("coordinates", coordinates, "fast_run", at="last")
 db.register("recomputed", recomputed, "fast_run", at="last")
+db.register("eliminated", eliminated, "fast_run", at="last")
 db.register("interchanged", interchanged, "fast_run", "cpu", at="last")
 db.register("peeled", peeled, "fast_run", "cpu", at="last")
 db.register("raised", raised, "fast_run", at="last")

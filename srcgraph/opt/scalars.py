@@ -25,6 +25,7 @@ from srcgraph.ir.facts import Region
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While
 from srcgraph.ir.op import OPS, Op, building
 from srcgraph.ir.ops.index import selected_type
+from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.rebuild import Extra, Rebuild
 from srcgraph.ir.types import ArrayType, ScalarType, Type
 from srcgraph.ir.view import View, element, split_operands, step_of
@@ -345,7 +346,22 @@ class _Scalars(Rebuild):
         at = [0 if n == 1 else int(k) for k, n in zip(at, own, strict=True)]
         if self.chosen(value):
             return self.elements[value][np.ravel_multi_index(at, lengths(value))]
-        return self.builder.call_named("getitem", self.value(value), *at, view=element(len(own)))
+        known = self.counted(value, at[0])
+        return (
+            self.builder.call_named("getitem", self.value(value), *at, view=element(len(own)))
+            if known is None
+            else known
+        )
+
+    def counted(self, value: Value, number: int) -> Value | None:
+        """An element of an array of numbers that go by known steps."""
+        made = self.builder.definition(self.value(value))
+        if made is None or made.op.name != "arange":
+            return None
+        start, step, _ = (literal(self.builder, v) for v in made.inputs)
+        if start is None or step is None:
+            return None
+        return self.builder.const(value.type.dtype.type(start + number * step))
 
     def folded(self, node: Apply, places: Sequence[int]) -> Value:
         assert node.op.reduction is not None

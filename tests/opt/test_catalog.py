@@ -48,6 +48,7 @@ PASSES = {
     "from a transposed copy",
     "recomputed": "an array that is read at a few shifts, and whose elements cost little, is not made: they are "
     "computed where they are read",
+    "eliminated": "systems of at most three equations are solved by elimination that is written out",
     "copied_once": "shifts round of one array are parts of one copy with more at its ends",
     "in_parts": "an array shifted round once is copied in two parts, or added so to a derivative",
     "within": "loops of derivatives that add what is 0 unless a branch is taken are in that branch",
