@@ -46,6 +46,13 @@ def eliminated(graph: Graph) -> Graph:
     return simplify(scalars(dce(_Eliminated(graph.name, found).run(opened)))) if found else graph
 
 
+def is_of_few(node: Apply) -> bool:
+    """Whether a node factors the matrix of a few equations, or uses its factors."""
+    if node.op.name not in ("lu_factor", *USERS) or _order(node.inputs[0]) is None:
+        return False
+    return node.op.name == "lu_factor" or _is_user(node)
+
+
 def _is_factored(node: Node) -> bool:
     return isinstance(node, Apply) and node.op.name == "lu_factor" and _order(node.inputs[0]) is not None
 

@@ -177,7 +177,8 @@ def test_the_order_of_the_product() -> None:
     assert [r.name for r in DERIVED] == [n for n in primal if n != "thread"]
     assert [r.name for r in LAST] == [
         "last_rules", "copied_once", "in_parts", "accumulate", "together", "contract", "once", "added", "coordinates",
-        "recomputed", "eliminated", "interchanged", "peeled", "raised", "exchanged", "renewed", "abreast", "masked", "strips",
+        "recomputed", "eliminated", "interchanged", "peeled", "raised", "exchanged", "renewed", "abreast",
+        "masked", "strips",
     ]  # fmt: skip
     shown = db.summary().splitlines()
     assert [line[3:] for line in shown if line.startswith("-- ")] == list(STAGES)

@@ -102,3 +102,48 @@ def test_single_precision() -> None:
     made = sg.compile(solved)(a, b)
     assert made.dtype == np.float32
     np.testing.assert_allclose(made, solved(a, b), rtol=1e-2, atol=1e-3)
+
+
+def stiff(k: Any, rate: float, n: int) -> Any:
+    """Robertson's reaction by implicit steps (H. H. Robertson, 1966), each with some of Newton's."""
+    y = np.array([1.0, 0.0, 0.0])
+    for _ in range(n):
+        z = y.copy()
+        for _ in range(3):
+            fast = k[1] * z[1] * z[1]
+            back, forth = k[2] * z[1] * z[2], k[0] * z[0]
+            f = z - y - rate * np.array([back - forth, forth - fast - back, fast])
+            slopes = np.array([
+                [-k[0], k[2] * z[2], k[2] * z[1]],
+                [k[0], -2.0 * k[1] * z[1] - k[2] * z[2], -k[2] * z[1]],
+                [0.0, 2.0 * k[1] * z[1], 0.0],
+            ])  # fmt: skip
+            z = z - np.linalg.solve(np.eye(3) - rate * slopes, f)
+        y = z
+    return y[0] + 2.0 * y[1] + 3.0 * y[2]
+
+
+def test_what_is_solved_again_in_derivatives_is_not_saved() -> None:
+    k = np.array([0.04, 30.0, 10.0])
+    np.testing.assert_allclose(sg.compile(stiff)(k, 0.01, 20), stiff(k, 0.01, 20), rtol=1e-12)
+    found = sg.grad(stiff, verify=True)
+    plain = sg.grad(stiff, mode=sg.opt.FAST_RUN.excluding("eliminated", "scalars"))
+    np.testing.assert_allclose(found(k, 0.01, 20), plain(k, 0.01, 20), rtol=1e-9)
+    assert "lu_solve" not in found.python(k, 0.01, 20)
+
+
+def turned(angles: Any, x: Any) -> Any:
+    """Products of small matrices are run again, too."""
+    for k in range(len(angles)):
+        c, s = np.cos(angles[k]), np.sin(angles[k])
+        x = np.array([[c, -s], [s, c]]) @ x
+    return np.sum(x * x * x)
+
+
+def test_small_products_are_run_again() -> None:
+    angles, x = np.linspace(0.0, 1.0, 70), np.array([1.0, 2.0])
+    found = sg.grad(turned, argnums=(0, 1), verify=True)
+    for a, b in zip(
+        found(angles, x), sg.grad(turned, argnums=(0, 1), mode=sg.opt.FAST_COMPILE)(angles, x), strict=True
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-10)

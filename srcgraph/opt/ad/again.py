@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from srcgraph.ir.graph import Apply, For, Node, Value
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import ArrayType, ScalarType
+from srcgraph.opt.eliminated import is_of_few
 from srcgraph.opt.fuse import stores_at_index
+from srcgraph.opt.scalars import PRODUCTS, multiplied
 
 MOST = 12
 """So many operations a trip has at most."""
@@ -19,8 +21,10 @@ MOST = 12
 
 def is_cheap_again(node: Apply) -> bool:
     """Whether running a node again in the reverse sweep is cheap and gives the same."""
-    if node.op.kind == "check":
+    if node.op.kind == "check" or is_of_few(node):
         return True
+    if node.op.name == "matmul":
+        return sum(map(len, multiplied(node) or [[None] * PRODUCTS])) < PRODUCTS
     return node.op.kind in ("elementwise", "structural") and not node.op.heavy and not node.op.fresh
 
 

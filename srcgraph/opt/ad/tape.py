@@ -307,7 +307,7 @@ class Assemble(Rebuild):
                 if node.op.unchecked is not None:
                     out = node.op.unchecked(*self.values(node.inputs), **node.attrs)
                 else:
-                    (out,) = self.apply(node, self.values(node.inputs))
+                    out = self.apply(node, self.values(node.inputs))[node.outputs.index(value)]
                 self.rebind(value, out)
 
     def value(self, old: Value) -> Value:
