@@ -26,6 +26,7 @@ rows, shifted, rings, padded  what derivatives add to arrays: row by row, each r
 ahead      elements that the next step reads, too, read before anything is stored
 buffers    arrays that a loop makes anew in each trip, made once before it;  narrow: a row, where one trip uses no more
 unfilled   what would be taken from lists that nothing is put into
+checked    loops that only check, before those that compute
 running    the largest and the smallest so far, where each step of a loop needs it
 ragged     rows of several lengths that go onto a list, in one array
 memory     arrays that may be large in memory that is kept for the next one

@@ -15,6 +15,7 @@ from srcgraph.codegen.ahead import read_ahead
 from srcgraph.codegen.aliases import Aliases
 from srcgraph.codegen.body import Body, is_extreme, is_sum
 from srcgraph.codegen.buffers import made_once
+from srcgraph.codegen.checked import checked_first
 from srcgraph.codegen.delayed import delayed
 from srcgraph.codegen.displays import without_long_choices
 from srcgraph.codegen.filling import filled_once
@@ -291,6 +292,7 @@ def quick_loops(
     """
     statements = guarded(filled_once(statements))
     statements = handed_on(upward(statements), watched, sums_in_order)
+    statements = checked_first(statements, watched, {*taken, *users}, sums_in_order)
     if users.isdisjoint(sums.HELPERS):
         statements = by_rows(statements)
         statements = gathered(in_rings(statements, taken) if rows_in_order else statements, taken)

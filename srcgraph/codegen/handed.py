@@ -59,7 +59,7 @@ class _Names:
         loops = [s for s in statements_in(body) if isinstance(s, ast.For) and isinstance(s.target, ast.Name)]
         inside = {n for s in loops for n in names_in(s) if n.id == s.target.id}  # type: ignore[attr-defined]
         uses, in_loops = Counter(n.id for n in names_in(*body)), Counter(n.id for n in inside)
-        return cls(uses, in_loops, _own_arrays(body), watched, in_order)
+        return cls(uses, in_loops, own_arrays(body), watched, in_order)
 
     def ends_with_loop(self, name: str) -> bool:
         """Whether the variable of a loop is used in such loops only."""
@@ -80,7 +80,7 @@ def _block(body: list[ast.stmt], names: _Names) -> list[ast.stmt]:
     return out
 
 
-def _own_arrays(body: Sequence[ast.stmt]) -> frozenset[str]:
+def own_arrays(body: Sequence[ast.stmt]) -> frozenset[str]:
     made: dict[str, int] = {}
     fine: Counter[str] = Counter()
     for s in statements_in(body):
@@ -147,7 +147,7 @@ def _partner(out: Sequence[ast.stmt], second: ast.For, names: _Names) -> tuple[_
     given = assigned_names(out[k + 1 :])
     for first in _fillings(out[k]) if k > 0 else ():
         made = next((s for s in out[:k] if _made(s) == first.array), None)
-        apart = (first.own | _stored(first.loop.body)).isdisjoint(between)
+        apart = (first.own | stored_arrays(first.loop.body)).isdisjoint(between)
         if made is not None and apart and given.isdisjoint(n.id for n in names_in(first.loop)):
             if _fits(first, made, second, names):
                 return first, k
@@ -158,7 +158,7 @@ def _is_of_numbers(s: ast.stmt) -> bool:
     """Whether a statement begins a sum, makes an array without a content, or computes a number."""
     match s:
         case ast.Assign(targets=[ast.Name()]):
-            return isinstance(s, Start) or bool(_made(s)) or not _calls([s])
+            return isinstance(s, Start) or bool(_made(s)) or not calls_functions([s])
     return False
 
 
@@ -171,10 +171,10 @@ def _fillings(node: ast.stmt) -> Iterator[_Filling]:
     for s in body:
         match s:
             case ast.Assign(targets=[ast.Subscript(ast.Name(id=array), ast.Name(id=at))]) if at == index:
-                yield _Filling(node, index, array, s, carries=not carried <= _stored(body))
+                yield _Filling(node, index, array, s, carries=not carried <= stored_arrays(body))
 
 
-def _stored(body: Sequence[ast.stmt]) -> set[str]:
+def stored_arrays(body: Sequence[ast.stmt]) -> set[str]:
     """The arrays that statements store into."""
     targets = [t for s in statements_in(body) for t in _targets(s)]
     return {n.id for t in targets if isinstance(t, ast.Subscript) for n in names_in(t.value)}
@@ -216,9 +216,9 @@ def _fits(first: _Filling, made: ast.stmt, second: ast.For, names: _Names) -> bo
     ours = {n.id for n in names_in(*first.steps, first.last.value)} | first.own
     if index != first.index and (index in ours or not names.ends_with_loop(first.index)):
         return False
-    stored = _stored([*first.steps, *second.body])
-    changed = assigned_names(second.body) | _stored(second.body)
-    if not ((first.own | _stored(first.steps)) - {index}).isdisjoint(theirs) or not changed.isdisjoint(ours):
+    stored = stored_arrays([*first.steps, *second.body])
+    changed = assigned_names(second.body) | stored_arrays(second.body)
+    if not ((first.own | stored_arrays(first.steps)) - {index}).isdisjoint(theirs) or not changed.isdisjoint(ours):
         return False
     plain = all(map(_is_plain, statements_in([*first.loop.body, *second.body])))
     if not plain or not stored <= names.own or (_raises(first.loop, names) and _raises(second, names)):
@@ -228,10 +228,10 @@ def _fits(first: _Filling, made: ast.stmt, second: ast.For, names: _Names) -> bo
 
 def _raises(loop: ast.For, names: _Names) -> bool:
     """Whether something may be raised in a loop: of two such loops, the first is to be first."""
-    return any(isinstance(s, ast.Raise) or _grows(s, names.watched) for s in statements_in(loop.body))
+    return any(isinstance(s, ast.Raise) or grows(s, names.watched) for s in statements_in(loop.body))
 
 
-def _grows(s: ast.stmt, watched: Set[str]) -> bool:
+def grows(s: ast.stmt, watched: Set[str]) -> bool:
     """Whether a statement computes an integer that may be too large."""
     if not isinstance(s, ast.Assign | ast.AugAssign) or watched.isdisjoint(assigned_names([s])):
         return False
@@ -249,15 +249,15 @@ def _as_quick(first: _Filling, second: ast.For, in_order: bool) -> bool:
     """Whether nothing that LLVM may call for several elements at a time comes to stand in a loop that it takes
     step by step."""
     bodies = [first.loop.body, second.body]
-    slow = [not _is_vectorised(body, in_order) for body in bodies]
+    slow = [not is_vectorised(body, in_order) for body in bodies]
     if first.carries and not slow[1]:
         return False
     ordered = [[s for s in body if not isinstance(s, Summed)] for body in bodies]
-    several = [_is_vectorised(body, in_order) for body in ordered]
-    return several[0] == several[1] or not any(map(_calls, bodies))
+    several = [is_vectorised(body, in_order) for body in ordered]
+    return several[0] == several[1] or not any(map(calls_functions, bodies))
 
 
-def _is_vectorised(body: Sequence[ast.stmt], in_order: bool) -> bool:
+def is_vectorised(body: Sequence[ast.stmt], in_order: bool) -> bool:
     """Whether a loop has no ways, no loops and no places that it looks up, and hands on no number but sums."""
     if not all(isinstance(s, ast.Assign | ast.AugAssign) for s in body) or _waits(body, in_order):
         return False
@@ -269,13 +269,13 @@ def _is_vectorised(body: Sequence[ast.stmt], in_order: bool) -> bool:
 
 def _waits(body: Sequence[ast.stmt], in_order: bool) -> bool:
     """Whether a trip needs a number of the trip before, for more than a sum if these are not in order."""
-    carried = live_before(list(body), NOTHING, NOTHING, NOTHING) & (assigned_names(body) - _stored(body))
+    carried = live_before(list(body), NOTHING, NOTHING, NOTHING) & (assigned_names(body) - stored_arrays(body))
     uses = Counter(n.id for n in names_in(*body))
     sums = Counter(s.target.id for s in body if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name))
     return any(in_order or uses[name] != 1 or sums[name] != 1 for name in carried)
 
 
-def _calls(body: Sequence[ast.stmt]) -> bool:
+def calls_functions(body: Sequence[ast.stmt]) -> bool:
     """Whether a loop calls functions other than casts."""
     parts = [e for s in statements_in(body) for e in ast.iter_child_nodes(s) if not isinstance(s, ast.Raise)]
     calls = (n for e in parts if isinstance(e, ast.expr) for n in ast.walk(e) if isinstance(n, ast.Call))

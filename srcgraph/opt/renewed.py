@@ -8,7 +8,7 @@ places, as ``A @ x``, is computed before.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import Apply, For, Graph, Node, Value, While, node_graphs, node_inputs
@@ -26,15 +26,30 @@ def renewed(graph: Graph) -> Graph:
         return graph
     opened = open_(graph)
     found = dict(_found(opened))
-    return _Renewed(graph.name, found).run(opened) if found else graph
+    return _Renewed(graph.name, found, frozenset(opened.params)).run(opened) if found else graph
 
 
 class _Renewed(Rebuild):
-    """A graph in which new arrays are stored into old ones, ``old`` by new."""
+    """A graph in which new arrays are stored into old ones, ``old`` by new, and into copies of what is ``given``."""
 
-    def __init__(self, name: str, old: dict[Value, Value]):
+    def __init__(self, name: str, old: dict[Value, Value], given: Set[Value]):
         super().__init__(name)
-        self.old = old
+        self.old, self.given, self.stored = old, given, frozenset(old.values())
+
+    def for_over(
+        self, node: For, bounds: tuple[Value, Value, Value], inits: list[Value], number: Value | None = None
+    ) -> Sequence[Value]:
+        return super().for_over(node, bounds, self.own(node, inits), number)
+
+    def while_over(self, node: While, inits: list[Value]) -> Sequence[Value]:
+        return super().while_over(node, self.own(node, inits))
+
+    def own(self, loop: For | While, inits: list[Value]) -> list[Value]:
+        """What a loop begins with, in memory that is its own."""
+        params = loop.body.params[isinstance(loop, For) :]
+        found = zip(loop.carry, params, inits, strict=False)
+        with self.builder.at(origin=loop.origin):
+            return [OPS["copy"](v) if old in self.given and p in self.stored else v for old, p, v in found]
 
     def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
         made = super().apply(node, inputs)

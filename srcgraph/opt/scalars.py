@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -205,8 +206,9 @@ class Groups:
         """Which arrays become numbers: those stored into by element, and what is computed from them; None if none."""
         bad = {self.find(v) for v in self.bad}
         taken: set[Value] = set()
-        anew = {self.find(v) for v in self.chosen_anew} - bad
-        bad |= {self.find(v) for v in self.returned} - anew
+        returned = Counter(map(self.find, self.returned))
+        anew = {v for v in map(self.find, self.chosen_anew) if returned[v] < 2} - bad
+        bad |= returned.keys() - anew
         more = self.by_element(bad) | anew
         while more:
             taken |= more

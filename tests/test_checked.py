@@ -1,0 +1,155 @@
+"""Loops whose checks are made for all steps first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcgraph as sg
+
+
+def roots(x, y):
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        out[i] = x[i] + math.sqrt(x[i])
+    return out
+
+
+def quotients(x, y):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[i] = float(x[i]) / float(y[i])
+    return out
+
+
+def of_both(x, y):
+    """Which check fails first matters."""
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        a = math.sqrt(y[i])
+        if x[i] > 3.0:
+            raise KeyError("large")
+        out[i] = a * math.sqrt(x[i] + 1.0)
+    return out
+
+
+def waves(x, y):
+    h, flux = x.copy(), np.zeros(len(x))
+    for _ in range(3):
+        for i in range(len(h) - 1):
+            c, d = math.sqrt(h[i]), math.sqrt(h[i + 1])
+            flux[i] = (c + d) * (h[i] - h[i + 1])
+        for i in range(1, len(h)):
+            h[i] += 0.01 * (flux[i - 1] - flux[i])
+    return h
+
+
+DIVIDED = [roots, quotients, of_both, waves]
+
+
+def stored_by_callers(x, y):
+    """Callers see what was stored before something raised."""
+    for i in range(len(x)):
+        x[i] = 2.0 * math.sqrt(y[i])
+    return x
+
+
+def of_the_one_before(x, y):
+    out = np.empty_like(x)
+    out[0] = x[0]
+    for i in range(1, len(x)):
+        out[i] = x[i] - math.sqrt(out[i - 1])
+    return out
+
+
+def looked_up(x, y):
+    """Places that are not checked yet are not looked up."""
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        k = int(x[i])
+        if k >= len(y):
+            raise IndexError("too far")
+        out[i] = math.sqrt(y[k])
+    return out
+
+
+def remainders(x, y):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        k = 6 - i
+        if k < 1:
+            raise ValueError("few")
+        m = 12 // k
+        if m > 5:
+            raise ValueError("many")
+        out[i] = m
+    return out
+
+
+def appended(x, y):
+    seen = []
+    for v in x:
+        seen.append(math.sqrt(v))
+    return np.array(seen)
+
+
+OTHERS = [stored_by_callers, of_the_one_before, looked_up, remainders, appended]
+
+
+def outcome(function: Callable[..., Any], x: Any, y: Any) -> tuple[str, Any, Any]:
+    x = x.copy()
+    try:
+        return "", function(x, y), x
+    except Exception as error:
+        return repr(error.args[:1]) + type(error).__name__, None, x
+
+
+@pytest.mark.parametrize("program", DIVIDED + OTHERS, ids=lambda p: p.__name__)
+@pytest.mark.parametrize("at", [None, 0, 1, 5, 69])
+@pytest.mark.parametrize("which", ["x", "y", "both"])
+def test_what_is_raised_first_is_raised(program: Callable[..., Any], at: int | None, which: str) -> None:
+    x, y = np.linspace(0.0, 2.0, 70), np.linspace(1.0, 3.0, 70)
+    if at is not None:
+        if which != "y":
+            x[at] = 7.0 if program is of_both else -2.0 if program is not looked_up else 500.0
+        if which != "x":
+            y[max(at - 1, 0) if which == "both" else at] = 0.0 if program is quotients else -1.0
+    kind, value, left = outcome(sg.compile(program), x, y)
+    expected, wanted, stayed = outcome(program, x, y)
+    assert kind == expected
+    np.testing.assert_array_equal(left, stayed)
+    if not kind:
+        np.testing.assert_allclose(value, wanted, rtol=1e-14)
+
+
+def test_they_are_made_before() -> None:
+    x = np.linspace(1.0, 2.0, 70)
+    for program in DIVIDED:
+        assert "fails |= " in sg.compile(program).python(x, x.copy())
+    for program in OTHERS:
+        assert "fails" not in sg.compile(program).python(x, x.copy())
+
+
+def test_names_that_are_taken() -> None:
+    def named(fails: Any) -> Any:
+        out = np.empty_like(fails)
+        for i in range(len(fails)):
+            out[i] = math.sqrt(fails[i])
+        return out
+
+    x = np.linspace(1.0, 2.0, 70)
+    np.testing.assert_array_equal(sg.compile(named)(x), np.sqrt(x))
+    assert "fails_2 |= " in sg.compile(named).python(x)
+
+
+@pytest.mark.parametrize("program", DIVIDED, ids=lambda p: p.__name__)
+def test_gradients(program: Callable[..., Any]) -> None:
+    def loss(x: Any, y: Any) -> Any:
+        return np.sum(program(x, y) ** 2)
+
+    x = np.linspace(0.5, 2.0, 20)
+    sg.grad(loss, argnums=(0, 1), verify=True)(x, x + 0.1)
