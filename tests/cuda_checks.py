@@ -232,6 +232,19 @@ def errors_are_those_of_the_cpu() -> None:
 
 
 @check
+def what_was_stored_before_an_error_stays() -> None:
+    for most, raises in ((1.0, True), (1000.0, False)):
+        x = np.ones(3)
+        try:
+            sg.compile(programs.stored_and_told, target="cuda")(x, most)
+        except ValueError:
+            assert raises
+        else:
+            assert not raises
+        same(x, np.full(3, 2.0))
+
+
+@check
 def an_error_has_the_users_line() -> None:
     try:
         sg.compile(programs.told, target="cuda")(X, 3.0)

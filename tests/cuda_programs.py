@@ -254,3 +254,9 @@ def of_three_columns(m):
     """Columns of numbers, which threads do not share."""
     m[1:-1, 1:-1] -= 0.2 * (m[:-2, 1:-1] + m[2:, 1:-1] - m[1:-1, :-2])
     return np.sum(m * m)
+
+
+def stored_and_told(x, most):
+    x *= 2.0
+    if np.sum(x) > most:
+        raise ValueError("large")

@@ -136,8 +136,9 @@ def driver(*, changes: Sequence[str] = ()) -> Callable[..., Any]:
                 except Exception as error:
                     error.args = tuple(map(_number, error.args))
                     raise
-            for k in changed:
-                _put_back(args[k], given[k])
+                finally:
+                    for k in changed:
+                        _put_back(args[k], given[k])
             if isinstance(found, tuple):
                 return tuple(_returned(x, stays) for x in found)
             return _returned(found, stays)
