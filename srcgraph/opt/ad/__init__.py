@@ -14,7 +14,8 @@ reverse    the reverse sweep, written as if every forward value could be read; `
 lists      the adjoints of lists: pushes become pops, and the other way round
 known      what reverse code computes that the forward sweep has computed
 residuals  what to save and what to recompute: a minimum cut in bytes;  lasting: what stays in arrays
-inverse    what loops do that can be undone;  mincut: minimum cuts of networks
+inverse    what loops do that can be undone;  overwritten: elements that are put back;  mincut: minimum cuts of
+           networks
 unused     where a cotangent may be 0 beside an infinite derivative
 plan       where each saved value is kept: arrays, blocks and lists
 split      both sweeps apart again: what runs once, and what runs for every cotangent

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, While
@@ -142,6 +143,7 @@ def _steps(node: Node, value: Value, made: Mapping[Value, Node]) -> Iterator[Ste
             )
         case Apply() if node.op.name == "setitem":
             yield from _stores(node, made)
+            yield from _overwritten(node, made)
 
 
 def _through_branches(node: If, k: int) -> Iterator[Step]:
@@ -203,6 +205,22 @@ def _stores(node: Apply, made: Mapping[Value, Node]) -> Iterator[Step]:
     swapped = _is_part(other, x, view, at, made) and _is_part(stored, x, view, elsewhere, made)
     if swapped and set(view.axes) <= {":", "i"} and None not in view.order:
         yield x, lambda look, v: _swapped(node, look, v, at, elsewhere), (*at, *elsewhere)
+
+
+def _overwritten(node: Apply, made: Mapping[Value, Node]) -> Iterator[Step]:
+    """``x[i] = y``: the element that was there is put back, if it was read before."""
+    base, _, *at = node.inputs
+    view = node.attrs["view"]
+    for old, reader in made.items():
+        if isinstance(reader, Apply) and reader.op.name == "getitem" and reader.inputs == (base, *at):
+            if reader.attrs["view"] == view:
+                yield base, partial(_put_back, node, old, at), (old, *at)
+                return
+
+
+def _put_back(node: Apply, old: Value, at: list[Value], look: Look, value: Value) -> Value:
+    inputs = (value, look(old), *map(look, at))
+    return current_builder().apply(node.op, inputs, {"view": node.attrs["view"]}, name=node.outputs[0].name)
 
 
 def _is_part(value: Value, x: Value, view: object, at: list[Value], made: Mapping[Value, Node]) -> bool:

@@ -29,6 +29,7 @@ from srcgraph.opt.ad.functions import NO_CALLEES, Callees, Changes, active_funct
 from srcgraph.opt.ad.induction import follow_trips
 from srcgraph.opt.ad.jvp import pushforward
 from srcgraph.opt.ad.known import with_known
+from srcgraph.opt.ad.overwritten import with_overwritten
 from srcgraph.opt.ad.preaccumulate import by_forward, forwards, preaccumulated
 from srcgraph.opt.ad.prepare import Prepared, prepare
 from srcgraph.opt.ad.residuals import Choice, choose
@@ -154,7 +155,7 @@ def _swept(
     prepared = prepare(follow_trips(ready))
     both, reversed_calls = _both_sweeps(prepared, outputs, inputs, kept, seed, watch)
     both = released(both) if ready is not whole else dce(both)
-    both = with_known(both)
+    both = with_overwritten(with_known(both))
     residuals = choose(both, _as_released(reversed_calls, both))
     joined, tapes = assemble(both, residuals, prepared.loops)
     named = plain_names(joined)
