@@ -101,14 +101,14 @@ class _Memory:
         while size != len(self.handed):
             size = len(self.handed)
             for node in reversed(nodes):
-                self.handed |= {v for out, v in _same_memory(node) if out in self.handed}
+                self.handed |= {v for out, v in same_memory(node) if out in self.handed}
 
 
 def _is_keep(node: Node) -> TypeGuard[Apply]:
     return isinstance(node, Apply) and node.op.name == "keep"
 
 
-def _same_memory(node: Node) -> Iterator[tuple[Value, Value]]:
+def same_memory(node: Node) -> Iterator[tuple[Value, Value]]:
     """Pairs of arrays of which the first may be in the memory of the second."""
     match node:
         case Apply(op=op) if op.kind == "update" or op.changes or op.name in _SAME:

@@ -17,6 +17,7 @@ from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import ArrayType, ScalarType
 from srcgraph.ir.view import whole
 from srcgraph.ir.walk import all_nodes
+from srcgraph.opt.exchanged import same_memory
 from srcgraph.opt.fuse import reads
 
 
@@ -26,7 +27,22 @@ def renewed(graph: Graph) -> Graph:
         return graph
     opened = open_(graph)
     found = dict(_found(opened))
-    return _Renewed(graph.name, found, frozenset(opened.params)).run(opened) if found else graph
+    return _Renewed(graph.name, found, _given(opened, frozenset(found.values()))).run(opened) if found else graph
+
+
+def _given(graph: Graph, stored: Set[Value]) -> Set[Value]:
+    """What may be in the memory of what is given, where loops begin with ``stored`` arrays of their own."""
+    nodes, given = list(all_nodes(graph)), {*graph.params}
+    count = 0
+    while count < len(given):
+        count = len(given)
+        for node in nodes:
+            own: set[Value] = set()
+            if isinstance(node, For | While):
+                params = node.body.params[isinstance(node, For) :]
+                own = {v for p, out in zip(params, node.outputs, strict=False) if p in stored for v in (p, out)}
+            given |= {out for out, v in same_memory(node) if v in given and out not in own}
+    return given
 
 
 class _Renewed(Rebuild):

@@ -348,7 +348,7 @@ class _Scalars(Rebuild):
         at = [0 if n == 1 else int(k) for k, n in zip(at, own, strict=True)]
         if self.chosen(value):
             return self.elements[value][np.ravel_multi_index(at, lengths(value))]
-        known = self.counted(value, at[0])
+        known = self.counted(value, *at) if len(at) == 1 else None
         return (
             self.builder.call_named("getitem", self.value(value), *at, view=element(len(own)))
             if known is None

@@ -204,7 +204,7 @@ def _smith(x, y):
     if c == 0 and d == 0:
         return a, b, abs(c)
     if abs(c) >= abs(d):
-        ratio = d / c if d != 0.0 else d * np.copysign(1.0, c)
+        ratio = d / c if d != 0.0 else d if c > 0.0 else -d
         return a + b * ratio, b - a * ratio, c + d * ratio
     ratio = c / d
     return a * ratio + b, b * ratio - a, c * ratio + d

@@ -131,7 +131,28 @@ def raising(x: Any, a: Any, n: int) -> Any:
     return x
 
 
-OTHERS = [kept, previous, shifted, listed, swapped, both, chosen, multiplied, returned_early, raising]
+def changed_before(x: Any, a: Any, n: int) -> Any:
+    """The caller's array has what was stored into it before the loop."""
+    x[-1] = 1.0
+    for _ in range(n):
+        x = 0.5 * x + a[0]
+    return x
+
+
+def rows(x: Any, a: Any, n: int) -> Any:
+    """Each trip of a loop around begins anew."""
+    total = np.zeros_like(x)
+    for _ in range(3):
+        y = x
+        for k in range(n):
+            y = 0.5 * y + k
+        total = total + y * x
+    return total
+
+
+OTHERS = [
+    kept, previous, shifted, listed, swapped, both, chosen, multiplied, returned_early, raising, changed_before, rows,
+]  # fmt: skip
 
 
 def name(program: Callable[..., Any]) -> str:
@@ -155,10 +176,9 @@ def test_no_array_is_made_in_the_loop(program: Callable[..., Any]) -> None:
 def test_values(program: Callable[..., Any], size: int) -> None:
     compiled = sg.compile(program)
     for n in (0, 1, 2, 5, 70) if program is not raising else (0, 5):
-        x, a, _ = given(size)
-        before = x.copy()
-        np.testing.assert_allclose(compiled(x, a, n), program(x, a, n), rtol=1e-12, atol=1e-14)
-        np.testing.assert_array_equal(x, before)
+        (x, a, _), (y, _, _) = given(size), given(size)
+        np.testing.assert_allclose(compiled(x, a, n), program(y, a, n), rtol=1e-12, atol=1e-14)
+        np.testing.assert_array_equal(x, y)
 
 
 @pytest.mark.parametrize("size", [3, 40])
