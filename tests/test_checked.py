@@ -90,6 +90,14 @@ def remainders(x, y):
     return out
 
 
+def by_numbers(x, y):
+    """Whether all places are inside is known from the first and the last."""
+    out = np.empty_like(x)
+    for i in range(len(x)):
+        out[i] = x[i] + y[len(x) - 70 + i]
+    return out
+
+
 def appended(x, y):
     seen = []
     for v in x:
@@ -97,7 +105,7 @@ def appended(x, y):
     return np.array(seen)
 
 
-OTHERS = [stored_by_callers, of_the_one_before, looked_up, remainders, appended]
+OTHERS = [stored_by_callers, of_the_one_before, looked_up, remainders, by_numbers, appended]
 
 
 def outcome(function: Callable[..., Any], x: Any, y: Any) -> tuple[str, Any, Any]:

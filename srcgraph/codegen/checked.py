@@ -27,7 +27,7 @@ from itertools import count
 
 from srcgraph.codegen.flow import assigned_names
 from srcgraph.codegen.handed import calls_functions, grows, is_vectorised, own_arrays, stored_arrays
-from srcgraph.codegen.statements import is_pure, names_in, statements_in
+from srcgraph.codegen.statements import is_pure, names_in, nodes_in, statements_in
 
 
 def checked_first(body: list[ast.stmt], watched: Set[str], taken: Set[str], in_order: bool) -> list[ast.stmt]:
@@ -105,6 +105,8 @@ def _asked(loop: ast.For) -> list[ast.stmt] | None:
                 return None
             wanted |= {n.id for n in names_in(s)} & own
             found.append(s)
+    if not any(isinstance(n, ast.Subscript) for s in found for n in nodes_in(s)):
+        return None  # of numbers alone that go by ones it is known before the loop: see `inside`, and LLVM
     made = Counter(n for s in loop.body for n in assigned_names([s]))
     first: set[str] = set()
     for s in reversed(found):
