@@ -7,7 +7,7 @@ the graph's results; what was read from outside, as inputs and guards. Or every 
 Once per function:
 source       find the function's text, parse it, check that it is what is running
 fence        the supported language as one table; all violations at once
-exits        break, continue and early return in tail position only
+exits        break, continue and early return in tail position only;  returned: what several returns have in common
 scope        assigned, read and still needed names, per block
 
 Once per signature:

@@ -15,6 +15,7 @@ from typing import Any
 
 import gast
 
+from srcgraph.frontend.returned import Common, rebound
 from srcgraph.frontend.scope import assigned
 
 Block = list[Any]
@@ -22,11 +23,17 @@ _EXITS = (gast.Return, gast.Break, gast.Continue)
 _SCOPES = (gast.FunctionDef, gast.Lambda)
 
 
-def to_tail_form(function: gast.FunctionDef) -> tuple[gast.FunctionDef, frozenset[str]]:
-    """Return the function in tail form, and the names of the variables this introduced."""
+def to_tail_form(
+    function: gast.FunctionDef, is_class: Callable[[str], bool] = lambda name: False
+) -> tuple[gast.FunctionDef, frozenset[str]]:
+    """Return the function in tail form, and the names of the variables this introduced.
+
+    ``is_class`` says of a global name whether it is that of a class of the user's.
+    """
     names = {n.id for n in gast.walk(function) if isinstance(n, gast.Name)}
     function = _WithoutBlocks().visit(function)
-    exits = _Exits(names)
+    exits = _Exits(names, is_class)
+    exits.elsewhere = {name for n in gast.walk(function) if isinstance(n, gast.Nonlocal) for name in n.names}
     if any(isinstance(n, gast.ExceptHandler) for n in gast.walk(function)):
         function = copy.deepcopy(function)
         exits.name_exceptions(function)
@@ -96,8 +103,11 @@ LEAVES = -1
 
 
 class _Exits:
-    def __init__(self, taken: set[str]):
+    def __init__(self, taken: set[str], is_class: Callable[[str], bool]):
         self.taken = set(taken)
+        self.is_class = is_class
+        self.elsewhere: set[str] = set()
+        """The variables that nested functions bind."""
         self.introduced: set[str] = set()
         self.trying = 0
         """How many `try` bodies there are around."""
@@ -170,21 +180,37 @@ class _Exits:
         first, then = self.marked([node], node)
         return first, then(rest)
 
-    def marked(self, block: Block, at: Any) -> tuple[Block, Callable[[Block], Block]]:
-        """A block that records its exits instead of taking them, and what takes them then, or goes on."""
+    def kept(self, body: Block, after: Block, objects: bool = True) -> tuple[Any, dict[int, Block]]:
+        """What the returns in a tail-form body give, and by the ``id`` of each what it has to assign before it leaves.
+
+        The value is returned when ``after`` has run too; ``objects`` says whether they may be made there.
+        """
+        found: list[gast.Return] = []
+        replace_exits(body, lambda leave: [found.append(leave), leave][1:])
+        returns = [leave for leave in found if isinstance(leave, gast.Return)]
+        if not returns:
+            return None, {}
+        changed = (rebound(body) | assigned(after) | self.elsewhere) - self.introduced
+        is_class = self.is_class if objects else lambda name: False
+        common = Common(lambda: self.new_name("result"), lambda name: name not in changed, is_class)
+        given = common.of([leave.value or _constant(None, leave) for leave in returns])
+        pairs = zip(returns, given.assigns, strict=True)
+        return given.value, {id(leave): [_assign(n, v, leave) for n, v in own] for leave, own in pairs}
+
+    def marked(self, block: Block, at: Any, last: Sequence[Any] = ()) -> tuple[Block, Callable[[Block], Block]]:
+        """A block that records its exits instead of taking them, and what takes them after ``last``, or goes on."""
         kinds = leaving_kinds(block)
         if not kinds:
             return self.block(block), lambda rest: rest
         certain = len(kinds) == 1 and not can_fall(block)
         flag = "" if certain else self.new_name("left")
-        value = self.new_name("result") if gast.Return in kinds else ""
         numbers = {kind: k + 1 for k, kind in enumerate(kinds)}
+        body = self.block(block)
+        value, assigns = self.kept(body, [*last], not last)
 
         def mark(leave: Any) -> Block:
             marks = [_assign(flag, _constant(numbers[type(leave)], leave), leave)] if flag else []
-            if isinstance(leave, gast.Return):
-                marks.insert(0, _assign(value, leave.value or _constant(None, leave), leave))
-            return marks or [_pass(leave)]
+            return [*assigns.get(id(leave), []), *marks] or [_pass(leave)]
 
         def then(rest: Block) -> Block:
             if certain:
@@ -196,7 +222,7 @@ class _Exits:
             return rest
 
         first = [_assign(flag, _constant(0, at), at)] if flag else []
-        return first + replace_exits(self.block(block), mark), then
+        return first + replace_exits(body, mark), then
 
     def try_(self, node: gast.Try, rest: Block) -> tuple[Block, Block]:
         """The statements a `try` becomes, and what is left to do after it."""
@@ -225,7 +251,7 @@ class _Exits:
         inside: Block = [*node.body, *node.orelse]
         if node.handlers:
             inside = [gast.copy_location(gast.Try(node.body, node.handlers, node.orelse, []), node)]
-        body, then = self.marked(inside, node)
+        body, then = self.marked(inside, node, node.finalbody)
         if may_leave(node.finalbody):
             guarded, rest = self.guarded(node, body, ("", ""), [*node.finalbody, *then([])], rest)
             guarded[0].final = LEAVES
@@ -262,18 +288,15 @@ class _Exits:
         never_ends = isinstance(node, gast.While) and _is_true(node.test) and not breaks
         broke = self.new_name("broke") if node.orelse and (breaks or returns) else ""
         returned = self.new_name("returned") if returns and not never_ends else ""
-        kept = _name_returned(node, body) if returns else ""
-        value = kept or (self.new_name("result") if returns else "")
+        value, assigns = self.kept(body, [])
 
         def leave(exit_: Any) -> Block:
             if isinstance(exit_, gast.Continue):
                 return [exit_]
             marks = [_assign(broke, _constant(True, exit_), exit_)] if broke else []
-            if isinstance(exit_, gast.Return):
-                if not kept:
-                    marks.append(_assign(value, exit_.value or _constant(None, exit_), exit_))
-                if returned:
-                    marks.append(_assign(returned, _constant(True, exit_), exit_))
+            marks += assigns.get(id(exit_), [])
+            if isinstance(exit_, gast.Return) and returned:
+                marks.append(_assign(returned, _constant(True, exit_), exit_))
             return [*marks, gast.copy_location(gast.Break(), exit_)]
 
         out.body = replace_exits(body, leave)
@@ -347,18 +370,6 @@ def replace_exits(block: Block, make: Any) -> Block:
     return out
 
 
-def _name_returned(loop: Any, body: Block) -> str:
-    """The variable that every return in a loop's tail-form body returns, if the loop does not bind it; else ''.
-
-    It means after the loop what it meant at the return, so that nothing has to be kept.
-    """
-    found: list[Any] = []
-    replace_exits(body, lambda leave: [found.append(leave), leave][1:])
-    values = [leave.value for leave in found if isinstance(leave, gast.Return)]
-    names = {v.id if isinstance(v, gast.Name) else "" for v in values}
-    return names.pop() if len(names) == 1 and not names <= assigned([loop]) else ""
-
-
 def _is_true(test: Any) -> bool:
     return isinstance(test, gast.Constant) and bool(test.value)
 
@@ -388,6 +399,6 @@ def _assign(name: str, value: Any, at: Any) -> Any:
     return gast.copy_location(gast.Assign([_name(name, at, store=True)], value, None), at)
 
 
-def _exit(kind: type, value: str, at: Any) -> Any:
-    node = gast.Return(_name(value, at)) if kind is gast.Return else kind()
+def _exit(kind: type, value: Any, at: Any) -> Any:
+    node = gast.Return(value) if kind is gast.Return else kind()
     return gast.copy_location(node, at)

@@ -99,10 +99,8 @@ def tuple_item(low: Lowering, base: Entity, index: Entity) -> Entity:
         part = computed(low, operator.getitem, items, cut)
         return Tup(tuple(part), list if isinstance(base, Tup) and base.cls is list else tuple)
     if isinstance(index, Scalar) and index.value.type.dtype.kind in "iub" and literal(low.builder, index.value) is None:
-        if items and all(choices.choosable(e) for e in items):
-            return choices.picked(low, items, as_index(low, index.value, "the index of a tuple"), "tuple")
-        if items and all(isinstance(e, Scalar) or (isinstance(e, Const) and e.is_number) for e in items):
-            return _number_at(low, items, as_index(low, index.value, "the index of a tuple"))
+        if (found := _item_at(low, items, index.value)) is not None:
+            return found
     k = low.static(index, "the index of a tuple")
     if not isinstance(k, int):
         why = f"the index of a tuple must be an integer, not {describe(Const(k))}"
@@ -110,6 +108,20 @@ def tuple_item(low: Lowering, base: Entity, index: Entity) -> Entity:
     if not -len(items) <= k < len(items):
         raise refuse(f"index {k!r} is out of range for a tuple of {len(items)}", low.loc, kind=InferenceError)
     return items[k]
+
+
+def _item_at(low: Lowering, items: Sequence[Entity], index: Value) -> Entity | None:
+    """One of a few items, at an index known at run time only; of tuples of one length, item by item."""
+    tuples = [e.items for e in items if isinstance(e, Tup) and e.cls is tuple]
+    if items and len(tuples) == len(items) and len({*map(len, tuples)}) == 1:
+        parts = [_item_at(low, column, index) for column in zip(*tuples, strict=True)]
+        return None if None in parts else Tup(tuple(p for p in parts if p is not None))
+    at = as_index(low, index, "the index of a tuple")
+    if items and all(map(choices.choosable, items)):
+        return choices.picked(low, items, at, "tuple")
+    if items and all(isinstance(e, Scalar) or (isinstance(e, Const) and e.is_number) for e in items):
+        return _number_at(low, items, at)
+    return None
 
 
 def _number_at(low: Lowering, items: Sequence[Entity], index: Value) -> Entity:

@@ -12,6 +12,7 @@ from srcgraph.frontend.entities import (
     Const,
     Content,
     Entity,
+    Instance,
     Listing,
     Rows,
     State,
@@ -44,6 +45,11 @@ def kind_of(low: Lowering, entity: Entity, state: State, growing: bool = False) 
         if kind is None or must_grow(kind) or isinstance(kind, headers.Several):
             return headers.Broken("a list of lists of this kind is not supported", nested.LISTS)
         return kind if isinstance(kind, headers.Broken) else headers.Row(kind)
+    if isinstance(entity, Instance):
+        why = f"a list of {entity.cls.__name__} objects that grows, or whose index is known, only at run time"
+        return headers.Broken(
+            f"{why} is not supported", "keep a list, or an array, for each of their fields", unroll=True
+        )
     return headers.shape_of(low, entity, state)
 
 

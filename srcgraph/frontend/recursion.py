@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 ATTEMPTS = 8
 UNROLLED = 8
 """A function called with literal numbers that change is unrolled to this depth; beyond, they are passed."""
+VERSIONS = 16
+"""Nor are there more versions of it than that, as of one that calls itself twice."""
 DEEPEST = 9
 """More versions of one function than this under way at once: the types of its arguments never settle."""
 
@@ -165,7 +167,8 @@ def with_passed(low: Lowering, code: FunctionCode, args: dict[str, Entity]) -> d
             if name in passed or any(_runs(s, entity) for s in before):
                 entity = Scalar(low.builder.const(entity.value))
         out[name] = entity
-    if len(active) > UNROLLED:
+    versions = sum(key[0] is code for key in low.session.summaries)
+    if len(active) > UNROLLED or (active and versions > VERSIONS):
         counting = frozenset(n for n, e in out.items() if isinstance(e, Const) and _differs(e, active[-1][n]))
         if counting:
             raise Passed(code, counting)

@@ -112,7 +112,7 @@ class Description:
             return self.part(entity)
         except Refusal as refusal:
             self.low.report(refusal.problem)
-            return Fixed(None)
+            return Fixed(Unusable(ALREADY))
 
     def output(self, value: Value) -> int:
         for k, known in enumerate(self.outputs):

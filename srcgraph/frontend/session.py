@@ -18,6 +18,7 @@ from srcgraph.frontend.exits import to_tail_form
 from srcgraph.frontend.fence import check_fence
 from srcgraph.frontend.memory import Dead, refuse
 from srcgraph.frontend.parameters import parameter
+from srcgraph.frontend.scope import own_names
 from srcgraph.frontend.source import Source, read_source
 from srcgraph.infer.signature import (
     ArrayArg,
@@ -96,9 +97,20 @@ def prepare_nested(node: Any, outer: FunctionCode) -> FunctionCode:
 def _prepared(source: Source, globals_: dict[str, Any], cells: dict[str, Any], identity: Any) -> FunctionCode:
     node, internal = source.node, frozenset()
     if isinstance(node, gast.FunctionDef):
-        node, internal = to_tail_form(node)
+        node, internal = to_tail_form(node, lambda name: _is_users_class(name, node, globals_, cells))
     name = source.name if is_name(source.name) else "function"
     return FunctionCode(node, source.file, name, internal, globals_, cells, identity)
+
+
+def _is_users_class(name: str, function: Any, globals_: dict[str, Any], cells: dict[str, Any]) -> bool:
+    """Whether a name that a function reads is that of a class outside of it, which is none of Python's own."""
+    if name in own_names(function):
+        return False
+    try:
+        held = cells[name].cell_contents if name in cells else globals_.get(name)
+    except ValueError:  # nothing is in the cell yet
+        return False
+    return isinstance(held, type) and held.__module__ != "builtins"
 
 
 @dataclass(frozen=True, slots=True)
