@@ -24,6 +24,8 @@ within    what derivatives make of numbers that are 0 unless a branch is taken, 
 strips, striped  functions that a loop waits for nothing to compute, a strip of its steps at a time
 abreast, elements, masked, chains  loops that each step of another loop has, those of many steps together
 interchanged  loops in each other, in the order in which elements lie side by side
+rowwise   loops that go down columns, as loops along rows;  tiles: what of them is fetched for many rows at once
+forwarded what a trip stores and the next reads, handed on as a number
 peeled    loops whose first or last steps differ, in three parts
 raised    loops of derivatives over elements, as operations on rows
 exchanged  loops that fill another array than the one they read

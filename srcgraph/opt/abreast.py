@@ -36,6 +36,7 @@ from srcgraph.opt.ordered import in_fortran_order
 from srcgraph.opt.settle import settle
 from srcgraph.opt.striped import Bounds, Strip, Striped
 from srcgraph.opt.tables import needed
+from srcgraph.opt.tiles import Tiles
 
 ROWS = 16384
 """So many steps of each element are kept, at most: those of all are 8 MiB."""
@@ -89,6 +90,8 @@ class _Abreast(Striped):
         """Stores that have been done."""
         self.at: Value | None = None
         """The place of the element whose step is built."""
+        self.tiles: Tiles | None = None
+        """What is fetched for the steps that are built."""
 
     def node(self, node: Node) -> Sequence[Value]:
         if node in self.passed and node.op.name != "getitem":
@@ -96,6 +99,8 @@ class _Abreast(Striped):
         if self.at is not None:
             if isinstance(node, If):
                 return self.both(node)
+            if self.tiles is not None and isinstance(node, Apply) and (made := self.tiles.node(node)) is not None:
+                return (made,)
             if isinstance(node, Apply) and node.inputs and node.inputs[0] in self.tapes:
                 return self.on_tape(node, self.at)
         return super().node(node)
@@ -106,7 +111,7 @@ class _Abreast(Striped):
         return super().apply(node, inputs)
 
     def bind(self, old: Value, new: Value) -> None:
-        if old not in self.tapes:
+        if old not in self.tapes and (self.tiles is None or old not in self.tiles.stored):
             super().bind(old, new)
 
     def on_tape(self, node: Apply, at: Value) -> Sequence[Value]:
@@ -271,6 +276,8 @@ class _Sweep:
     def level(self, levels: Sequence[For], arrays: Sequence[Value]) -> Sequence[Value]:
         """The first of these loops, with the others in it."""
         loop, *inner = levels
+        if not inner and (far := self.done.body.far[self.inner]):
+            return self.by_tiles(Tiles(self.work, loop, self.strip, far, self.chain.known), arrays)
 
         def body(k: Value, *now: Value) -> Sequence[Value]:
             self.work.bind(loop.body.params[0], k)
@@ -279,6 +286,22 @@ class _Sweep:
         start, stop, step = self.work.values((loop.start, loop.stop, loop.step))
         with self.work.aside():
             return ranged((start, stop, step), arrays, body, [a.name for a in arrays], index=loop.body.params[0].name)
+
+    def by_tiles(self, tiles: Tiles, arrays: Sequence[Value]) -> Sequence[Value]:
+        """The steps of the last loop, which read or store what lies apart."""
+
+        def steps(bounds: Bounds, now: Sequence[Value]) -> Sequence[Value]:
+            def body(k: Value, *now: Value) -> Sequence[Value]:
+                self.work.bind(tiles.loop.body.params[0], k)
+                return self.step(now)
+
+            self.work.tiles = tiles
+            with self.work.aside():
+                outs = ranged(bounds, now, body, [a.name for a in now], index=tiles.loop.body.params[0].name)
+            self.work.tiles = None
+            return outs
+
+        return tiles.over(arrays, steps)
 
     def begun(self) -> list[Value]:
         """What the steps begin with: arrays of numbers, tapes, and the arrays of the elements."""
@@ -316,10 +339,12 @@ class _Sweep:
             work.bind(value, work.read(array, at, value))
         uses = Counter(v for n in all_nodes(body) for v in node_inputs(n)) + Counter(body.results)
         work.plain = {r for r in body.results if uses[r] == 1}
-        for kind, param, array in zip(self.kinds, self.params, arrays, strict=True):
+        for k, (kind, param, array) in enumerate(zip(self.kinds, self.params, arrays, strict=True)):
             match kind:
                 case "tape":
                     work.tapes[param] = array
+                case "own" if work.tiles is not None and k in work.tiles.own:
+                    work.tiles.stored[param] = array
                 case "own":
                     work.bind(param, array)
                 case _:
@@ -340,6 +365,8 @@ class _Sweep:
         match kind:
             case "tape":
                 return self.work.tapes[result]
+            case "own" if self.work.tiles is not None and result in self.work.tiles.stored:
+                return self.work.tiles.stored[result]
             case "own":
                 return self.work.value(result)
         return self.work.stored([array], [self.work.value(result)], at)[0]

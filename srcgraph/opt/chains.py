@@ -20,6 +20,8 @@ FEW = 8
 """So few elements, or steps, are not worth it."""
 MOST = 24
 """So many numbers of an element are handed on, at most."""
+SLOW = 20
+"""So many cycles of the CPU a step is slow."""
 OTHERS = frozenset(("sqrt", "floor", "ceil", "trunc", "rint", "copysign", "fabs", "ndtr", "expit", "log_expit"))
 """What the machine, or `srcgraph.runtime.vector`, computes for several numbers, besides `SEVERAL`."""
 CHECKS = ("check_that", "check_nonzero")
@@ -164,7 +166,7 @@ class Chain:
         arrays : container of Value
             Arrays whose elements each element has of its own.
         along : bool
-            Whether it may read from arrays what is at its number on their last axis.
+            Whether it may read from arrays what is at its number on one of their axes.
         """
         same = set(self.indices)
         if any(v in arrays for n in self.there for v in n.inputs):
@@ -183,10 +185,26 @@ class Chain:
         match node:
             case Apply(op=op, inputs=(array, *places)) if op.name == "getitem":
                 number = is_number(node.outputs[0]) and array not in self.varying
-                if along and places and self.is_in_row(places[-1]):
-                    places = places[:-1]
+                if along and (row := next((v for v in reversed(places) if self.is_in_row(v)), None)) is not None:
+                    places = tuple(v for v in places if v is not row)
                 return number and all(v in same or _is_known(v) or self._is_same(v) for v in places)
         return False
+
+    def slow(self) -> bool:
+        """Whether a step waits for the one before so long that several elements' are quicker together."""
+        waits = {p: 0 for p in self.params if is_float_number(p)}
+
+        def walk(graph: Graph) -> None:
+            for node in graph.nodes:
+                for inner in node_graphs(node):
+                    walk(inner)
+                found = [waits[v] for v in reads(node) if v in waits]
+                found += [waits[v] for g in node_graphs(node) for v in g.results if v in waits]
+                if found:
+                    waits.update(dict.fromkeys(node.outputs, max(found) + _cycles(node)))
+
+        walk(self.levels[-1].body if self.levels else self.inner.body)
+        return any(waits.get(r, 0) >= SLOW for r in self.results)
 
     def _is_same(self, value: Value) -> bool:
         """Whether a value is there before the loop around, or one of those that are the same in all its steps."""
@@ -204,6 +222,15 @@ class Chain:
         if node.op.name in ("floordiv", "mod") and not is_float_number(node.outputs[0]):
             return _is_power_of_two(node.inputs[1])
         return node.op.kind == "elementwise" and (not is_costly(node) or node.op.name in OTHERS or is_dear(node))
+
+
+def _cycles(node: Node) -> int:
+    """How long, about, what reads the result of a node waits for it."""
+    if not isinstance(node, Apply) or node.op.name in ("cast", "neg", "where"):
+        return 1
+    if node.op.name in ("div", "sqrt"):
+        return 14
+    return 30 if is_costly(node) else 4
 
 
 def _left(loop: Inner) -> list[bool]:

@@ -6,8 +6,10 @@ import math
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from srcgraph.ir.closure import free_values
+from srcgraph.ir.dims import coefficient
 from srcgraph.ir.graph import Apply, For, Graph, Node, Value
-from srcgraph.ir.types import ArrayType
+from srcgraph.ir.types import ArrayType, type_symbols
 from srcgraph.ir.view import element
 from srcgraph.ir.walk import all_nodes, has_order
 from srcgraph.opt.chains import FEW, MOST, Chain, is_number
@@ -23,6 +25,8 @@ WIDE = 512
 """Of so many elements steps are taken together that wait for nothing: long rows are quicker to read."""
 MANY = 64
 """LLVM does not write out so many terms of a sum one after the other."""
+TILES = 6
+"""So many elements of arrays that lie apart are fetched, or stored, in a step, at most."""
 TAPES = ("getitem", "setitem")
 OWN = ("getitem", "setitem", "add_at")
 
@@ -40,6 +44,8 @@ class Body:
         Arrays that are handed on and of which each step uses elements of its own alone, and what becomes of each.
     sums : set of Value
         Numbers handed on that loops add to, as their bodies' are.
+    far : dict
+        What loops read of arrays, and store, that does not lie beside that of the next element.
     before : dict
         What is done, before a loop and after the one before it, with elements of arrays that loops change.
     """
@@ -50,6 +56,7 @@ class Body:
         self.chains: dict[For, Chain] = {}
         self.tapes: set[Value] = set()
         self.own: dict[Value, set[Value]] = {}
+        self.far: dict[For, list[Apply]] = {}
         self.sums: set[Value] = set()
         self.free: list[Apply] = []
         self.before: dict[For, list[Apply]] = {}
@@ -63,7 +70,7 @@ class Body:
             return False
         for param, result in zip(self.carry, loop.body.results, strict=False):
             if isinstance(param.type, ArrayType):
-                states = _versions(loop.body, param, OWN, self.index)
+                states = _versions(loop.body, param, OWN, self.index) or _used_far(loop.body, param, self.index)
                 if states is not None and result in states:
                     self.own[param] = states
         return self._is_read_in_order() and self._pays()
@@ -79,6 +86,7 @@ class Body:
                 if not self._is_exchanged(chain, node, waiting) or not between.ends(node):
                     return False
                 self.chains[node], self.before[node] = chain, between.nodes
+                self.far[node] = list(self._far(chain))
                 between = _Between(between.changed, between.before | between.made)
                 varying.update(node.outputs)
                 waiting.update(o for k, o in enumerate(node.outputs) if self.kind(node, k) == "sum")
@@ -153,8 +161,38 @@ class Body:
         """Of how many elements the steps are taken together: few, where that leaves parts for all cores."""
         return LANES if self._waits() or current_target().parallel else WIDE
 
+    def _far(self, chain: Chain) -> Iterator[Apply]:
+        """What a loop reads, and stores, that does not lie beside that of the next element."""
+        along = self.index.type.value.symbol
+        own = set().union(*self.own.values())
+        for node in chain.levels[-1].body.nodes:
+            if not isinstance(node, Apply) or node.op.name not in OWN or node in chain.there:
+                continue
+            array, places = node.inputs[0], node.inputs[1 if node.op.name == "getitem" else 2 :]
+            in_row = any(map(chain.is_in_row, places))
+            use = self._use(node) if in_row and array not in self.tapes else None
+            if use is not None and use.is_far(along) and (array in own or node.op.name == "getitem"):
+                yield node
+
+    def _is_another_each(self, chain: Chain, node: Apply) -> bool:
+        """Whether each step uses another element of an array that is stored into."""
+        last = chain.levels[-1]
+        index = last.body.params[0].type.value
+        same = frozenset().union(*(type_symbols(v.type) for v in free_values(last.body))) - {index.symbol}
+        for place in (v.type.value for v in node.inputs[1 if node.op.name == "getitem" else 2 :]):
+            rate = coefficient(place, index.symbol)
+            if rate and (place - index * rate).symbols() <= same:
+                return True
+        return False
+
     def _pays(self) -> bool:
         """Whether the steps of some loop wait for each other, or what they read is nearer in the next loop."""
+        if any(self.far.values()):  # what lies apart has to be fetched first
+            own = set().union(*self.own.values())
+            used = ((self.chains[loop], n) for loop, far in self.far.items() for n in far if n.inputs[0] in own)
+            if not all(self._is_another_each(chain, n) for chain, n in used):
+                return False
+            return all(c.slow() and _arrays(self.far[n]) <= TILES for n, c in self.chains.items() if self.far[n])
         return self._waits() or any(self._goes_down(c) or self._adds_along(c) for c in self.chains.values())
 
     def _goes_down(self, chain: Chain) -> bool:
@@ -190,6 +228,11 @@ class Body:
         """The floats that the steps of a loop hand on in their order, as a step gets and leaves them."""
         handed = zip(chain.params, chain.results, strict=False)
         return ((p, r) for p, r in handed if is_float_number(p) and p not in self.sums)
+
+
+def _arrays(far: Sequence[Apply]) -> int:
+    """How many tiles elements that lie apart need, at most."""
+    return sum(n.op.name == "getitem" for n in far) + len({n.inputs[2:] for n in far if n.op.name != "getitem"})
 
 
 def _inside(chain: Chain) -> Iterator[Node]:
@@ -260,6 +303,28 @@ def _versions(graph: Graph, array: Value, ops: Sequence[str], index: Value | Non
         return True
 
     return states if walk(graph) else None
+
+
+def _used_far(graph: Graph, array: Value, index: Value) -> set[Value] | None:
+    """As `_versions`, of an array whose elements are used at an index on another axis, one in each step of a loop."""
+    states = _versions(graph, array, OWN, None)
+    if states is None:
+        return None
+    axes: set[int] = set()
+
+    def walk(graph: Graph, is_loop: bool) -> bool:
+        places: set[tuple[Value, ...]] = set()
+        for node in graph.nodes:
+            if isinstance(node, For) and not walk(node.body, True):
+                return False
+            if isinstance(node, Apply) and node.inputs and node.inputs[0] in states:
+                places.add(place := node.inputs[1 if node.op.name == "getitem" else 2 :])
+                if place.count(index) != 1:
+                    return False
+                axes.add(place.index(index))
+        return len(places) <= 1 or not is_loop
+
+    return states if walk(graph, False) and len(axes) == 1 else None
 
 
 def _is_element(node: Apply, states: set[Value], index: Value | None) -> bool:

@@ -116,10 +116,13 @@ class Target:
         The positions of parameters that lie in Fortran's order.
     parallel : bool
         Whether loops whose trips do not wait for each other may run on several cores.
+    cuda : bool
+        Whether it runs on a GPU.
     """
 
     turned: tuple[int, ...] = ()
     parallel: bool = False
+    cuda: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from srcgraph.opt.distribute import distribute
 from srcgraph.opt.early import early
 from srcgraph.opt.eliminated import eliminated
 from srcgraph.opt.exchanged import exchanged
+from srcgraph.opt.forwarded import forwarded
 from srcgraph.opt.fuse import fuse
 from srcgraph.opt.gathers import LogsOfGathered
 from srcgraph.opt.interchanged import interchanged
@@ -33,6 +34,7 @@ from srcgraph.opt.reshapes import carry_reshaped
 from srcgraph.opt.rewriting.database import EquilibriumDB, InSequence, SequenceDB
 from srcgraph.opt.rewriting.walkers import Equilibrium, Rewriter
 from srcgraph.opt.rolls import copied_once, in_parts
+from srcgraph.opt.rowwise import rowwise
 from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE
 from srcgraph.opt.rules import LAST as FINAL
 from srcgraph.opt.rules.rule import Rule
@@ -83,6 +85,7 @@ specialize = _local("specialize", "fast_run")(SPECIALIZE)
 db.register("unroll", unroll, "fast_run", at="loops")
 db.register("scalars", scalars, "fast_run", at="loops")
 db.register("licm", licm, "fast_run", at="loops")
+db.register("rowwise", rowwise, "fast_run", "primal", at="loops")
 db.register("distribute", distribute, "fast_run", at="loops")
 db.register("tabulated", tabulated, "fast_run", at="loops")
 db.register("batch", batch, "fast_run", at="loops")
@@ -110,6 +113,7 @@ db.register("peeled", peeled, "fast_run", "cpu", at="last")
 db.register("raised", raised, "fast_run", at="last")
 db.register("exchanged", exchanged, "fast_run", at="last")
 db.register("renewed", renewed, "fast_run", "cpu", at="last")
+db.register("forwarded", forwarded, "fast_run", "cpu", at="last")
 db.register("abreast", abreast, "fast_run", "cpu", at="last")
 db.register("masked", masked, "fast_run", "cpu", at="last")
 db.register("strips", strips, "fast_run", "cpu", at="last")

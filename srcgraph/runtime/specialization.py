@@ -470,7 +470,8 @@ def _specialized(
     report = Report()
     with report.timed("reading"):
         found, skeletons, way = lowered(code, names, args, bool(transforms), options.raises, general)
-    with compiling(options.mode, _numbers(names, args, way, found) if options.mode.check else None):
+    numbers = _numbers(names, args, way, found) if options.mode.check else None
+    with compiling(options.mode, numbers, target_of(skeletons, options)):
         version = derived(found, skeletons, transforms, report)
     lying = dict(whole_arrays(skeletons))
     if options.on_cpu:
@@ -591,13 +592,20 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
     )
 
 
+def target_of(skeletons: dict[str, Skeleton], options: Options) -> Target:
+    """What is known of a function that is called with such arguments before it is differentiated."""
+    turned = [k for k, is_turned in whole_arrays(skeletons) if is_turned] if options.on_cpu else []
+    return Target(tuple(turned), bool(PARALLEL[options.parallel]), not options.on_cpu)
+
+
 def derived(
     found: Lowered, skeletons: dict[str, Skeleton], transforms: Sequence[Transform], report: Report | None = None
 ) -> Version:
     """A lowered function, optimised and transformed."""
     program = inline(found.program, natives=current_mode().native and not is_off())
     check_kernels(program)
-    graphs = {n: run_passes(g, PRIMAL) for n, g in program.graphs.items() if n != program.entry}
+    with compiling(current_mode(), target=replace(current_target(), turned=())):
+        graphs = {n: run_passes(g, PRIMAL) for n, g in program.graphs.items() if n != program.entry}
     graph = run_passes(program.main, PRIMAL, report=report)
     version = as_is(found, graph, skeletons, graphs)
     report = Report() if report is None else report

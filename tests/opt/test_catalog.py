@@ -30,6 +30,8 @@ PASSES = {
     "unroll": "loops of at most four trips over small arrays are written out",
     "scalars": "small arrays whose elements are read and stored at known places become numbers",
     "licm": "what is the same on every trip, loops too, leaves its loop",
+    "rowwise": "loops that go down a column of arrays in each step go along their rows",
+    "forwarded": "what a trip stores into an array and the next one reads is handed on as a number",
     "batch": "matrix products of all trips of a loop are made at once",
     "products": "products of a row of one matrix with another matrix, one in each trip, are made at once",
     "sink": "work that only one side of a branch needs is done there",

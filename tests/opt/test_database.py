@@ -171,14 +171,14 @@ def test_the_order_of_the_product() -> None:
     primal = [r.name for r in PRIMAL]
     assert primal == [
         "dce", "settle", "thread", "simplify", "unread", "private", "fuse", "canonicalize_rules", "logs_of_gathered",
-        "stabilize_rules", "specialize_rules", "unroll", "scalars", "licm", "distribute", "tabulated", "batch",
-        "products", "states", "sink", "carry_reshaped", "within", "slopes", "dce_again", "early",
+        "stabilize_rules", "specialize_rules", "unroll", "scalars", "licm", "rowwise", "distribute", "tabulated",
+        "batch", "products", "states", "sink", "carry_reshaped", "within", "slopes", "dce_again", "early",
     ]  # fmt: skip
-    assert [r.name for r in DERIVED] == [n for n in primal if n != "thread"]
+    assert [r.name for r in DERIVED] == [n for n in primal if n not in ("thread", "rowwise")]
     assert [r.name for r in LAST] == [
         "last_rules", "copied_once", "in_parts", "accumulate", "together", "contract", "once", "added", "coordinates",
-        "recomputed", "eliminated", "interchanged", "peeled", "raised", "exchanged", "renewed", "abreast",
-        "masked", "strips",
+        "recomputed", "eliminated", "interchanged", "peeled", "raised", "exchanged", "renewed", "forwarded",
+        "abreast", "masked", "strips",
     ]  # fmt: skip
     shown = db.summary().splitlines()
     assert [line[3:] for line in shown if line.startswith("-- ")] == list(STAGES)

@@ -17,7 +17,7 @@ from srcgraph.ir.walk import all_nodes, calls
 from srcgraph.opt.modes import compiling
 from srcgraph.runtime.api import Compiled
 from srcgraph.runtime.floats import structured
-from srcgraph.runtime.specialization import Specialization, derived, lowered
+from srcgraph.runtime.specialization import Specialization, derived, lowered, target_of
 from srcgraph.runtime.transforms import Gradient, Version
 from srcgraph.runtime.verification import messages
 from srcgraph.runtime.verification.messages import Report
@@ -71,7 +71,7 @@ class Verified(Compiled):
 
     def made(self, args: Sequence[Any]) -> Primal | None:
         found, skeletons, _ = lowered(self.code, self.names, args, True, raises=self.options.raises)
-        with compiling(self.options.mode):
+        with compiling(self.options.mode, target=target_of(skeletons, self.options)):
             inner = derived(found, skeletons, self.transforms[:-1])
         transform = self.transforms[-1]
         assert isinstance(transform, Gradient)
