@@ -1,0 +1,281 @@
+"""What is returned from inside loops: only what differs between the returns is kept until the loop is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import srcgraph as sg
+from srcgraph.errors import SrcgraphError
+
+
+class Found(NamedTuple):
+    value: float
+    history: list
+    steps: int = 0
+
+
+@dataclass
+class Record:
+    value: float
+    history: list
+
+
+def with_a_list(x: Any) -> Any:
+    history = []
+    for v in x:
+        history.append(v)
+        if v > 2.0:
+            return 1, history
+    return 0, history
+
+
+def two_lists(x: Any) -> Any:
+    small, large = [], []
+    for v in x:
+        if v > 0.0:
+            large.append(v)
+        else:
+            small.append(v)
+        if v > 2.0:
+            return small, large
+    return small, large
+
+
+def added_to(x: Any) -> Any:
+    history = []
+    for i in range(3):
+        for v in x:
+            history += [v]
+            if v > 3.0:
+                return i, (history, v)
+    return 0, (history, 0.0 * x[0])
+
+
+def changed_after(x: Any) -> Any:
+    history = []
+    for v in x:
+        if v > 2.0:
+            return 1, history
+        history.append(v)
+    history.append(-x[0])
+    return 0, history
+
+
+def in_a_dict(x: Any) -> Any:
+    history = []
+    for v in x:
+        history.append(v * 2.0)
+        if v > 2.0:
+            return {"history": history, "steps": 1}
+    return {"history": history, "steps": 0}
+
+
+def named(x: Any) -> Any:
+    history, total = [], 0.0
+    for k in range(len(x)):
+        total += x[k]
+        history.append(total)
+        if total > 2.0:
+            return Found(total, history, steps=k)
+        elif total < -5.0:
+            return Found(-total, history, steps=-1)
+    return Found(total, history)
+
+
+def recorded(x: Any) -> Any:
+    history, total = [], 0.0
+    while True:
+        total += x[len(history) % len(x)]
+        history.append(total)
+        if total > 2.0 or len(history) > 20:
+            return Record(total, history)
+        for v in history:
+            if v < -3.0:
+                return Record(v, history)
+
+
+def exchanged(x: Any) -> Any:
+    u, v = x.copy(), np.zeros_like(x)
+    for _ in range(30):
+        for i in range(1, len(x) - 1):
+            v[i] = 0.5 * (u[i - 1] + u[i + 1])
+        if np.sum(np.abs(u - v)) < 1e-3:
+            return v
+        u, v = v, u
+    return u
+
+
+def finally_counts(x: Any) -> Any:
+    """A number is returned as it is before ``finally`` changes it."""
+    n = 0.0
+    for k in range(len(x)):
+        try:
+            if x[k] > 2.0:
+                return n, k
+            n += x[k]
+        finally:
+            n += 100.0
+    return n, -1
+
+
+def counted_elsewhere(x: Any) -> Any:
+    n = 0
+
+    def step() -> int:
+        nonlocal n
+        n += 1
+        return n
+
+    for v in x:
+        if v > 2.0:
+            return n, step()
+        if v < 0.0:
+            step()
+    return n, 0
+
+
+def constants(x: Any) -> Any:
+    for v in x:
+        if v > 100.0:
+            return -1
+        if v > 2.0:
+            return -1
+    return 0
+
+
+def branches(x: Any) -> Any:
+    n = 0.0
+    if x[0] > 0.0:
+        n += 1.0
+        if x[0] > 1.0:
+            return n, 3
+        n += 10.0
+    else:
+        if x[0] < -1.0:
+            return n, 3
+        n = 7.0
+    return n + x[0], 4
+
+
+PROGRAMS = [
+    with_a_list, two_lists, added_to, changed_after, in_a_dict, named, recorded, exchanged, finally_counts,
+    counted_elsewhere, constants, branches,
+]  # fmt: skip
+POINTS = [[0.5, 1.0, 3.0, 4.0, 1.0], [-4.5, -4.0, -2.0, 0.5, 0.25], [0.1, 0.2], [2.5], [-0.5, 0.5, -2.0, 7.0]]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_returned(program: Callable[[Any], Any]) -> None:
+    made = sg.compile(program)
+    for point in POINTS:
+        x = np.array(point)
+        got, wanted = made(x), program(x.copy())
+        assert type(got) is type(wanted)
+        assert flat(got) == pytest.approx(flat(wanted))
+
+
+def flat(value: Any) -> list[float]:
+    match value:
+        case Record():
+            return [value.value, *value.history]
+        case dict():
+            return [v for k in value for v in flat(value[k])]
+        case list() | tuple() | np.ndarray():
+            return [v for part in value for v in flat(part)]
+    return [float(value)]
+
+
+def test_a_list_that_is_returned_is_one_list() -> None:
+    def f(x: Any, out: list) -> Any:
+        for v in x:
+            out.append(v)
+            if v > 1.0:
+                return v, out
+        return 0.0, out
+
+    given = [5.0]
+    value, found = sg.compile(f)(np.array([0.5, 2.0, 3.0]), given)
+    assert found is given and given == [5.0, 0.5, 2.0] and value == 2.0
+
+
+def test_derivatives() -> None:
+    def f(x: Any) -> Any:
+        steps, total = [], 1.0
+        for v in x:
+            total = total * v
+            steps.append(total)
+            if total > 4.0:
+                return steps, total**2
+        return steps, total
+
+    def loss(x: Any) -> Any:
+        steps, total = f(x)
+        return total + steps[0] * steps[-1]
+
+    x = np.array([1.5, 2.0, 1.6, 3.0])
+    step = 1e-6
+    near = [(loss(x + step * e) - loss(x - step * e)) / (2 * step) for e in np.eye(4)]
+    np.testing.assert_allclose(sg.grad(loss)(x), near, rtol=1e-6, atol=1e-6)
+
+
+# -- tuples of tuples, and recursion ---------------------------------------------------------------
+
+MOVES = ((0, 1), (1, 0), (0, -1), (-1, 0))
+
+
+def test_tuples_of_tuples_by_an_index_of_run_time() -> None:
+    def f(n: int, k: int) -> Any:
+        named = (("up", (1.0, 2.0)), ("down", (3.0, 4.0)))
+        at, total = [0, 0], 0.0
+        for i in range(n):
+            dx, dy = MOVES[i % 4]
+            at[0] += dx
+            at[1] += dy * i
+            name, (a, b) = named[i % 2]
+            total += a * b if name == "up" else a - b
+        return at, total, MOVES[-k]
+
+    made = sg.compile(f)
+    for n, k in ((0, 1), (7, 4), (8, 2)):
+        assert repr(made(n, k)) == repr(f(n, k))
+    with pytest.raises(IndexError, match="tuple index out of range"):
+        made(3, 5)
+
+
+def test_lists_of_objects_are_refused_by_name() -> None:
+    def f(n: int) -> Any:
+        records = [Record(1.0, []), Record(2.0, [])]
+        return records[n % 2].value
+
+    def grown(n: int) -> Any:
+        records = [Record(k * 1.0, []) for k in range(n)]
+        return records[0].value
+
+    for g in (f, grown):
+        with pytest.raises(SrcgraphError, match="a list of Record objects that grows") as found:
+            sg.compile(g)(3)
+        assert "None" not in str(found.value)
+
+
+def test_a_tree_of_calls_is_not_written_out() -> None:
+    def filled(ids: Any, tree: Any, node: int) -> float:
+        if node >= 64:
+            return 0.0
+        total = ids[node] + filled(ids, tree, 2 * node + 1) + filled(ids, tree, 2 * node + 2)
+        tree[node] = total
+        return total
+
+    def f(ids: Any) -> Any:
+        tree = np.zeros(64)
+        filled(ids, tree, 0)
+        return tree
+
+    ids = np.arange(64.0)
+    made = sg.compile(f)
+    np.testing.assert_array_equal(made(ids), f(ids))
+    assert made.python(ids).count("def ") < 25
