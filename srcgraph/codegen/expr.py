@@ -149,7 +149,7 @@ class Expressions:
         if isinstance(atom, DimCall):
             args = [self.dim(a) for a in atom.args]
             if atom.fn == STRETCHED:
-                return ast.IfExp(ast.Compare(args[1], [ast.NotEq()], [number(1)]), args[0], number(0))
+                return ast.BinOp(args[0], ast.Mult(), ast.Compare(args[1], [ast.NotEq()], [number(1)]))
             if atom.fn in ("floordiv", "mod"):
                 return ast.BinOp(args[0], ast.FloorDiv() if atom.fn == "floordiv" else ast.Mod(), args[1])
             return call(atom.fn, *args)

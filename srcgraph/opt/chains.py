@@ -20,8 +20,10 @@ FEW = 8
 """So few elements, or steps, are not worth it."""
 MOST = 24
 """So many numbers of an element are handed on, at most."""
-SLOW = 20
-"""So many cycles of the CPU a step is slow."""
+SLOW = 10
+"""A step that waits for so many of the CPU's cycles is slow."""
+SHORT, SLOW_OF_FEW = 16, 25
+"""Where there are so few steps, those of the next element begin before they end: so many cycles."""
 OTHERS = frozenset(("sqrt", "floor", "ceil", "trunc", "rint", "copysign", "fabs", "ndtr", "expit", "log_expit"))
 """What the machine, or `srcgraph.runtime.vector`, computes for several numbers, besides `SEVERAL`."""
 CHECKS = ("check_that", "check_nonzero")
@@ -201,10 +203,11 @@ class Chain:
                 found = [waits[v] for v in reads(node) if v in waits]
                 found += [waits[v] for g in node_graphs(node) for v in g.results if v in waits]
                 if found:
-                    waits.update(dict.fromkeys(node.outputs, max(found) + _cycles(node)))
+                    waits.update(dict.fromkeys(node.outputs, max(found) + cycles(node)))
 
         walk(self.levels[-1].body if self.levels else self.inner.body)
-        return any(waits.get(r, 0) >= SLOW for r in self.results)
+        few = (steps_of(self.levels[-1]) or SHORT + 1) <= SHORT if self.levels else False
+        return any(waits.get(r, 0) >= (SLOW_OF_FEW if few else SLOW) for r in self.results)
 
     def _is_same(self, value: Value) -> bool:
         """Whether a value is there before the loop around, or one of those that are the same in all its steps."""
@@ -224,7 +227,7 @@ class Chain:
         return node.op.kind == "elementwise" and (not is_costly(node) or node.op.name in OTHERS or is_dear(node))
 
 
-def _cycles(node: Node) -> int:
+def cycles(node: Node) -> int:
     """How long, about, what reads the result of a node waits for it."""
     if not isinstance(node, Apply) or node.op.name in ("cast", "neg", "where"):
         return 1

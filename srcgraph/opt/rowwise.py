@@ -14,6 +14,7 @@ Programming Languages and Systems 18(4), 1996, 424-453.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from srcgraph.ir.ops._loops import counted, ranged
 from srcgraph.ir.types import ArrayType, ScalarType
 from srcgraph.ir.view import View, element, split_operands
 from srcgraph.ir.walk import all_nodes, has_order
+from srcgraph.opt.chains import SLOW, cycles
 from srcgraph.opt.dce import dce
 from srcgraph.opt.licm import is_costly
 from srcgraph.opt.modes import current_target
@@ -32,8 +34,8 @@ from srcgraph.opt.moving import Moving
 from srcgraph.opt.ordered import in_fortran_order
 from srcgraph.opt.simplify import simplify
 
-FEW = 4
-"""So few rows are not worth it."""
+FEW = 16
+"""A column of so few rows is in the first cache."""
 _STORES = ("setitem", "add_at")
 
 
@@ -78,7 +80,9 @@ class Columns:
     own : set of Value
         Arrays of that shape, of which a row has an element.
     arrays : dict
-        Those that are stored into, as they are and changed, and where; None if nowhere yet.
+        Those that are stored into, as they are and changed: what each is in the beginning of a step.
+    places : dict
+        Where these are stored into, and read.
     """
 
     def __init__(self, loop: For, turned: Container[Value], used: Container[Value]):
@@ -96,12 +100,24 @@ class Columns:
         loop = self.loop
         if loop.stops or loop.lanes or has_order(loop) or not self.begins():
             return False
-        if self.shape is None or all(d.const is not None and d.const <= FEW for d in self.shape):
+        if self.shape is None or not all(isinstance(n, Apply) and self.takes(n) for n in loop.body.nodes):
             return False
-        return all(isinstance(n, Apply) and self.takes(n) for n in loop.body.nodes) and self.ends() and self.is_far()
+        return self.ends() and self.far > 0 and not self.near and not (self.are_few() and self.is_slow())
 
-    def is_far(self) -> bool:
-        return self.far > 0 and not self.near
+    def are_few(self) -> bool:
+        assert self.shape is not None
+        sizes = [d.const for d in self.shape]
+        return None not in sizes and math.prod(sizes) <= FEW  # type: ignore[arg-type]
+
+    def is_slow(self) -> bool:
+        """Whether a step of one row waits long for the one before, so that few rows are quicker together."""
+        waits = dict.fromkeys(self.params, 0)
+        for node in self.loop.body.nodes:
+            found = [waits[v] for v in node_inputs(node) if v in waits]
+            if found:
+                moved = isinstance(node, Apply) and node.op.name in ("getitem", *_STORES)
+                waits.update(dict.fromkeys(node.outputs, max(found) + (0 if moved else cycles(node))))
+        return any(waits.get(r, 0) >= SLOW for r in self.loop.body.results)
 
     def begins(self) -> bool:
         """Look for the shape of the rows, and tell what is handed on."""

@@ -30,10 +30,16 @@ class _Lower(RoundingLower):
     """Writes arithmetic that wraps, or raises, where it may not fit."""
 
     raises = True
+    assigned = ""
+    """The variable that gets what is written."""
 
     def lower_normal_function(self, fndesc: Any) -> None:
         self.magnitudes = Magnitudes(self.func_ir, fndesc.typemap)
         super().lower_normal_function(fndesc)
+
+    def lower_assign(self, ty: Any, inst: ir.Assign) -> Any:
+        self.assigned = inst.target.name
+        return super().lower_assign(ty, inst)
 
     def lower_expr(self, resty: Any, expr: ir.Expr) -> Any:
         if expr.op == "unary" and expr.fn is operator.neg:
@@ -48,7 +54,7 @@ class _Lower(RoundingLower):
             self._refuse_smallest(expr.lhs, expr.rhs)
         if fn not in _WATCHED or self.fndesc.calltypes[expr].return_type != types.int64:
             return super().lower_binop(resty, expr, op)
-        size = self.magnitudes.needs(expr)
+        size = self.magnitudes.needs(expr, self.assigned)
         if size is None:
             return super().lower_binop(resty, expr, op)
         wraps = size.numpy or not self.raises

@@ -93,12 +93,17 @@ class Magnitudes:
         self.sizes: dict[str, Size] = {}
         self._settle()
         self.routes = self._routes(func_ir)
+        self.uses = _uses(func_ir, typemap)
+        self.known_places: dict[str, bool] = {}
 
-    def needs(self, e: ir.Expr) -> Size | None:
-        """The size of an operation's result, where it may not fit and is not only a position made of such."""
+    def needs(self, e: ir.Expr, target: str = "") -> Size | None:
+        """The size of the result of an operation, that ``target`` gets, where it may not fit and is not only a position
+        made of such; what is nothing but a position may wrap on the way, as it is in the array in the end."""
         size = self._size(e)
         if size is None or size.bits <= WORD:
             return None
+        if target and self._is_place(target):
+            return replace(size, numpy=True)
         is_small = size.bits < ENDLESS and (size.numpy or not size.free)
         return None if is_small and self._key(e) in self.routes else size
 
@@ -221,6 +226,15 @@ class Magnitudes:
 
     # -- positions --------------------------------------------------------------------------------
 
+    def _is_place(self, name: str) -> bool:
+        """Whether a variable is used for nothing but to find items of arrays, by sums, differences and products."""
+        if name not in self.known_places:
+            self.known_places[name] = False
+            uses = self.uses[name]
+            once = len(self.made[name]) == 1 and bool(uses)
+            self.known_places[name] = once and all(u == INDEX or (u != "" and self._is_place(u)) for u in uses)
+        return self.known_places[name]
+
     def _routes(self, func_ir: ir.FunctionIR) -> set[Any]:
         """The operations that positions in arrays, lengths and bounds of loops are made by."""
         found: set[Any] = set()
@@ -270,6 +284,10 @@ def _width(type: Any) -> int:
     return WORD if signed is None else min(getattr(type, "bitwidth", WORD) - signed, WORD)
 
 
+def _is_route(e: Any) -> bool:
+    return function_of(e) in _ROUTES
+
+
 def _is_tuple(e: Any) -> bool:
     return isinstance(e, ir.Expr) and e.op == "build_tuple"
 
@@ -279,6 +297,31 @@ def _read(e: Any) -> list[str]:
     if isinstance(e, ir.Var):
         return [e.name]
     return [v.name for v in e.list_vars()] if isinstance(e, ir.Expr) else []
+
+
+INDEX = "[]"
+"""What a variable is used for: to find an item of an array."""
+
+
+def _uses(func_ir: ir.FunctionIR, typemap: Any) -> dict[str, list[str]]:
+    """What each variable is used for: `INDEX`, the variable that is computed of it or is it, or "" for all else."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for block in func_ir.blocks.values():
+        for statement in block.body:
+            if isinstance(statement, ir.Del):
+                continue
+            value: Any = getattr(statement, "value", None)
+            if isinstance(statement, ir.SetItem) and isinstance(typemap[statement.target.name], types.Array):
+                found[statement.index.name].append(INDEX)
+                found[statement.value.name].append("")
+            elif getattr(value, "op", "") == "getitem" and isinstance(typemap[value.value.name], types.Array):
+                found[value.index.name].append(INDEX)
+            else:
+                found_by = isinstance(value, ir.Var) or _is_tuple(value) or (is_binary(value) and _is_route(value))
+                target = statement.target.name if isinstance(statement, ir.Assign) and found_by else ""
+                for name in _read(value) if target else [v.name for v in statement.list_vars()]:
+                    found[name].append(target)
+    return found
 
 
 def _positions(func_ir: ir.FunctionIR, typemap: Any) -> Iterator[str]:
