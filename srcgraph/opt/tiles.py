@@ -93,7 +93,7 @@ class Tiles:
         own, now = self.own, list(arrays)
         kept = {n for nodes in own.values() for n in nodes}
         reads = [n for n in self.far if n not in kept]
-        tiles = self.each([self.room(n.outputs[0]) for n in reads], lambda tiles: self.fetched(reads, tiles))
+        tiles = self.each([self.room(n.inputs[0]) for n in reads], lambda tiles: self.fetched(reads, tiles))
         self.read = dict(zip(reads, tiles, strict=True))
         for k, (first, *_) in own.items():
             now[k] = self.room(first.inputs[0])

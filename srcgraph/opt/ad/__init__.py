@@ -16,7 +16,7 @@ known      what reverse code computes that the forward sweep has computed
 residuals  what to save and what to recompute: a minimum cut in bytes;  lasting: what stays in arrays
 inverse    what loops do that can be undone;  overwritten: elements that are put back;  mincut: minimum cuts of
            networks
-unused     where a cotangent may be 0 beside an infinite derivative
+unused     where a cotangent may be 0 beside an infinite derivative;  vanishing: where a tangent may, in a gradient
 plan       where each saved value is kept: arrays, blocks and lists
 split      both sweeps apart again: what runs once, and what runs for every cotangent
 tape       both sweeps put together;  threaded: what loops carry for that

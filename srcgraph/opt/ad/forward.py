@@ -10,7 +10,9 @@ Griewank and Walther, Evaluating Derivatives, 2nd ed., SIAM 2008, chapter 3.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from srcgraph.errors import DerivativeError, Problem
 from srcgraph.ir.builder import Builder
@@ -38,6 +40,8 @@ class Forward(Rebuild):
         Those that a derivative passes through, by name.
     tangents : dict
         Their tangents, by old value; none where it is zero.
+    guarded : set of Node
+        Where the operands' tangents are 0, so is the result's, beside an infinite derivative, too.
     by : str
         The number by which tangents are taken, where others are by others: part of their names.
     """
@@ -50,6 +54,7 @@ class Forward(Rebuild):
         self.functions = functions
         self.tangents: dict[Value, Value] = {}
         self.tests = Tests()
+        self.guarded: AbstractSet[Node] = frozenset()
         self.given: set[Value] = set()
         """The tangents of parameters."""
 
@@ -165,7 +170,14 @@ class Forward(Rebuild):
                 raise DerivativeError(Problem(f"{node.op.name}: {rule.why}", node.origin.loc))
             return [None] * len(outs)
         found = rule(list(moved), outs[0] if len(outs) == 1 else outs, *inputs, **node.attrs)
-        return [found] if len(outs) == 1 else found
+        found = [found] if len(outs) == 1 else found
+        return self.unless_unused(moved, found) if node in self.guarded else found
+
+    def unless_unused(self, moved: Sequence[Value | None], found: Sequence[Value | None]) -> Sequence[Value | None]:
+        """Tangents of results, 0 where all those of the operands are."""
+        tests = [OPS["unused"](t, 0.0) for t in moved if t is not None]
+        zero = functools.reduce(OPS["logical_and"], tests)
+        return [t if t is None else OPS["where"](zero, 0.0, t) for t in found]
 
     def moved_along(self, node: Apply, moved: Sequence[Value | None], inputs: Sequence[Value]) -> Sequence[Value]:
         """Lists are linear in what they hold: the same is done with the tangents."""

@@ -13,6 +13,7 @@ from srcgraph.opt.ad.activity import active_values, converted
 from srcgraph.opt.ad.custom import Transpose, expand, released
 from srcgraph.opt.ad.forward import Forward, one_like
 from srcgraph.opt.ad.functions import NO_CALLEES, Callees, active_functions, divided, with_functions
+from srcgraph.opt.ad.vanishing import Vanishing
 from srcgraph.opt.dce import dce
 from srcgraph.opt.inline import put_in
 
@@ -65,6 +66,8 @@ def pushforward(
     results = [opened.results[k] for k in outputs]
     active = active_values(opened, [opened.params[k] for k in inputs], results)
     work = Forward(graph.name, active, active_functions(opened, active))
+    if None in inputs.values():  # a gradient
+        work.guarded = Vanishing(opened, active).guarded
     with building(work.builder):
         work.params(opened.params)
         functions = [n for n in opened.nodes if isinstance(n, Define)]

@@ -30,6 +30,7 @@ from srcgraph.opt.ad.activity import VALUE, active_values, carries_derivative, l
 from srcgraph.opt.ad.custom import HELD, PULLED, REPLAYED, TIED, held
 from srcgraph.opt.ad.forward import Forward, one_like
 from srcgraph.opt.ad.residuals import Choice
+from srcgraph.opt.ad.vanishing import Vanishing
 from srcgraph.opt.marks import is_mark
 from srcgraph.opt.modes import current_mode
 
@@ -251,7 +252,9 @@ class _Preaccumulate(Forward):
         b, number = self.builder, self.value(root)
         before = dict(self.env)
         moving = [v for v in node.outputs if v in self.whole]
-        self.active = active_values(Graph("", (), (*roots.chain, node), ()), [root], moving)
+        whole = Graph("", (), (*roots.chain, node), ())
+        self.active = active_values(whole, [root], moving)
+        self.guarded = Vanishing(whole, self.active).guarded
         self.env[root] = held(number)
         self.tangents = {root: one_like(b, number)}
         self.by = root.name if len(roots.numbers) > 1 or self.is_by_others(node) else ""
