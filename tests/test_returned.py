@@ -279,3 +279,92 @@ def test_a_tree_of_calls_is_not_written_out() -> None:
     made = sg.compile(f)
     np.testing.assert_array_equal(made(ids), f(ids))
     assert made.python(ids).count("def ") < 25
+
+
+# -- what is returned may share memory -------------------------------------------------------------
+
+
+def a_row(n: int) -> Any:
+    m = np.zeros(3)
+    for i in range(n):
+        if i == 1:
+            return m[1:], m
+    return m[:2], m
+
+
+def twice(n: int) -> Any:
+    m = np.ones(3) * n
+    for i in range(n):
+        if i == 1:
+            return {"row": m[0:1], "all": m}
+    return {"row": m[2:], "all": m}
+
+
+def one_list(n: int) -> Any:
+    found: list = []
+    for i in range(n):
+        found.append(i * 1.0)
+        if i > 2:
+            return found, found
+    return found, found
+
+
+def stores_into_a_row(n: int) -> Any:
+    row, m = a_row(n)
+    row[0] = 5.0
+    return m
+
+
+def stores_into_all(n: int) -> Any:
+    found = twice(n)
+    found["all"][0] = 7.0
+    found["all"][2] = 8.0
+    return found["row"] + 0.0
+
+
+def appends(n: int) -> Any:
+    first, second = one_list(n)
+    first.append(100.0)
+    return second
+
+
+@pytest.mark.parametrize("program", [stores_into_a_row, stores_into_all, appends])
+def test_parts_of_one_memory(program: Callable[[int], Any]) -> None:
+    made = sg.compile(program)
+    for n in (0, 1, 2, 5):
+        assert flat(made(n)) == flat(program(n))
+
+
+def test_derivatives_through_parts_of_one_memory() -> None:
+    def split(x: Any, n: int) -> Any:
+        y = x * 2.0
+        for i in range(n):
+            if i == 1:
+                return y[1:], y
+        return y[:2], y
+
+    def loss(x: Any, n: int) -> Any:
+        part, whole = split(x, n)
+        part[0] = part[0] ** 3
+        return np.sum(whole**2)
+
+    x = np.array([0.5, 1.5, 2.0])
+    for n in (0, 3):
+        near = [(loss(x + 1e-6 * e, n) - loss(x - 1e-6 * e, n)) / 2e-6 for e in np.eye(3)]
+        np.testing.assert_allclose(sg.grad(loss)(x, n), near, rtol=1e-6)
+
+
+def test_a_list_that_may_be_an_argument_is_not_read_after_a_change() -> None:
+    def either(given: list, n: int) -> list:
+        if n > 3:
+            given = [0.0]
+        return given
+
+    def f(n: int) -> Any:
+        given = [1.0, 2.0]
+        found = either(given, n)
+        found.append(9.0)
+        return given
+
+    with pytest.raises(SrcgraphError, match="'given' may share memory with 'found', which was changed"):
+        sg.compile(f)(1)

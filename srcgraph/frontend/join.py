@@ -300,6 +300,20 @@ class Joiner:
             if name in names[side] and not cells.isdisjoint(cells_of(names[side][name], state, self.joining)):
                 if (names[0].get(name), names[1].get(name)) != pair:
                     return True
+        return self._beside(side, cells, pair)
+
+    def _beside(self, side: int, cells: set[Cell], pair: tuple[Array, Array]) -> bool:
+        """Whether another part of what is being joined is this memory: ``return m[1:], m``."""
+        for name in self.joining:
+            held = [s.names.get(name, UNBOUND) for _, s in self.sides]
+            parts = [
+                [e for e in within(h, s) if isinstance(e, Array)] for h, (_, s) in zip(held, self.sides, strict=True)
+            ]
+            own = [e for e in parts[side] if not cells.isdisjoint(cells_of(e))]
+            pairs = zip(*parts, strict=True) if len(parts[0]) == len(parts[1]) else ()
+            same = [both[side] for both in pairs if both == pair]
+            if len(own) > len(same):
+                return True
         return False
 
     # -- memory chosen at run time ----------------------------------------------------------------

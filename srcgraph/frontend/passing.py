@@ -262,6 +262,7 @@ class Made:
     outs: Sequence[Value]
     given: Arguments
     cells: dict[int, Array] = field(default_factory=dict)
+    lists: dict[int, Listing] = field(default_factory=dict)
     boxes: dict[int, Box] = field(default_factory=dict)
 
     def entity(self, template: Template) -> Entity:
@@ -301,13 +302,20 @@ class Made:
                 return made if view is None else select(self.low, made, view, [self.outs[o] for o in operands])
             case EitherOf(test=test, then=then, orelse=orelse):
                 return self.either(self.outs[test], [self.entity(then), self.entity(orelse)])
-            case ListOf(content=content):
-                made = contents.new_list(self.low, self.content(content))
-                self.link(made)
-                return made
+            case ListOf():
+                return self.list(template)
             case ArgumentList(position=position):
                 return self.given.lists[position]
         raise TypeError(template)
+
+    def list(self, template: ListOf) -> Listing:
+        """A new list, or the one that was met before."""
+        if template.cell not in self.lists:
+            made = self.lists[template.cell] = contents.new_list(self.low, self.content(template.content))
+            self.link(made)
+            for position in template.maybe:
+                may_be_memory_of(made.cell, self.given.lists[position].cell)
+        return self.lists[template.cell]
 
     def link(self, made: Listing) -> None:
         """A list of arrays may hold any of the arguments, or of their items."""

@@ -163,7 +163,8 @@ class Description:
                     refuse_global(self.low, cell, known[cell], "returned")
                     return ArgumentList(known[cell])
                 number = self.numbers.setdefault(cell, len(self.numbers))
-                return ListOf(self.items(contents.content(self.low, e)), number)
+                maybe = tuple(sorted(known[c] for c in cell.shares if c in known))
+                return ListOf(self.items(contents.content(self.low, e)), number, maybe)
             case Unusable():
                 self.low.report(self.low.unusable(e).problem)
                 return Fixed(Unusable(ALREADY))

@@ -178,10 +178,11 @@ class RowsOf:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A new list; ``cell`` tells lists apart."""
+    """A new list; ``cell`` tells lists apart. It may be the argument at one of the positions ``maybe`` instead."""
 
     content: TupleOf | RowsOf
     cell: int
+    maybe: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
