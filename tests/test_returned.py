@@ -368,3 +368,34 @@ def test_a_list_that_may_be_an_argument_is_not_read_after_a_change() -> None:
 
     with pytest.raises(SrcgraphError, match="'given' may share memory with 'found', which was changed"):
         sg.compile(f)(1)
+
+
+@dataclass
+class Account:
+    cash: float
+    shares: int
+    log: list
+
+    def buy(self, price: float, count: int) -> bool:
+        if count * price > self.cash:
+            return False
+        self.cash -= count * price
+        self.shares += count
+        self.log.append((count, price))
+        return True
+
+
+def test_lists_of_objects_that_a_trip_may_change() -> None:
+    def f(prices: Any, cash: float) -> Any:
+        account = Account(cash, 0, [])
+        for t in range(len(prices)):
+            if t > 2:
+                account.buy(prices[t], int(account.cash // prices[t]))
+            elif t == 1:
+                account.log.append((1, prices[t]))
+        return account.cash, account.shares, account.log
+
+    made = sg.compile(f)
+    for prices in ([1.0, 2.0, 3.0, 4.0, 3.0, 5.0, 4.0, 6.0], [1.0], []):
+        got, wanted = made(np.array(prices), 10.0), f(np.array(prices), 10.0)
+        assert flat(got) == flat(wanted) and len(got[2]) == len(wanted[2])

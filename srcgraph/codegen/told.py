@@ -16,13 +16,25 @@ from srcgraph.ir.types import TensorType
 
 def told(body: list[ast.stmt], items: Mapping[str, TensorType]) -> list[ast.stmt]:
     """Let such lists say so; ``items`` has the type of what is on each list."""
+    given = _given(body, items)
     for suite in _suites(body):
         for i, node in enumerate(suite):
             match node:
                 case ast.Assign([ast.Name(id=name)], ast.List(elts=[])) if name in items:
-                    if _feeds_itself(name, suite[i + 1 :]):
+                    if name in given or _feeds_itself(name, suite[i + 1 :]):
                         node.value = ast.copy_location(empty_list(items[name]), node.value)
     return body
+
+
+def _given(body: list[ast.stmt], items: Mapping[str, TensorType]) -> set[str]:
+    """The names of lists that are given the list of another name, as in trips of a loop that may change it."""
+    found = set()
+    for suite in _suites(body):
+        for node in suite:
+            match node:
+                case ast.Assign([ast.Name(id=name)], ast.Name(id=other)) if name in items and other in items:
+                    found.add(name)
+    return found
 
 
 def _suites(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
