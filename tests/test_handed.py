@@ -203,3 +203,41 @@ def test_derivative_of_a_sparse_product() -> None:
     np.testing.assert_allclose(d_values, y[rows] * x[columns], rtol=1e-12)
     text = sg.inspect(sg.grad(loss, argnums=(2, 3)), starts, columns, values, x).cpu
     assert "append" not in text
+
+
+def cleared(x):
+    """The array that is read is stored over before the trip ends."""
+    d = x * 2.0
+    t = np.empty(len(x))
+    for k in range(len(x)):
+        t[k] = d[k] * d[k]
+        d[k] = 0.0
+    total = 0.0
+    for k in range(len(x)):
+        total += x[k] * t[k]
+    return total + np.sum(d)
+
+
+def of_first(w, out):
+    for i in range(out.shape[0]):
+        for t in range(out.shape[1]):
+            out[i, t] = 1.0 / (1.0 + w[i, 0] ** 2) + w[i, t]
+    return np.sum(out * out)
+
+
+def of_first_column(w, out):
+    for t in range(out.shape[1]):
+        out[:, t] = 1.0 / (2.0 + w[:, 0] ** 2) + w[:, t]
+    return np.sum(out * out)
+
+
+def test_what_is_stored_over_is_read_before() -> None:
+    assert sg.compile(cleared)(X) == pytest.approx(cleared(X), rel=1e-12)
+    w, out = RNG.normal(size=(5, 6)), np.zeros((5, 6))
+    for f in (of_first, of_first_column):
+        found = sg.grad(f)(w, out)
+        for at in np.ndindex(w.shape):
+            step = np.zeros_like(w)
+            step[at] = 1e-6
+            near = (f(w + step, out.copy()) - f(w - step, out.copy())) / 2e-6
+            assert found[at] == pytest.approx(near, rel=1e-6, abs=1e-6)

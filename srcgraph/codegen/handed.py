@@ -168,10 +168,13 @@ def _fillings(node: ast.stmt) -> Iterator[_Filling]:
         return
     index, body = node.target.id, node.body
     carried = live_before(body, NOTHING, NOTHING, NOTHING) & {n for n in assigned_names(body) if n != index}
-    for s in body:
+    for k, s in enumerate(body):
         match s:
-            case ast.Assign(targets=[ast.Subscript(ast.Name(id=array), ast.Name(id=at))]) if at == index:
-                yield _Filling(node, index, array, s, carries=not carried <= stored_arrays(body))
+            case ast.Assign(targets=[ast.Subscript(ast.Name(id=array), ast.Name(id=at))], value=value) if at == index:
+                after = body[k + 1 :]  # what the element is made of stays as it is until the end of the trip
+                changed = assigned_names(after) | stored_arrays(after)
+                if changed.isdisjoint(n.id for n in names_in(value)):
+                    yield _Filling(node, index, array, s, carries=not carried <= stored_arrays(body))
 
 
 def stored_arrays(body: Sequence[ast.stmt]) -> set[str]:
