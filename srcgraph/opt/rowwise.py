@@ -156,7 +156,7 @@ class Columns:
         if isinstance(out.type, ScalarType):
             self.same.add(out)
             return not is_costly(node)
-        return out.type.shape == self.shape and self.becomes_own(node)
+        return out.type.shape == self.shape and not _may_wrap(node) and self.becomes_own(node)
 
     def becomes_own(self, node: Apply) -> bool:
         self.own.add(node.outputs[0])
@@ -227,6 +227,12 @@ class Columns:
             if param in self.own and not (result in self.own or (self.is_known(result) and self.is_of_rows(result))):
                 return False
         return True
+
+
+def _may_wrap(node: Apply) -> bool:
+    """Whether a node computes integers of 64 bits: those of arrays wrap, and numbers would be Python's."""
+    dtype = node.outputs[0].type.dtype
+    return dtype.kind in "iu" and dtype.itemsize == 8 and node.op.name not in ("cast", "where", "maximum", "minimum")
 
 
 def _start(selector: object, operands: tuple[Value, ...]) -> int | None:
