@@ -257,7 +257,7 @@ def test_lists_of_objects_are_refused_by_name() -> None:
         return records[0].value
 
     for g in (f, grown):
-        with pytest.raises(SrcgraphError, match="a list of Record objects that grows") as found:
+        with pytest.raises(SrcgraphError, match="a list of Record objects whose length") as found:
             sg.compile(g)(3)
         assert "None" not in str(found.value)
 

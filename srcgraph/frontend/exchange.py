@@ -33,7 +33,10 @@ from srcgraph.ir.types import ArrayType
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
 
-LENT = Unusable("this array is exchanged with others by the loop", "take a copy of it before the loop")
+LENT = Unusable(
+    "this array is exchanged with others by the loop",
+    "return a copy of it where the loop returns it, or take one before the loop",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def kind_of(low: Lowering, entity: Entity, state: State, growing: bool = False) 
             return headers.Broken("a list of lists of this kind is not supported", nested.LISTS)
         return kind if isinstance(kind, headers.Broken) else headers.Row(kind)
     if isinstance(entity, Instance):
-        why = f"a list of {entity.cls.__name__} objects that grows, or whose index is known, only at run time"
+        why = f"a list of {entity.cls.__name__} objects whose length, or an index into it, is known only at run time"
         return headers.Broken(
             f"{why} is not supported", "keep a list, or an array, for each of their fields", unroll=True
         )

@@ -14,7 +14,7 @@ from srcgraph.ir.view import element
 from srcgraph.ir.walk import all_nodes, has_order
 from srcgraph.opt.chains import FEW, MOST, Chain, is_number
 from srcgraph.opt.fuse import reads
-from srcgraph.opt.interchanged import Access, access
+from srcgraph.opt.interchanged import Access, access, place_of
 from srcgraph.opt.licm import is_pure
 from srcgraph.opt.masked import LANES
 from srcgraph.opt.modes import current_mode, current_target
@@ -168,7 +168,7 @@ class Body:
         for node in chain.levels[-1].body.nodes:
             if not isinstance(node, Apply) or node.op.name not in OWN or node in chain.there:
                 continue
-            array, places = node.inputs[0], node.inputs[1 if node.op.name == "getitem" else 2 :]
+            array, places = node.inputs[0], place_of(node)
             in_row = any(map(chain.is_in_row, places))
             use = self._use(node) if in_row and array not in self.tapes else None
             if use is not None and use.is_far(along) and (array in own or node.op.name == "getitem"):
@@ -179,7 +179,7 @@ class Body:
         last = chain.levels[-1]
         index = last.body.params[0].type.value
         same = frozenset().union(*(type_symbols(v.type) for v in free_values(last.body))) - {index.symbol}
-        for place in (v.type.value for v in node.inputs[1 if node.op.name == "getitem" else 2 :]):
+        for place in (v.type.value for v in place_of(node)):
             rate = coefficient(place, index.symbol)
             if rate and (place - index * rate).symbols() <= same:
                 return True
@@ -232,7 +232,7 @@ class Body:
 
 def _arrays(far: Sequence[Apply]) -> int:
     """How many tiles elements that lie apart need, at most."""
-    return sum(n.op.name == "getitem" for n in far) + len({n.inputs[2:] for n in far if n.op.name != "getitem"})
+    return sum(n.op.name == "getitem" for n in far) + len({place_of(n) for n in far if n.op.name != "getitem"})
 
 
 def _inside(chain: Chain) -> Iterator[Node]:
@@ -318,7 +318,7 @@ def _used_far(graph: Graph, array: Value, index: Value) -> set[Value] | None:
             if isinstance(node, For) and not walk(node.body, True):
                 return False
             if isinstance(node, Apply) and node.inputs and node.inputs[0] in states:
-                places.add(place := node.inputs[1 if node.op.name == "getitem" else 2 :])
+                places.add(place := place_of(node))
                 if place.count(index) != 1:
                     return False
                 axes.add(place.index(index))

@@ -25,6 +25,7 @@ from srcgraph.ir.view import element
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.dce import dce
 from srcgraph.opt.fuse import reads
+from srcgraph.opt.interchanged import place_of
 from srcgraph.opt.tables import free_nodes, is_dear, is_plain
 
 
@@ -64,33 +65,37 @@ class Number:
 
 def _numbers(loop: For) -> list[Number]:
     index, *params = loop.body.params
-    if index.type.value is None or (symbol := index.type.value.symbol) is None:
+    if index.type.value is None or index.type.value.symbol is None:
         return []
-    outside = frozenset({symbol}).union(*(type_symbols(v.type) for v in free_values(loop.body)))
-    found = []
-    for k, (param, result) in enumerate(zip(params, loop.body.results, strict=False)):
-        store = next((n for n in loop.body.nodes if result in n.outputs), None)
-        if not isinstance(store, Apply) or store.op.name != "setitem" or store.inputs[0] is not param:
-            continue
-        if not isinstance(store.inputs[1].type, ScalarType) or any(
-            n is not store and _changes(n, param) for n in loop.body.nodes
-        ):
-            continue
-        now = _places(store, store.inputs[2:])
-        for node in loop.body.nodes:
-            if isinstance(node, Apply) and node.op.name == "getitem" and node.inputs[0] is param and now is not None:
-                places = _places(node, node.inputs[1:])
-                if places is not None and all(p.symbols() <= outside for p in places):
-                    step = loop.step.type.value
-                    if tuple(substitute(p, {symbol: index.type.value + step}) for p in places) == now:
-                        found.append(Number(k, node, store, places))
-                        break
-    return found
+    found = (_number(loop, k, p, r) for k, (p, r) in enumerate(zip(params, loop.body.results, strict=False)))
+    return [n for n in found if n is not None]
 
 
-def _places(node: Apply, operands: Sequence[Value]) -> tuple[Dim, ...] | None:
+def _number(loop: For, k: int, array: Value, result: Value) -> Number | None:
+    """An element of an array that nothing but one store changes, where the next trip reads it."""
+    store = next((n for n in loop.body.nodes if result in n.outputs), None)
+    if not isinstance(store, Apply) or store.op.name != "setitem" or store.inputs[0] is not array:
+        return None
+    if not isinstance(store.inputs[1].type, ScalarType) or any(
+        n is not store and _changes(n, array) for n in loop.body.nodes
+    ):
+        return None
+    index = loop.body.params[0].type.value
+    next_trip = {index.symbol: index + loop.step.type.value}
+    outside = frozenset({index.symbol}).union(*(type_symbols(v.type) for v in free_values(loop.body)))
+    stored = _places(store)
+    for node in loop.body.nodes:
+        read = isinstance(node, Apply) and node.op.name == "getitem" and node.inputs[0] is array
+        places = _places(node) if read else None  # type: ignore[arg-type]
+        if places is not None and all(p.symbols() <= outside for p in places):
+            if tuple(substitute(p, next_trip) for p in places) == stored:
+                return Number(k, node, store, places)  # type: ignore[arg-type]
+    return None
+
+
+def _places(node: Apply) -> tuple[Dim, ...] | None:
     """Which element a node reads or stores; None if that is not known, or it is none."""
-    known = tuple(v.type.value for v in operands)
+    known = tuple(v.type.value for v in place_of(node))
     is_element = node.attrs["view"] == element(node.inputs[0].type.ndim)
     return known if is_element and None not in known else None
 

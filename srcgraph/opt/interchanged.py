@@ -78,10 +78,14 @@ class Access:
         return any(index in place.symbols() for place in rest) or coefficient(along, index) not in (0, 1, -1)
 
 
+def place_of(node: Apply) -> tuple[Value, ...]:
+    """Where what a node reads of an array, or stores into it, is."""
+    return node.inputs[1 if node.op.name == "getitem" else 2 :]
+
+
 def access(node: Apply, turned: Container[Value]) -> Access | None:
     """What a node reads, or stores, if that is an element; ``turned`` are arrays in Fortran's order."""
-    array, *places = node.inputs if node.op.name == "getitem" else (node.inputs[0], *node.inputs[2:])
-    known = tuple(v.type.value for v in places)
+    array, known = node.inputs[0], tuple(v.type.value for v in place_of(node))
     if node.attrs["view"] != element(array.type.ndim) or None in known:
         return None
     adds = node.op.name == "add_at" and node.origin.by

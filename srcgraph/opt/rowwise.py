@@ -18,7 +18,7 @@ import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from srcgraph.ir.closure import free_values, open_
+from srcgraph.ir.closure import open_
 from srcgraph.ir.dims import Dim, substitute
 from srcgraph.ir.graph import Apply, For, Graph, Value, node_inputs
 from srcgraph.ir.op import OPS
@@ -280,6 +280,8 @@ class _Rows:
         self.sizes = [self.builder.dim_value(substitute(d, work.symbols)) for d in columns.shape]
         self.at: list[Value] = []
         """The row."""
+        self.ours: dict[Value, Value] = {}
+        """What it has, and the arrays that are stored into, by values of the old loop."""
         handed = enumerate(zip(columns.params, self.loop.outputs, strict=False))
         self.kept = [k for k, (p, out) in handed if p in columns.arrays or (p in columns.own and out in columns.used)]
         """What the loop over rows hands on."""
@@ -321,7 +323,6 @@ class _Rows:
         ]
         bounds = work.value(loop.start), work.value(loop.stop), work.value(loop.step)
         with work.aside():
-            self.bind_outside()
             names = [p.name for p in columns.params]
             outs = ranged(bounds, inits, self.step, names, index=columns.index.name)
         done = []
@@ -330,41 +331,46 @@ class _Rows:
             done.append(self.stored(array, outs[k]) if stored else outs[k])
         return done
 
-    def bind_outside(self) -> None:
-        """What there is of a row before the loop."""
-        own = (v for v in free_values(self.loop.body) if isinstance(v.type, ArrayType))
-        self.outside = {v: self.work.value(v) for v in own if self.columns.is_of_rows(v)}
-
     def step(self, index: Value, *now: Value) -> Sequence[Value]:
         work = self.work
         work.bind(self.columns.index, index)
-        for param, value in zip(self.columns.params, now, strict=True):
-            work.env[param] = value
-        for value, array in self.outside.items():
-            work.env[value] = self.element(array)
+        self.ours = dict(zip(self.columns.params, now, strict=True))
         for node in self.loop.body.nodes:
             assert isinstance(node, Apply)
             with self.builder.at(origin=node.origin):
-                work.env[node.outputs[0]] = self.node(node)
-        return work.values(self.loop.body.results)
+                self.ours[node.outputs[0]] = self.node(node)
+        return [self.number(r) for r in self.loop.body.results]
+
+    def number(self, value: Value) -> Value:
+        """What a row has of a value: its own element, also of an array that is there before the loop."""
+        if value in self.ours:
+            return self.ours[value]
+        found = self.work.value(value)
+        of_rows = isinstance(value.type, ArrayType) and self.columns.is_of_rows(value)
+        return self.element(found) if of_rows else found
+
+    def array(self, value: Value) -> Value:
+        """An array of which elements are used."""
+        return self.ours[value] if value in self.ours else self.work.value(value)
 
     def node(self, node: Apply) -> Value:
         """What a node does with one row."""
-        work, columns = self.work, self.columns
-        inputs = work.values(node.inputs)
         out = node.outputs[0]
+        if node.op.name in ("getitem", *_STORES):
+            inputs = [self.array(node.inputs[0]), *map(self.number, node.inputs[1:])]
+        else:
+            inputs = [*map(self.number, node.inputs)]
         match node.op.name:
-            case "getitem" if out in columns.own:
-                return self.builder.apply(
-                    node.op, (inputs[0], *self.places(node, inputs[1:])), self.one(inputs[0]), out.name
-                )
+            case "getitem" if out in self.columns.own:
+                places = self.places(node, inputs[1:])
+                return self.builder.apply(node.op, (inputs[0], *places), self.one(inputs[0]), out.name)
             case "setitem" | "add_at":
                 return self.store(node, inputs)
             case "full":
                 return self.builder.cast(inputs[0], out.type.dtype, False)
             case "copy":
                 return inputs[0]
-        return work.apply(node, inputs)[0]
+        return self.work.apply(node, tuple(inputs))[0]
 
     def store(self, node: Apply, inputs: Sequence[Value]) -> Value:
         array, value, *operands = inputs

@@ -19,6 +19,7 @@ from srcgraph.ir.graph import Apply, For, Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops._loops import ranged
 from srcgraph.ir.view import element
+from srcgraph.opt.interchanged import place_of
 from srcgraph.opt.licm import is_pure
 from srcgraph.opt.striped import Bounds, Strip, Striped
 from srcgraph.opt.tables import needed, steps_of
@@ -146,14 +147,14 @@ class Tiles:
         made = []
         for node, tile in zip(nodes, tiles, strict=True):
             source = self.work.value(node.inputs[0]) if array is None else array
-            found = OPS["getitem"](source, *self.places(_place(node)), view=element(source.type.ndim))
+            found = OPS["getitem"](source, *self.places(place_of(node)), view=element(source.type.ndim))
             made.append(OPS["setitem"](tile, found, *self.place(), view=element(2)))
         return made
 
     def put(self, node: Apply, tile: Value, array: Sequence[Value]) -> Sequence[Value]:
         """The array with the elements that a node uses as they are in a tile."""
         found = OPS["getitem"](tile, *self.place(), view=element(2))
-        return (OPS["setitem"](array[0], found, *self.places(_place(node)), view=element(array[0].type.ndim)),)
+        return (OPS["setitem"](array[0], found, *self.places(place_of(node)), view=element(array[0].type.ndim)),)
 
     # -- in a step ------------------------------------------------------------------------------
 
@@ -169,8 +170,3 @@ class Tiles:
         made = self.work.builder.apply(node.op, (tile, value, *self.place()), {"view": element(2)}, tile.name)
         self.stored[node.outputs[0]] = made
         return made
-
-
-def _place(node: Apply) -> tuple[Value, ...]:
-    """Where the element is that a node uses."""
-    return node.inputs[1 if node.op.name == "getitem" else 2 :]

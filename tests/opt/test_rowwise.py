@@ -144,7 +144,7 @@ def hashed(z: Any, a: float) -> Any:
 
 
 KEPT = [coupled, by_rows, neighbours, counter, broken_off, hashed]
-SHAPES = [(0, 3), (3, 0), (1, 1), (5, 4), (9, 33), (70, 65), (130, 7)]
+SHAPES = [(0, 3), (3, 0), (1, 1), (5, 4), (20, 20), (9, 33), (70, 65), (130, 7)]
 
 
 def numbers(shape: tuple[int, int]) -> Any:
@@ -196,6 +196,20 @@ def test_rows_of_fortrans_order_are_columns() -> None:
     text = sg.compile(variance).python(z, 0.3)
     assert text == sg.compile(variance, mode=sg.opt.FAST_RUN.excluding("rowwise")).python(z, 0.3)
     np.testing.assert_allclose(sg.compile(variance)(z, 0.3), variance(z, 0.3), rtol=1e-12)
+
+
+def test_numbers_of_an_array_with_as_many_elements_as_there_are_rows() -> None:
+    def f(z: Any, a: float) -> Any:
+        w = np.cos(z[:, 0])
+        s = np.zeros(z.shape[0])
+        for t in range(z.shape[0]):
+            s = s * a * w + z[:, t] * w[t] + w[0]
+        return s
+
+    made = sg.compile(f)
+    for n in (1, 5, 20, 40):
+        z = numbers((n, n))
+        np.testing.assert_allclose(made(z, 0.3), f(z, 0.3), rtol=1e-12)
 
 
 # -- numbers that are handed on --------------------------------------------------------------------
