@@ -110,6 +110,67 @@ def exchanged(x: Any) -> Any:
     return u
 
 
+def either_exchanged(x: Any) -> Any:
+    u, v = x.copy(), np.zeros_like(x)
+    for k in range(30):
+        for i in range(1, len(x) - 1):
+            v[i] = 0.5 * (u[i - 1] + u[i + 1])
+        if np.sum(np.abs(u - v)) < 1e-3:
+            return v, k
+        if np.sum(np.abs(v)) > 8.0:
+            return u, -k
+        if v[0] > 100.0:
+            return v, 0
+        u, v = v, u
+    return u, 30
+
+
+@dataclass
+class Walk:
+    at: float
+    log: list
+    place: Any
+
+    def step(self, by: float) -> None:
+        self.at = self.at + by
+        self.log.append(self.at)
+        self.place = self.place + by
+
+    def run(self, x: Any) -> Any:
+        for v in x:
+            self.step(v)
+            if self.at > 2.0:
+                return self.log
+        return self.log
+
+
+def in_a_field(x: Any) -> Any:
+    walk = Walk(0.0, [], np.zeros(2))
+    for v in x:
+        walk.step(v)
+        if v > 2.0:
+            return walk.log, walk.place
+        if v < -4.0:
+            return walk.log, walk.place * v
+    return walk.log, walk.place
+
+
+def in_a_method(x: Any) -> Any:
+    return Walk(1.0, [0.5], x).run(x)
+
+
+def a_field_that_is_set(x: Any) -> Any:
+    record = Record(1.0, [])
+    for v in x:
+        try:
+            record.value *= v
+            if v > 2.0:
+                return record.value
+        finally:
+            record.value += 1.0
+    return record.value
+
+
 def finally_counts(x: Any) -> Any:
     """A number is returned as it is before ``finally`` changes it."""
     n = 0.0
@@ -163,8 +224,8 @@ def branches(x: Any) -> Any:
 
 
 PROGRAMS = [
-    with_a_list, two_lists, added_to, changed_after, in_a_dict, named, recorded, exchanged, finally_counts,
-    counted_elsewhere, constants, branches,
+    with_a_list, two_lists, added_to, changed_after, in_a_dict, named, recorded, exchanged, either_exchanged,
+    in_a_field, in_a_method, a_field_that_is_set, finally_counts, counted_elsewhere, constants, branches,
 ]  # fmt: skip
 POINTS = [[0.5, 1.0, 3.0, 4.0, 1.0], [-4.5, -4.0, -2.0, 0.5, 0.25], [0.1, 0.2], [2.5], [-0.5, 0.5, -2.0, 7.0]]
 
@@ -221,6 +282,30 @@ def test_derivatives() -> None:
     step = 1e-6
     near = [(loss(x + step * e) - loss(x - step * e)) / (2 * step) for e in np.eye(4)]
     np.testing.assert_allclose(sg.grad(loss)(x), near, rtol=1e-6, atol=1e-6)
+
+
+def test_what_is_refused_in_a_callee_is_said_once() -> None:
+    def found(x: Any, n: int) -> Any:
+        for _ in range(n):
+            k = set(range(n))
+            if k:
+                return x * 2.0
+        return None
+
+    def asked(x: Any, n: int) -> Any:
+        k = set(range(n))
+        if k:
+            return x * 2.0
+        return x
+
+    def f(x: Any, n: int) -> Any:
+        y = found(x, n)
+        z = asked(x, n)
+        return y.sum() + z[0]
+
+    with pytest.raises(SrcgraphError) as error:
+        sg.compile(f)(np.ones(2), 3)
+    assert [p.message for p in error.value.problems] == ["builtins.set is not supported"] * 2
 
 
 # -- tuples of tuples, and recursion ---------------------------------------------------------------
@@ -399,3 +484,49 @@ def test_lists_of_objects_that_a_trip_may_change() -> None:
     for prices in ([1.0, 2.0, 3.0, 4.0, 3.0, 5.0, 4.0, 6.0], [1.0], []):
         got, wanted = made(np.array(prices), 10.0), f(np.array(prices), 10.0)
         assert flat(got) == flat(wanted) and len(got[2]) == len(wanted[2])
+
+
+# -- what is returned more than once is one -------------------------------------------------------
+
+
+def the_same_list(x: float) -> Any:
+    items = [1.0, x]
+    return items, items, [items]
+
+
+def a_list_that_grew(x: float) -> Any:
+    items = [1.0]
+    for i in range(int(x)):
+        items.append(i * x)
+    return items, {"items": items}
+
+
+def a_list_in_an_object(x: float) -> Any:
+    record = Record(x, [x])
+    record.history.append(2.0)
+    return record, record.history, record.history[:]
+
+
+def test_lists_returned_more_than_once_are_one() -> None:
+    first, second, outer = sg.compile(the_same_list)(3.0)
+    assert first is second and outer[0] is first and first == [1.0, 3.0]
+    items, named = sg.compile(a_list_that_grew)(3.0)
+    assert named["items"] is items and items == [1.0, 0.0, 3.0, 6.0]
+    record, history, copied = sg.compile(a_list_in_an_object)(3.0)
+    assert record.history is history and copied is not history and copied == history == [3.0, 2.0]
+
+
+def test_values_and_derivatives_of_lists_are_different_ones() -> None:
+    def f(x: list) -> Any:
+        return x[0] * x[1], x
+
+    def g(x: list) -> Any:
+        items = [2.0 * x[0], x[1]]
+        return items, items, x
+
+    x = [2.0, 5.0]
+    (value, given), slope = sg.value_and_grad(f, has_aux=True)(x)
+    assert (value, given, slope) == (10.0, [2.0, 5.0], [5.0, 2.0]) and given is not slope
+    (one, other, given), (d_one, d_other, d_given) = sg.jvp(g, (x,), ([1.0, 10.0],))
+    assert one is other and one == [4.0, 5.0] and given == x
+    assert d_one == d_other == [2.0, 10.0] and d_given == [1.0, 10.0]

@@ -42,6 +42,8 @@ class Summary:
         What generated code may call in place of its graph.
     plain : bool
         Whether it, or a function it calls, has a rule for derivatives that was left out.
+    private : tuple of int
+        The arrays that it would change, were it no derivative: they count as others than all it is given besides.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Summary:
     rule: Rule | None = None
     native: Native | None = None
     plain: bool = False
+    private: tuple[int, ...] = ()
 
 
 def stored_views(summary: Summary, given: Arguments) -> frozenset[Cell]:
@@ -147,13 +150,15 @@ def _at_caller(low: Lowering, type: Type, symbols: dict[str, Dim], sizes: dict[D
 
 def _refuse_overlap(low: Lowering, summary: Summary, given: Arguments, count: int) -> None:
     """Different parts of one array passed together, one of them changed; what comes after ``count`` is from outside."""
-    for position, _ in summary.changed:
+    for position in (*(p for p, _ in summary.changed), *summary.private):
         ref = given.refs[position]
         for k, other in enumerate(given.refs):
-            if ref is None or other is None or (other == ref and (k < count) == (position < count)):
+            if ref is None or other is None or k == position:
+                continue
+            if other == ref and (k < count) == (position < count) and position not in summary.private:
                 continue
             if other.cell is ref.cell or other.cell in ref.cell.shares or may_meet(ref.cell, other.cell):
-                beside = "with another" if other != ref else "with what it reads from outside"
+                beside = "with another" if max(k, position) < count else "with what it reads from outside"
                 raise refuse(
                     f"{low.session.written_as(summary.name)} changes one argument that may share memory {beside}",
                     low.loc,

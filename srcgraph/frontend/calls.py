@@ -66,6 +66,7 @@ from srcgraph.frontend.pythonic import BUILTINS, REAL_PART
 from srcgraph.frontend.resolve import MATH, record_of
 from srcgraph.frontend.session import FunctionCode
 from srcgraph.frontend.written import WRITTEN
+from srcgraph.infer.objects import why_opaque
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Composite, Op
 from srcgraph.ir.promote import in_words, is_weak
@@ -473,8 +474,11 @@ def bound(
 
 
 def default(low: Lowering, value: Any, place: tuple[str, Any] | None = None) -> Entity:
-    """A default argument: the object Python evaluated at the definition; an array is read where it is kept."""
-    if isinstance(value, np.ndarray) and place is not None:
+    """A default argument: the object Python evaluated at the definition.
+
+    What can be changed is read at ``place``, where it is kept, as what is read from outside.
+    """
+    if place is not None and _may_change(value):
         return low.session.outside_at(low, *place)
     if isinstance(value, np.ndarray):
         return Unusable("an array as default value is not supported", "use None and make the array inside")
@@ -483,6 +487,15 @@ def default(low: Lowering, value: Any, place: tuple[str, Any] | None = None) -> 
     if isinstance(value, tuple):
         return Tup(tuple(default(low, v) for v in value))
     return Const(value)
+
+
+def _may_change(value: Any) -> bool:
+    """Whether it is, or has, an array, a generator, a list, a dict or an object of the user's."""
+    if isinstance(value, tuple):
+        return any(map(_may_change, value))
+    if isinstance(value, np.ndarray | np.random.Generator | list | dict):
+        return True
+    return not why_opaque(type(value))
 
 
 def bind(

@@ -533,6 +533,8 @@ def append(
     lengths.conclude(
         low, header.lengths, None if stop is not None else invariants.trips_of(low, plan), before, entities
     )
+    refused = Unusable(ALREADY)  # what the body was refused to assign
+    after.names.update({name: refused for name in header.shapes if walk.end.names.get(name) == refused})
 
 
 def leaves_now(low: Lowering, header: Header, names: dict[Key, Entity], state: State) -> list[Value]:

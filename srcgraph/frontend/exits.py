@@ -15,7 +15,7 @@ from typing import Any
 
 import gast
 
-from srcgraph.frontend.returned import Common, rebound
+from srcgraph.frontend.returned import Common, exchanged, fields_set, rebound
 from srcgraph.frontend.scope import assigned
 
 Block = list[Any]
@@ -183,7 +183,7 @@ class _Exits:
     def kept(self, body: Block, after: Block, objects: bool = True) -> tuple[Any, dict[int, Block]]:
         """What the returns in a tail-form body give, and by the ``id`` of each what it has to assign before it leaves.
 
-        The value is returned when ``after`` has run too; ``objects`` says whether they may be made there.
+        The value is returned when ``after`` has run too; ``objects`` says whether they may be made, and read, there.
         """
         found: list[gast.Return] = []
         replace_exits(body, lambda leave: [found.append(leave), leave][1:])
@@ -192,7 +192,14 @@ class _Exits:
             return None, {}
         changed = (rebound(body) | assigned(after) | self.elsewhere) - self.introduced
         is_class = self.is_class if objects else lambda name: False
-        common = Common(lambda: self.new_name("result"), lambda name: name not in changed, is_class)
+        fields = fields_set(body)
+
+        def stays(value: Any) -> bool:
+            if isinstance(value, gast.Attribute):
+                return objects and value.attr not in fields and stays(value.value)
+            return isinstance(value, gast.Name) and value.id not in changed
+
+        common = Common(lambda: self.new_name("result"), stays, exchanged(body), is_class)
         given = common.of([leave.value or _constant(None, leave) for leave in returns])
         pairs = zip(returns, given.assigns, strict=True)
         return given.value, {id(leave): [_assign(n, v, leave) for n, v in own] for leave, own in pairs}

@@ -166,6 +166,8 @@ def list_parameter(low: Lowering, skeleton: ItemsArg | RowsArg, name: str, origi
         return Listing(known[0])
     cell = ListCell(name, visible)
     low.param_lists[skeleton.cell] = (cell, held)
+    if skeleton.twin is not None:
+        may_share(cell, low.param_lists[skeleton.twin][0])
     if origin is not None and isinstance(skeleton, RowsArg):
         low.list_origin[cell] = origin
     for state in (low.state, *low.around):

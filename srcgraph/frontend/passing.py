@@ -111,11 +111,13 @@ class Arguments:
     """The boxes, in the order of the callee's."""
     cells: dict[Box, int] = field(default_factory=dict)
     """The number of each box met so far."""
+    around: list[Box] = field(default_factory=list)
+    """The boxes that hold what is being described."""
 
     later: list[watched.Slot] = field(default_factory=list)
     """Lists and dicts whose items are passed that would be read later: these must not change meanwhile."""
     apart: bool = False
-    """Whether arrays and lists passed twice count as two, and literal floats as numbers of run time: all may move."""
+    """Whether what is passed twice counts as two, and literal floats as numbers of run time: all may move."""
 
     def skeleton(self, entity: Entity) -> Skeleton:
         match entity:
@@ -142,7 +144,7 @@ class Arguments:
             case Record(cls=cls, names=names, items=items):
                 return RecordArg(cls, names, tuple(map(self.inside, items)))
             case Instance(box=box, cls=cls):
-                return ObjectArg(cls, self.box(box))
+                return ObjectArg(cls, *self.object(box))
             case Closure() | Partial() | Method():
                 key, parts = function_key(entity)
                 return FunctionArg(key, tuple(self.box(p) if isinstance(p, Box) else self.skeleton(p) for p in parts))
@@ -182,8 +184,23 @@ class Arguments:
         if box in self.cells:
             return BoxArg(self.cells[box], None)
         self.cells[box] = len(self.boxes)
+        return self.new_box(box)
+
+    def object(self, box: Box) -> tuple[BoxArg, int | None]:
+        """The box of an object; where one passed twice counts as two, one of its own, and that of the first."""
+        if not self.apart or box not in self.cells:
+            return self.box(box), None
+        if box in self.around:
+            raise refuse("the gradient of something that contains itself is not supported", self.low.loc)
+        return self.new_box(box), self.cells[box]
+
+    def new_box(self, box: Box) -> BoxArg:
+        number = len(self.boxes)
         self.boxes.append(box)
-        return BoxArg(self.cells[box], self.inside(held(self.low, box)))
+        self.around.append(box)
+        content = self.inside(held(self.low, box))
+        self.around.pop()
+        return BoxArg(number, content)
 
     def add(self, value: Value, ref: Array | None) -> None:
         self.values.append(value)
@@ -215,18 +232,20 @@ class Arguments:
         return ArrayArg(type.dtype, shape, len(self.known) - 1 if self.apart else self.known.index(ref))
 
     def list(self, entity: Listing) -> Skeleton:
-        if entity not in self.lists:
+        met = self.lists.index(entity) if entity in self.lists else None
+        twin = met if self.apart else None
+        cell = len(self.lists) if met is None or self.apart else met
+        if cell == len(self.lists):
             self.lists.append(entity)
-        cell = self.lists.index(entity)
         held = contents.content(self.low, entity)
         if isinstance(held, Tup):
-            return ItemsArg(tuple(map(self.skeleton, held.items)), cell)
+            return ItemsArg(tuple(map(self.skeleton, held.items)), cell, twin)
         for part in held.parts:
             self.add(part, None)
         dim = contents.size_of(held)
         size = "" if contents.is_growing(held) else dim.const if dim.const is not None else self.size(dim)
         item = item_kinds.kind_as_skeleton(held.item)
-        return RowsArg(self.sized(item, held.parts[0].type.shape[1:]) if size != "" else item, size, cell)
+        return RowsArg(self.sized(item, held.parts[0].type.shape[1:]) if size != "" else item, size, cell, twin)
 
     def sized(self, item: Skeleton, shape: Sequence[Dim]) -> Skeleton:
         """The kind of an item, the lengths of lists in it named."""

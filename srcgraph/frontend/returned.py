@@ -2,7 +2,8 @@
 
 A `return` in a loop leaves the loop first: what it gives is put into variables, and returned after the loop. A variable
 that means the same there needs no other, and a list that still grows must have none: both would be the same list.
-Neither do literals, and what tuples, dicts, lists and objects are made of is kept, not these themselves.
+Neither do literals, and what tuples, dicts, lists and objects are made of is kept, not these themselves. Of arrays that
+the loop exchanges, it is kept which of them is returned.
 """
 
 from __future__ import annotations
@@ -34,13 +35,16 @@ class Common:
     fresh : callable
         Gives the name of a new variable.
     stays : callable
-        Whether a variable still means the same where the value is returned.
+        Whether a variable, or a field, still means the same where the value is returned.
+    exchanged : frozenset of str
+        The variables that are exchanged before they are returned.
     is_class : callable
         Whether a name is that of a class of the user's: an object is made where it is returned.
     """
 
     fresh: Callable[[], str]
-    stays: Callable[[str], bool]
+    stays: Callable[[Any], bool]
+    exchanged: frozenset[str]
     is_class: Callable[[str], bool]
     assigns: list[list[tuple[str, Any]]] = field(default_factory=list)
 
@@ -57,16 +61,33 @@ class Common:
             parts = [self.value(part) for part in zip(*map(_parts, values), strict=True)]
             return _with_parts(first, parts)
         name = self.fresh()
+        if not all(isinstance(v, gast.Name) and v.id in self.exchanged and self.stays(v) for v in values):
+            for own, value in zip(self.assigns, values, strict=True):
+                own.append((name, value))
+            return gast.copy_location(gast.Name(name, gast.Load(), None, None), first)
+        return self.one_of(name, values)
+
+    def one_of(self, name: str, values: Sequence[Any]) -> Any:
+        """That of ``values`` whose number is kept."""
+        different = list({v.id: v for v in values}.values())
         for own, value in zip(self.assigns, values, strict=True):
-            own.append((name, value))
-        return gast.copy_location(gast.Name(name, gast.Load(), None, None), first)
+            number = next(k for k, v in enumerate(different) if v.id == value.id)
+            own.append((name, gast.copy_location(gast.Constant(number, None), value)))
+        out = different[-1]
+        for k, value in reversed(list(enumerate(different[:-1]))):
+            kept = gast.Name(name, gast.Load(), None, None)
+            test = gast.Compare(kept, [gast.Eq()], [gast.Constant(k, None)])
+            out = gast.IfExp(test, value, out)
+            for node in (kept, test, test.comparators[0], out):
+                gast.copy_location(node, value)
+        return out
 
     def is_same(self, values: Sequence[Any]) -> bool:
-        """Whether all are one literal, or one variable that still means the same."""
+        """Whether all are one literal, or one variable or field that still means the same."""
         if len({gast.dump(v) for v in values}) > 1:
             return False
         first = values[0]
-        return self.stays(first.id) if isinstance(first, gast.Name) else _is_literal(first)
+        return self.stays(first) if isinstance(first, gast.Name | gast.Attribute) else _is_literal(first)
 
     def is_alike(self, values: Sequence[Any]) -> bool:
         """Whether all are tuples, lists, dicts or objects that are made of as many parts, in the same way."""
@@ -131,6 +152,18 @@ def rebound(block: Sequence[Any]) -> frozenset[str]:
         if isinstance(node, gast.Assign) and (names := _exchanged(node)):
             kept.update(names)
     return frozenset(n for n in assigned(block) if bound[n] != kept[n])
+
+
+def exchanged(block: Sequence[Any]) -> frozenset[str]:
+    """The variables that ``u, v = v, u`` somewhere in ``block`` exchanges."""
+    nodes = (n for s in block for n in gast.walk(s))
+    return frozenset(name for n in nodes if isinstance(n, gast.Assign) for name in _exchanged(n))
+
+
+def fields_set(block: Sequence[Any]) -> frozenset[str]:
+    """The names of the fields that ``block`` assigns, of whatever object."""
+    nodes = (n for s in block for n in gast.walk(s))
+    return frozenset(n.attr for n in nodes if isinstance(n, gast.Attribute) and not isinstance(n.ctx, gast.Load))
 
 
 def _exchanged(node: gast.Assign) -> list[str]:

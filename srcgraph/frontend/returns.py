@@ -80,7 +80,9 @@ def refuse_global(low: Lowering, cell: Cell, number: int, what: str) -> None:
     """Global lists are read only, so far."""
     if number >= GLOBALS and not low.called:
         hint = "pass it as an argument, or take a copy"
-        raise refuse(f"the global list {cell.name!r} is {what} here, which is not supported", low.loc, hint)
+        raise refuse(
+            f"the list {cell.name!r}, which is read from outside, is {what} here, which is not supported", low.loc, hint
+        )
 
 
 class Entry(Enum):

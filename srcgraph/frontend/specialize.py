@@ -340,7 +340,8 @@ def _derived(
     graph = replace(calling(made.graph, names), name=summary.name)
     if reverse is not None:
         template = with_pullback(low, template, reverse, names)
-    return Summary(summary.name, graph, template, (), (), (), summary.hidden, summary.contiguous)
+    private = tuple(position for position, _ in summary.changed)
+    return Summary(summary.name, graph, template, (), (), (), summary.hidden, summary.contiguous, private=private)
 
 
 def _called(session: Session, graph: Graph) -> set[str]:

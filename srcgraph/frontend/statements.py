@@ -49,7 +49,7 @@ from srcgraph.frontend.entities import (
     Tup,
     Unusable,
 )
-from srcgraph.frontend.exits import Guarded
+from srcgraph.frontend.exits import Guarded, leaving_kinds
 from srcgraph.frontend.join import Joiner
 from srcgraph.frontend.memory import Dead, Refusal, content, ref_type, refuse, write
 from srcgraph.frontend.once import refuse_kept
@@ -69,7 +69,7 @@ def block(low: Lowering, statements: Sequence[Any]) -> None:
     for node in statements:
         if low.state.dead or not low.catching.goes_on():
             return
-        targets = sorted(assigned([node])) + ["<return>"] * isinstance(node, gast.Return)
+        targets = [*sorted(assigned([node])), *(["<return>"] if gast.Return in leaving_kinds([node], True) else [])]
         with low.at(node), low.recovering(targets):
             try:
                 statement(low, node)

@@ -126,6 +126,8 @@ class RowsArg:
     item: Skeleton
     size: int | str
     cell: int
+    twin: int | None = None
+    """Where lists count as distinct: the cell of the same one met before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,8 @@ class ItemsArg:
 
     items: tuple[Skeleton, ...]
     cell: int
+    twin: int | None = None
+    """Where lists count as distinct: the cell of the same one met before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +324,7 @@ class Leaves:
     """The objects that hold what is being described."""
     generators: list[np.random.Generator] = field(default_factory=list)
     distinct: bool = False
-    """Whether an array or object passed twice counts as two."""
+    """Whether an array, a list or an object passed twice counts as two."""
     alike: bool = False
     """Whether it is part of the signature that sizes of arrays are the same, or differ by a small number."""
     small: bool = False
@@ -413,15 +417,17 @@ def _list_arg(value: list[Any], name: str, leaves: Leaves, static: frozenset[str
     if any(value is row for row in leaves.rows):
         why = f"argument {name!r} is a list inside another one that is passed"
         raise ArgumentError(Problem(why, hint="pass a copy of it: row[:]"))
-    cell = next((k for k, other in enumerate(known) if other is value), len(known))
+    met = next((k for k, other in enumerate(known) if other is value), None)
+    twin = met if leaves.distinct else None
+    cell = len(known) if met is None or leaves.distinct else met
     if cell == len(known):
         known.append(value)
     known_items = any(n == name or n.startswith(f"{name}[") for n in static)
     item = None if known_items else _item_kind(value) or _row_kind(value, leaves)
     if item is None:
-        return ItemsArg(tuple(skeleton_of(v, f"{name}[{k}]", leaves, static) for k, v in enumerate(value)), cell)
+        return ItemsArg(tuple(skeleton_of(v, f"{name}[{k}]", leaves, static) for k, v in enumerate(value)), cell, twin)
     leaves.values += [Column(value, path, dtype) for path, dtype in columns(item)]
-    return RowsArg(item, 1 if len(value) == 1 else leaves.sizes.new(), cell)
+    return RowsArg(item, 1 if len(value) == 1 else leaves.sizes.new(), cell, twin)
 
 
 def _row_kind(value: list[Any], leaves: Leaves) -> RowsArg | None:

@@ -107,10 +107,10 @@ def structured(skeleton: Skeleton, first: int, place: Place) -> Template:
         case ObjectArg(cls=cls, box=BoxArg(cell=cell)):
             return ObjectOf(cls, NewBox(-1 - cell, cls.__name__, None))
         case ItemsArg(items=items, cell=cell):
-            return ListOf(TupleOf(_each(items, first, place), list), cell)
+            return ListOf(TupleOf(_each(items, first, place), list), -1 - cell)
         case RowsArg(item=item, cell=cell):
             floats = [first + k for k, (_, dtype) in enumerate(columns(item)) if dtype.kind == "f"]
-            return ListOf(RowsOf(float_items(item), tuple(map(place, floats))), cell) if floats else Fixed(None)
+            return ListOf(RowsOf(float_items(item), tuple(map(place, floats))), -1 - cell) if floats else Fixed(None)
         case ScalarArg(dtype=dtype) if dtype.kind == "f":
             return Out(place(first))
         case ArrayArg(dtype=dtype) if dtype.kind == "f":
@@ -137,7 +137,10 @@ def float_items(item: Skeleton) -> Skeleton:
 
 
 APART = -(10**6)
-"""Objects that hold derivatives of results have numbers from here down."""
+"""Objects and lists that hold derivatives of results have numbers from here down."""
+
+GIVEN = 10**6
+"""The numbers of lists that are made of changed arguments are from here up."""
 
 
 # -- results -------------------------------------------------------------------------------------------
@@ -205,15 +208,15 @@ class _Returned(Rebuild):
                 return RecordOf(cls, names, tuple(map(self.tree, items)))
             case ListOf(content=RowsOf() as rows, cell=cell):
                 held = self.rows(rows)
-                return ListOf(held, cell) if held.parts else Fixed(None)
+                return ListOf(held, APART - cell) if held.parts else Fixed(None)
             case ListOf(content=TupleOf() as content, cell=cell):
-                return ListOf(self.tree(content), cell)  # type: ignore[arg-type]
+                return ListOf(self.tree(content), APART - cell)  # type: ignore[arg-type]
             case ObjectOf(cls=cls, box=NewBox(number=number, name=name, content=content)):
                 return ObjectOf(cls, NewBox(APART - number, name, None if content is None else self.tree(content)))
             case ObjectOf(box=ArgumentBox(position=position)):
                 return self.argument(ObjectArg, position)
             case ArgumentList(position=position) if position in (changed := dict(self.version.lists)):
-                return self.tree(ListOf(changed[position], position))  # type: ignore[arg-type]
+                return self.tree(ListOf(changed[position], GIVEN + position))  # type: ignore[arg-type]
             case ArgumentList(position=position):
                 return self.argument(RowsArg | ItemsArg, position)
             case Fixed():

@@ -47,11 +47,11 @@ from srcgraph.ir.view import View
 
 @dataclass(slots=True)
 class Objects:
-    """The arguments' objects by the number of their box, their lists, and the new objects by number."""
+    """The arguments' objects by the number of their box, their lists, and the new objects and lists by number."""
 
     given: Sequence[Any]
     lists: Sequence[list[Any]] = ()
-    made: dict[int, Any] = field(default_factory=dict)
+    made: dict[Any, Any] = field(default_factory=dict)
 
 
 Make = Callable[[Sequence[Any], Sequence[Any], Objects], Any]
@@ -210,8 +210,8 @@ def _maker(template: Template, results: Sequence[Value], place: dict[int, int]) 
             return lambda outs, leaves, objects: build_tuple(cls, [m(outs, leaves, objects) for m in makes])
         case ObjectOf(cls=cls, box=box):
             return _object(cls, box, results, place)
-        case ListOf(content=content):
-            return maker(content, results, place)
+        case ListOf():
+            return _list(template, results, place)
         case ArgumentList(position=position):
             return lambda outs, leaves, objects: objects.lists[position]
         case RowsOf(item=item, parts=parts):
@@ -263,6 +263,19 @@ def refill(items: list[Any], new: list[Any], nested: bool) -> None:
         return
     for row, own in zip(items, new, strict=True):
         row[:] = own
+
+
+def _list(template: ListOf, results: Sequence[Value], place: dict[int, int]) -> Make:
+    """A new list; one met again is the same."""
+    make = maker(template.content, results, place)
+    key = ListOf, template.cell, *sorted(outputs_used(template.content))
+
+    def made(outs: Sequence[Any], leaves: Sequence[Any], objects: Objects) -> list[Any]:
+        if (found := objects.made.get(key)) is None:
+            found = objects.made[key] = make(outs, leaves, objects)
+        return found
+
+    return made
 
 
 def _object(cls: type, box: NewBox | ArgumentBox, results: Sequence[Value], place: dict[int, int]) -> Make:

@@ -51,7 +51,7 @@ from srcgraph.opt.ad.checkpoint import Checkpointing
 from srcgraph.opt.ad.functions import Callees, with_functions
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.ad.vjp import gradient
-from srcgraph.runtime.floats import returned, structured, with_places
+from srcgraph.runtime.floats import GIVEN, returned, structured, with_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +368,7 @@ class Kept:
                 return RowsOf(item, tuple(map(self.at, parts)))
             case ArgumentList(position=position):
                 changed = dict(self.version.lists)
-                return self.template(ListOf(changed[position], position)) if position in changed else template  # type: ignore[arg-type]
+                return self.template(ListOf(changed[position], GIVEN + position)) if position in changed else template  # type: ignore[arg-type]
         return template
 
     def box(self, box: NewBox | ArgumentBox) -> NewBox | ArgumentBox:

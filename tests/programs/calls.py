@@ -14,6 +14,14 @@ _FLAG = True
 _NAME = "cubic"
 
 
+class _Gain:
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, v):
+        return self.k * v
+
+
 def _square(v):
     return v * v
 
@@ -108,6 +116,14 @@ def call_in_expression(a, b):
 
 def call_default_argument(a):
     return _scale(a) + _clipped(a * 5.0) + _clipped(a, high=0.5) + _clipped(-9.0 * a, high=3.0)
+
+
+def _mixed(v, *, names={"low": 0.5, "high": 2.0}, steps=[1.0, 3.0], both=(_WEIGHTS, 0.3), k=_Gain(1.5)):  # noqa: B006
+    return (v * names["low"] + names["high"] + sum(steps)) * k(both[0][1] * both[1])
+
+
+def call_default_of_several_kinds(a):
+    return _mixed(a) + _mixed(a, names={"low": a, "high": 0.1}) * _mixed(a, steps=[a, 2.0, a])
 
 
 def call_keywords(a, b):

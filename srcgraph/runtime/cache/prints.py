@@ -269,10 +269,10 @@ def print_of_skeleton(skeleton: Skeleton) -> Any:
             return ["array", str(dtype), list(shape), cell, *(["turned"] if turned else [])]
         case TupleArg(items=items, cls=cls):
             return ["tuple", print_of(cls), [print_of_skeleton(s) for s in items]]
-        case RowsArg(item=item, size=size, cell=cell):
-            return ["rows", print_of_skeleton(item), size, cell]
-        case ItemsArg(items=items, cell=cell):
-            return ["items", [print_of_skeleton(s) for s in items], cell]
+        case RowsArg(item=item, size=size, cell=cell, twin=twin):
+            return ["rows", print_of_skeleton(item), size, cell, twin]
+        case ItemsArg(items=items, cell=cell, twin=twin):
+            return ["items", [print_of_skeleton(s) for s in items], cell, twin]
         case StaticArg(value=value):
             return ["static", print_of(value)]
         case RecordArg(cls=cls, names=names, items=items):
