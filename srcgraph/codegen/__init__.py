@@ -14,6 +14,7 @@ fusion     nests joined, by points or by rows;  nest: one to which others are jo
 flat       reductions of arrays of short rows, along one axis
 totals     sums of one nest that are only added to each other
 expr       an element of an array at an index, as one nested expression
+unsaid     integers of arrays whose text is one of Python's
 items      the vocabulary between schedule and text: statements whose variables have no names yet
 storage    values become buffers: which store is in place, which needs a copy
 liveness   where each variable is still needed, as ranges (`spans`)

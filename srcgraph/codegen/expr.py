@@ -15,6 +15,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from srcgraph.codegen.items import INDICES, ref
+from srcgraph.codegen.unsaid import Unsaid
 from srcgraph.errors import InternalError
 from srcgraph.ir.dims import Atom, Dim, DimCall, as_dim, symbol
 from srcgraph.ir.graph import Apply, Value
@@ -123,6 +124,7 @@ class Expressions:
         self.accessed: list[tuple[Value, Index]] | None = None
         self.as_python = False
         """Whether sizes are written for arithmetic with Python's integers."""
+        self.unsaid = Unsaid(variables, definitions)
 
     # -- sizes and indices ----------------------------------------------------------------------
 
@@ -132,15 +134,16 @@ class Expressions:
         out: ast.expr | None = None
         for monomial, coefficient in terms:
             factors = [self.atom(a) for a in monomial]
+            negative = -LARGEST <= coefficient < 0
             if abs(coefficient) != 1 or not factors:
-                factors.insert(0, number(abs(coefficient)))
+                factors.insert(0, number(-coefficient if negative else coefficient))
             term = factors[0]
             for factor in factors[1:]:
                 term = ast.BinOp(term, ast.Mult(), factor)
             if out is None:
-                out = ast.UnaryOp(ast.USub(), term) if coefficient < 0 else term
+                out = ast.UnaryOp(ast.USub(), term) if negative else term
             else:
-                out = ast.BinOp(out, ast.Sub() if coefficient < 0 else ast.Add(), term)
+                out = ast.BinOp(out, ast.Sub() if negative else ast.Add(), term)
         return out or number(0)
 
     def atom(self, atom: str | DimCall) -> ast.expr:
@@ -305,6 +308,8 @@ class Expressions:
             return self.cast(operands[0], node.inputs[0].type, node.outputs[0].type)
         if node.op.name in _MIXES and out == FLOAT:
             operands = _without_float(operands)
+        if self.unsaid.needs(node):
+            operands = [call("np.int64", operands[0]), *operands[1:]]
         text = node.op.text(self.target, out, node.attrs)
         if not text:
             raise InternalError(f"{node.op.name} has no text for {self.target}")
@@ -372,8 +377,15 @@ def base_index(view: View, operands: Sequence[Dim], index: Index) -> Index:
     return tuple(out)
 
 
+LARGEST = 2**63 - 1
+"""The largest integer of 64 bits."""
+
+
 def number(value: int) -> ast.expr:
-    return ast.Constant(value) if value >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-value))
+    """An integer; what is negated in a text must fit in 64 bits, too."""
+    if value >= -LARGEST:
+        return ast.Constant(value) if value >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-value))
+    return ast.BinOp(number(-LARGEST), ast.Sub(), ast.Constant(-LARGEST - value))
 
 
 def literal(value: Any, typed: bool = False) -> ast.expr:

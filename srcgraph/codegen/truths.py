@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 from collections.abc import Callable
+from typing import Any
 
-from srcgraph.codegen.expr import negated
+from srcgraph.codegen.expr import call, negated, number
 from srcgraph.codegen.statements import names_in
 
 Statements = list[ast.stmt]
@@ -22,12 +24,43 @@ class Replaced(ast.NodeTransformer):
         return self.value if node.id == self.name else node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """``2.0 * 1.0`` is ``2.0``: what a literal put in place of a name leaves behind."""
+        """``2.0 * 1.0`` is ``2.0``: what a literal put in place of a name leaves behind.
+
+        Of integers that need more than 64 bits one is written as ``int(x)``, since numba computes with literals itself.
+        """
         self.generic_visit(node)
-        x, y = (getattr(e, "value", None) for e in (node.left, node.right))
-        if not isinstance(x, float) or not isinstance(y, float) or not isinstance(node.op, ast.Mult):
+        x, y = _literal(node.left), _literal(node.right)
+        if isinstance(x, float) and isinstance(y, float) and isinstance(node.op, ast.Mult):
+            return ast.Constant(x * y) if math.isfinite(x * y) else node
+        if type(x) is not int or type(y) is not int or type(node.op) not in _INTEGERS:
             return node
-        return ast.Constant(x * y) if math.isfinite(x * y) else node
+        found = _INTEGERS[type(node.op)](x, y) if not isinstance(node.op, ast.LShift) or 0 <= y < 64 else 2**64
+        return number(found) if -(2**63) <= found < 2**63 else ast.BinOp(call("int", node.left), node.op, node.right)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        """``--9`` is ``9``."""
+        self.generic_visit(node)
+        x = _literal(node.operand)
+        if not isinstance(node.op, ast.USub) or isinstance(node.operand, ast.Constant) or type(x) is not int:
+            return node
+        return number(-x) if x > -(2**63) else ast.UnaryOp(node.op, call("int", node.operand))
+
+
+_INTEGERS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.LShift: operator.lshift}
+
+
+def _literal(node: ast.expr) -> Any:
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+            return -value
+        case ast.BinOp(op=ast.Sub()) if ast.dump(node) == _SMALLEST:
+            return -(2**63)
+    return None
+
+
+_SMALLEST = ast.dump(number(-(2**63)))
 
 
 def lazy_tests(body: Statements) -> Statements:

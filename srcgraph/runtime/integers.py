@@ -106,7 +106,7 @@ class _Lower(RoundingLower):
     def _refuse_smallest(self, variable: ir.Var, divisor: ir.Var | None = None) -> None:
         """One of Python's integers may be the smallest of a word, which has no positive counterpart."""
         size = self.magnitudes.sizes.get(variable.name)
-        types_ = [self.typeof(v.name) for v in (variable, divisor) if v is not None]
+        types_ = [types.unliteral(self.typeof(v.name)) for v in (variable, divisor) if v is not None]
         if any(t != types.int64 for t in types_) or size is None or size.numpy or size.bits < WORD or not self.raises:
             return
         test = self._equal(variable, -(2**63))

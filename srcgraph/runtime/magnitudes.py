@@ -119,8 +119,14 @@ class Magnitudes:
 
     def called(self, e: ir.Expr) -> Any:
         """The function that is called, where it is a global."""
+        return getattr(self._function(e), "value", None)
+
+    def _function(self, e: ir.Expr) -> Any:
+        """What the function that is called is read by; where an argument is chosen, numba hands it on."""
         made = self.made[e.func.name]
-        return getattr(made[0], "value", None) if len(made) == 1 else None
+        while len(made) == 1 and isinstance(made[0], ir.Var):
+            made = self.made[made[0].name]
+        return made[0] if len(made) == 1 else None
 
     # -- sizes ------------------------------------------------------------------------------------
 
@@ -189,7 +195,7 @@ class Magnitudes:
             return functools.reduce(Size.join, known) if known else None
         if function is int and sizes and isinstance(self.types[e.args[0].name], types.Integer):
             return replace(sizes[0], numpy=False) if sizes[0] else None
-        dtype = self.made[e.func.name][0]
+        dtype = self._function(e)
         if isinstance(dtype, ir.Expr) and dtype.op == "getattr" and dtype.attr.startswith(("int", "uint")):
             width = _width(self.types[e.args[0].name])
             return Size(min(sizes[0].bits, width) if sizes[0] else width, numpy=dtype.attr != "intp")
