@@ -53,7 +53,7 @@ def _literal(node: ast.expr) -> Any:
     match node:
         case ast.Constant(value=value):
             return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return -value
         case ast.BinOp(op=ast.Sub()) if ast.dump(node) == _SMALLEST:
             return -(2**63)
