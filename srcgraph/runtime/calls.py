@@ -337,6 +337,8 @@ def _parts(tests: _Tests, how: Exactly, outputs: int | None) -> Iterator[list[in
                 yield [RESULTS["ARGUMENT"], part.at]
             case Part(kind="fixed"):
                 yield [RESULTS["FIXED"], 0, tests.place(part.value)]
+            case Part(kind="made"):
+                yield [RESULTS["CONVERTED"], -1, tests.place(part.value)]
             case Part(kind="tuple"):
                 yield [RESULTS["TUPLE"], part.at, part.value]
             case _:

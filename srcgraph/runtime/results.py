@@ -98,12 +98,13 @@ class Part:
     Attributes
     ----------
     kind : str
-        An ``output``, an ``argument``, something ``fixed``, or a ``tuple`` of parts, which follow it.
+        An ``output``, an ``argument``, something ``fixed``, a ``tuple`` of parts, which follow it, or what is ``made``
+        of all outputs.
     at : int
         The output's position among the values that the generated code returns, or the argument's; how many items
         a tuple has.
     value : object
-        The type that a number is made of, if any; what is fixed; how many parts are inside a tuple.
+        The type that a number is made of, if any; what is fixed; how many parts are inside a tuple; what makes it.
     """
 
     kind: str
@@ -125,7 +126,7 @@ def items_of(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
 
 
 def direct_parts(make: Make) -> Direct | None:
-    """What a result is made of, if it is a number or an array, or known, or a tuple of these."""
+    """What a result is made of, if no more than the outputs and whole arguments are needed for it."""
     return getattr(make, "direct", None)
 
 
@@ -158,8 +159,28 @@ def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -
     ``place`` maps an output's number to its position among the values the generated code returns.
     """
     make = _maker(template, results, place)
-    make.direct = _direct(template, results, place)  # type: ignore[attr-defined]
+    direct = _direct(template, results, place)
+    if direct is None and not _is_given(template):
+        direct = [Part("made", value=make)], False
+    make.direct = direct  # type: ignore[attr-defined]
     return make
+
+
+def _is_given(template: Template | NewBox | ArgumentBox) -> bool:
+    """Whether an argument, or a part of one, is or may be returned."""
+    kinds = ArgumentView | ArgumentList | ArgumentBox | EitherOf
+    return isinstance(template, kinds) or any(map(_is_given, parts_of(template)))
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Makes what is returned of what the generated code returns, which is all there is to it."""
+
+    make: Make
+    single: bool
+
+    def __call__(self, out: Any) -> Any:
+        return self.make((out,) if self.single else out, (), Objects(()))
 
 
 def _apart(template: Template, make: Make) -> Make:
@@ -292,7 +313,12 @@ def _object(cls: type, box: NewBox | ArgumentBox, results: Sequence[Value], plac
 
     def make(outs: Sequence[Any], leaves: Sequence[Any], objects: Objects) -> Any:
         made = objects.made[number] = build(cls, (), [])
-        update(made, names, {n: m(outs, leaves, objects) for n, m in zip(names, makes, strict=True)})
+        values = [m(outs, leaves, objects) for m in makes]
+        if cls is dict:
+            made.update(zip(names, values, strict=True))
+            return made
+        for name, value in zip(names, values, strict=True):
+            object.__setattr__(made, name, value)
         return made
 
     return make

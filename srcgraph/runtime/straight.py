@@ -21,7 +21,7 @@ from srcgraph.frontend.session import ABSENT, FunctionGuard, Guard
 from srcgraph.infer.signature import LONG, SMALL, Between
 from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.exact import Exact, Unmatched
-from srcgraph.runtime.results import Part, direct_parts, items_of
+from srcgraph.runtime.results import Part, Whole, direct_parts, items_of
 
 if TYPE_CHECKING:
     from srcgraph.runtime.api import Compiled
@@ -67,7 +67,10 @@ def exactly(version: Specialization, leaves: Sequence[Any], most: int, depth: in
         return None
     given = [*leaves, depth] if depth else leaves
     compiled = entry.overloads.get(tuple(map(entry.typeof_pyval, given)))
-    return None if compiled is None or compiled.objectmode else Exactly(compiled, *returned)
+    parts, several = returned
+    if parts[0].kind == "made":
+        parts = [Part("made", value=Whole(parts[0].value, version.single))]
+    return None if compiled is None or compiled.objectmode else Exactly(compiled, parts, several)
 
 
 def _usual(value: Any) -> bool:
@@ -259,6 +262,8 @@ def _built(parts: Sequence[Part], whole: str, names: Sequence[str], known: dict[
             continue
         known[own := f"__o{len(known)}"] = part.value
         text = whole or f"__out[{part.at}]"
+        if part.kind == "made":
+            return f"{own}(__out)"
         made = {"argument": lambda: names[part.at], "fixed": lambda: own, "output": lambda: text}[part.kind]()
         texts.append(f"{own}({made})" if part.kind == "output" and part.value is not None else made)
     return f"({', '.join(texts)},)" if several else texts[0]

@@ -4,7 +4,8 @@ import copy
 import inspect
 import pickle
 import threading
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -107,6 +108,68 @@ def same_parts(got: Any, wanted: Any) -> None:
             same_parts(x, y)
     else:
         same(got, wanted)
+
+
+@dataclass
+class Fit:
+    slope: float
+    steps: list
+    of: Any
+
+
+class Pair(NamedTuple):
+    first: float
+    second: Any
+
+
+def fitted(x, k):
+    steps = [x[0] + 2.0]
+    for v in x:
+        steps.append(v * k)
+    fit = Fit(steps[-1], steps, Pair(k, {"sum": x.sum()}))
+    return fit, steps, [x * 2.0, fit], {"k": k, "rows": x + k}
+
+
+def perhaps(x, k):
+    return {"x": x * k} if k > 1.0 else None
+
+
+def its_own(x, k):
+    return [x, x * k]
+
+
+def plain(found: Any) -> Any:
+    match found:
+        case Fit(slope=slope, steps=steps, of=of):
+            return "Fit", slope, plain(steps), plain(of)
+        case dict():
+            return {k: plain(v) for k, v in found.items()}
+        case list() | tuple():
+            return type(found), [plain(v) for v in found]
+        case np.ndarray():
+            return found.tolist()
+    return type(found), found
+
+
+def test_objects_lists_and_dicts() -> None:
+    x = np.arange(3.0)
+    for function in (fitted, perhaps):
+        made = sg.compile(function)
+        for k in (0.5, 2.0, 3.0, 4.0):
+            assert plain(made(x, k)) == plain(function(x, k))
+        assert type(made) is not made.general or function is perhaps
+    made = sg.compile(fitted)
+    for _ in range(4):
+        fit, steps, (doubled, again), named = made(x, 2.0)
+        assert fit is again and fit.steps is steps and steps == [2.0, 0.0, 2.0, 4.0]
+        fit.steps.append(7.0)
+        doubled[:] = named["rows"][:] = 0.0
+    mine = sg.compile(its_own)
+    assert all(mine(x, 2.0)[0] is x for _ in range(4))
+    gradient = sg.value_and_grad(lambda p, q: p["a"] * q.slope, argnums=(0, 1))
+    for _ in range(4):
+        value, (one, two) = gradient({"a": 2.0}, Fit(3.0, [], None))
+        assert (value, one, two.slope) == (6.0, {"a": 3.0}, 2.0)
 
 
 def test_numbers_of_every_type_after_each_other() -> None:
