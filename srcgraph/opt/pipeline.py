@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from srcgraph.opt.abreast import abreast
 from srcgraph.opt.accumulate import accumulate
 from srcgraph.opt.added import added
+from srcgraph.opt.appended import appended
 from srcgraph.opt.contract import contract
 from srcgraph.opt.coordinates import coordinates
 from srcgraph.opt.dce import dce
@@ -75,6 +76,7 @@ db.register("dce", dce, *ALWAYS, at="merge")
 db.register("settle", settle, *ALWAYS, at="merge")
 db.register("thread", thread, *ALWAYS, "primal", at="merge")
 db.register("simplify", simplify, *ALWAYS, at="merge")
+db.register("appended", appended, "fast_run", "primal", at="merge")
 db.register("unread", unread, "fast_run", at="merge")
 db.register("private", private, "fast_run", at="merge")
 db.register("fuse", fuse, "fast_run", "joins", at="merge")

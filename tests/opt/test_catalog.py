@@ -23,6 +23,7 @@ PASSES = {
     "thread": "branches on one condition that follow each other become one",
     "simplify": "the graph is built anew: literals fold, equal nodes, loops and branches merge, proved checks go",
     "states": "an array of which a loop needs two neighbouring elements at a time is carried as one number",
+    "appended": "a list that a loop appends one item to in every trip is an array",
     "unread": "stores into places of an array that no later trip, and nothing after the loop, reads are left out",
     "fuse": "loops over one range become one, where the second reads what the first stores at its own index",
     "logs_of_gathered": "what is gathered of a softmax to take logarithms, `log(p[rows, labels])`, "
