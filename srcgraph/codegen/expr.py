@@ -25,8 +25,8 @@ from srcgraph.ir.view import View, split_operands, step_of
 
 Index = tuple[Dim, ...]
 INDEX_SYMBOLS = {f"@{k}": v for k, v in enumerate(INDICES)}
-_WRAPPING = {np.dtype(np.uint32), np.dtype(np.uint64)}
-"""As which negative floats wrap, where numba's are all bits."""
+_WRAPPING = {np.dtype(t) for t in (np.int8, np.int16, np.uint8, np.uint16, np.uint32, np.uint64)}
+"""As which floats wrap that they cannot hold; LLVM may take numba's conversion for one that changes no number."""
 _NARROW = {np.dtype(t) for t in (np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32)}
 _KEEPS_WIDTH = {"cast", "where", "maximum", "minimum", "fmax", "fmin"}
 
@@ -334,7 +334,8 @@ class Expressions:
             one, zero = (literal(want.type(v)) for v in (1, 0))
             return ast.IfExp(x, one, zero)
         if have.kind == "f" and want in _WRAPPING and self.target == "cpu":
-            return call("np.uint32", call("np.int64", x)) if want.itemsize == 4 else call("unsigned", x)
+            whole = "np.int64" if want.itemsize == 4 else "np.int32"
+            return call("unsigned", x) if want.itemsize == 8 else call(f"np.{want.name}", call(whole, x))
         if have not in (BOOL, INT, FLOAT):  # numba's float() keeps 32 bits as they are, its int() too
             return call(f"np.{want.name}", x)
         return self.converted(x, want)

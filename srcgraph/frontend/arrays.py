@@ -45,8 +45,17 @@ def call(low: Lowering, lower: Callable, args: Sequence[Entity], kwargs: dict[st
     try:
         given = signature.bind(low, *args, **kwargs)
     except TypeError as error:
-        raise refuse(f"{lower.__name__.strip('_')}: {error}", low.loc, kind=InferenceError) from None
+        name, (_, *known) = lower.__name__.strip("_"), signature.parameters.values()
+        unknown = [key for key in kwargs if key not in signature.parameters]
+        why = f"{unknown[0]}= is not supported" if unknown else str(error)
+        texts = [p.name if p.default is p.empty else f"{p.name}={_default_text(p.default)}" for p in known]
+        hint = f"supported: {name}({', '.join(texts)})"
+        raise refuse(f"{name}: {why}", low.loc, hint, kind=InferenceError) from None
     return lower(*given.args, **given.kwargs)
+
+
+def _default_text(default: Any) -> str:
+    return repr(default.value) if isinstance(default, Const) else repr(default)
 
 
 def as_array(low: Lowering, x: Entity) -> Array:
@@ -122,7 +131,7 @@ def squeeze(low: Lowering, a: Entity, axis: Entity = NONE) -> Entity:
     kind = ref_type(low, ref)
     if asked is None:
         gone = {k for k, d in enumerate(kind.shape) if d == 1}
-        message = "squeeze of an axis whose length, 1, is not known when compiling is not supported: give the axis"
+        message = "squeeze of an axis that may have another length than 1 is not supported: give the axis"
         for d in kind.shape:
             if d != 1 and not low.builder.not_one(d):
                 other = OPS["not_equal"](low.builder.dim_value(d), 1)
@@ -224,7 +233,12 @@ def flatten(low: Lowering, a: Entity, order: Entity = Const("C")) -> Entity:
 
 
 @array_function(method="view")
-def view(low: Lowering, a: Entity) -> Entity:
+def view(low: Lowering, a: Entity, dtype: Entity = NONE) -> Entity:
+    wanted = low.static(dtype, "the dtype")
+    if wanted is not None and (
+        not isinstance(a, Array | Scalar) or np.dtype(wanted) != low.value(a, "an array").type.dtype
+    ):
+        raise refuse("view() as another dtype is not supported", low.loc, "astype(...) converts the numbers")
     if isinstance(a, Scalar):
         return a
     ref = as_array(low, a)

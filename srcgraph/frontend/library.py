@@ -430,7 +430,7 @@ def reduceat(combine, x, indices):
     for k in range(n):
         start = indices[k]
         stop = indices[k + 1] if k + 1 < n else len(x)
-        out[k] = combine.reduce(x[start:stop]) if start < stop else x[start]
+        out[k] = combine.reduce(x[start : max(stop, start + 1)])
     return out
 
 

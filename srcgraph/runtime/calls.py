@@ -210,6 +210,8 @@ def _checks(tests: _Tests, version: Specialization, leaves: Sequence[Any]) -> No
         if type(value) is int:
             tests.test("INTEGER", k, int)
         elif type(value) is np.ndarray:
+            if k in {*version.changed, *version.private} and not value.flags.forc:  # its elements may share memory
+                raise _Unsupported
             flags, mask = _layout(value, k in contiguous, k in version.changed)
             tests.test("ARRAY", k, np.ndarray, value.dtype, value.ndim, mask << 32 | flags)
         else:

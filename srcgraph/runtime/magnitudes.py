@@ -190,15 +190,16 @@ class Magnitudes:
             return Size(COUNTER)
         if function is int and isinstance(self.types[e.args[0].name], types.Boolean):
             return Size(1)
-        if function in (min, max, abs):
+        dtype = self._function(e)
+        method = dtype.attr if isinstance(dtype, ir.Expr) and dtype.op == "getattr" else ""
+        if function in (min, max, abs) or method in ("maximum", "minimum"):
             known = [s for s in sizes if s]
             return functools.reduce(Size.join, known) if known else None
         if function is int and sizes and isinstance(self.types[e.args[0].name], types.Integer):
             return replace(sizes[0], numpy=False) if sizes[0] else None
-        dtype = self._function(e)
-        if isinstance(dtype, ir.Expr) and dtype.op == "getattr" and dtype.attr.startswith(("int", "uint")):
+        if method.startswith(("int", "uint")):
             width = _width(self.types[e.args[0].name])
-            return Size(min(sizes[0].bits, width) if sizes[0] else width, numpy=dtype.attr != "intp")
+            return Size(min(sizes[0].bits, width) if sizes[0] else width, numpy=method != "intp")
         return UNKNOWN
 
     def _operation(self, e: ir.Expr) -> Size | None:

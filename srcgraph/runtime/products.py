@@ -81,14 +81,17 @@ def matmul_exact(x, y):
             total = x.dtype.type(total + x[i] * y[i])
         return total
     if x.ndim == 1:
-        return _exact_product(x.reshape((1, x.size)), y)[0]
+        row = zeros(y.shape[1], x.dtype)
+        for k in range(y.shape[0]):
+            for j in range(y.shape[1]):
+                row[j] += x[k] * y[k, j]
+        return row
     if y.ndim == 1:
-        return _exact_product(x, y.reshape((y.size, 1)))[:, 0].copy()
-    return _exact_product(x, y)
-
-
-@helper(pipeline_class=Integers)
-def _exact_product(x, y):
+        column = zeros(x.shape[0], x.dtype)
+        for i in range(x.shape[0]):
+            for k in range(x.shape[1]):
+                column[i] += x[i, k] * y[k]
+        return column
     out = zeros((x.shape[0], y.shape[1]), x.dtype)
     for i in range(x.shape[0]):
         for k in range(x.shape[1]):

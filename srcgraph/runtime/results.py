@@ -84,6 +84,18 @@ def same_place(x: np.ndarray, y: np.ndarray) -> bool:
     return same and x.shape == y.shape and x.strides == y.strides
 
 
+def overlaps_itself(x: np.ndarray) -> bool:
+    """Whether two elements of an array may be one place in memory, as those of a sliding window that can be written."""
+    if x.flags.forc or x.size < 2:
+        return False
+    behind = 0
+    for step, count in sorted((abs(step), count) for step, count in zip(x.strides, x.shape, strict=True) if count > 1):
+        if step < behind + x.itemsize:
+            return True
+        behind += step * (count - 1)
+    return False
+
+
 def borrowed(template: Template | NewBox | ArgumentBox) -> set[int]:
     """The outputs that are returned only where they are not an argument's own memory."""
     if isinstance(template, EitherOf):

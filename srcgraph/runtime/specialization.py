@@ -58,6 +58,7 @@ from srcgraph.runtime.results import (
     is_nested,
     maker,
     outputs_used,
+    overlaps_itself,
     refill,
     same_place,
     updater,
@@ -203,7 +204,8 @@ class Specialization:
             for k, other in enumerate(leaves):
                 if k != position and type(other) is np.ndarray and np.may_share_memory(array, other):
                     return False
-        return all(leaves[p].flags.writeable for p in self.changed)
+        overlapping = any(overlaps_itself(leaves[p]) for p in (*self.changed, *self.private))
+        return not overlapping and all(leaves[p].flags.writeable for p in self.changed)
 
     def call(self, given: Leaves) -> Any:
         """Run on the numbers, arrays and objects of a call, checking their memory; globals are read now.
@@ -299,6 +301,9 @@ class Specialization:
                 raise error
         for position in sorted({*self.changed, *self.private}):
             array = leaves[position]
+            if overlaps_itself(array):
+                why = f"{self.name} changes {self.named(position, count)}, elements of which share memory"
+                raise OverlapError(Problem(why, hint="pass a copy"))
             for k, other in enumerate(leaves):
                 if k == position or not isinstance(other, np.ndarray) or not np.may_share_memory(array, other):
                     continue

@@ -70,7 +70,13 @@ def _complex_power(x: Value, n: int) -> Value:
 
 
 def _ipow_text(dtype: np.dtype, *, n: int) -> str:
-    """Of a negative power, one over the positive one: numba's own raises at zero."""
+    """Of a negative power, one over the positive one: numba's own raises at zero.
+
+    Of integers, its powers are signed ones of 64 bits, of which LLVM is told that they do not wrap.
+    """
+    if dtype.kind in "iu" and dtype != np.int64 and n > 1:
+        power = "x * x" if n == 2 else f"integer_power(x, {n})"
+        return f"np.uint64({power})" if dtype == np.uint64 and n > 2 else power
     one = "1.0" if dtype == np.float64 else f"np.{dtype}(1.0)"
     return f"x ** {n}" if n >= 0 else f"{one} / x ** {-n}" if n < -1 else f"{one} / x"
 
