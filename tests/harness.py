@@ -66,12 +66,13 @@ from srcgraph.opt.modes import FAST_RUN, Mode, compiling
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import DERIVED, LAST, PRIMAL
 from srcgraph.runtime.depth import WithDepth
+from srcgraph.runtime.described import USUAL_WAY, Way, describe_arguments
 from srcgraph.runtime.engines.versions import apart
 from srcgraph.runtime.floats import leaf_positions, structured, with_places
 from srcgraph.runtime.load import load
 from srcgraph.runtime.options import PARALLEL, USUAL
 from srcgraph.runtime.results import Objects, maker, updater
-from srcgraph.runtime.specialization import USUAL_WAY, Way, as_is, describe_arguments, lowered
+from srcgraph.runtime.specialization import as_is, lowered
 from srcgraph.runtime.transforms import Gradient, Numbered, Version, interfaces
 from srcgraph.runtime.verification.differences import derivative
 

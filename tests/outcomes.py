@@ -14,7 +14,7 @@ from harness import OtherDivision, duplicate, plain_text, raised_by_text
 import srcgraph as sg
 from srcgraph.ir.interp import interpret
 from srcgraph.runtime.depth import WithDepth
-from srcgraph.runtime.specialization import Specialization
+from srcgraph.runtime.specialized import Specialization
 
 RTOL = 1e-9
 """Sums are rounded in another order than in NumPy and BLAS."""

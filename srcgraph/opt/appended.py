@@ -20,7 +20,7 @@ from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.states import plain, trips
 from srcgraph.opt.dce import dce
 
-_READS = ("list_len", "list_get", "list_array")
+_READS = ("list_len", "list_get")
 
 
 def appended(graph: Graph) -> Graph:
@@ -99,12 +99,13 @@ class _Search:
         made, versions = self.makers.get(loop.carry[k]), self.versions(loop, k)
         if made is None or made.op.name != "list_new" or self.users[loop.carry[k]] != [loop] or versions is None:
             return None
-        users = [*self.users[loop.outputs[k]], *(u for v in (*versions[0], *versions[1]) for u in self.users[v])]
-        changes = [n for n in users if not (isinstance(n, Apply) and n.op.name in _READS)]
+        inside = [u for v in (*versions[0], *versions[1]) for u in self.users[v] if not _reads(u)]
         known = {None, *(self.makers[v] for v in (*versions[0][1:], *versions[1]))}
-        if not known.issuperset(changes) or self.users[loop.outputs[k]].count(None) or changes.count(None) != 1:
+        if not known.issuperset(inside) or inside.count(None) != 1:
             return None
-        return Appended(loop, k, made, *versions)
+        # an array of all items is the list's own only after the loop: in a trip it has fewer
+        after = all(_reads(u, *_READS, "list_array") for u in self.users[loop.outputs[k]])
+        return Appended(loop, k, made, *versions) if after else None
 
     def versions(self, loop: For, k: int) -> tuple[tuple[Value, ...], tuple[Value, ...]] | None:
         """What the list is in a trip, one after the other; None if not just one item is appended in each."""
@@ -121,6 +122,10 @@ class _Search:
             return None
         way, first = way[::-1], len(way) - pushes[0]
         return tuple(way[:first]), tuple(way[first:])
+
+
+def _reads(node: Node | None, *names: str) -> bool:
+    return isinstance(node, Apply) and node.op.name in (names or _READS)
 
 
 def _used(node: Node) -> Sequence[Value]:
@@ -216,7 +221,7 @@ class _Arrays(Rebuild):
         """A list's numbers as an array of its own: what has been the list may be the first of these."""
         if array.type.dtype != node.attrs["dtype"]:
             return self.builder.call_named("cast", array, dtype=node.attrs["dtype"])
-        if node.inputs[0] in self.inside or array in self.given:
+        if array in self.given:
             return self.builder.call_named("copy", array)
         self.given.add(array)
         return array

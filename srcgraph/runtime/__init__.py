@@ -4,7 +4,8 @@ In: functions and arguments. Out: what plain Python would have returned. Everyth
 package is used from here.
 
 api             compile, inspect; `Compiled`, which keeps a version per signature
-specialization  one version: frontend, passes, transforms and code generation in order; its calls
+specialization  to one version: frontend, passes, transforms and code generation in order;  specialized: that, and its
+                calls;  described: what their arguments are
 lying           versions for arrays in Fortran's order
 derivatives     grad, value_and_grad, jvp;  jacobians: jacfwd, jacrev, hessian, hvp, vjp;  vmap: over lanes
 custom          custom_vjp, custom_jvp;  implicit: roots and fixed points;  texts: functions made of text

@@ -21,20 +21,14 @@ from srcgraph.runtime.calls import Given, added, entered, forget
 from srcgraph.runtime.calls_layout import Entered
 from srcgraph.runtime.custom import CustomFunction
 from srcgraph.runtime.depth import deeply
+from srcgraph.runtime.described import USUAL_WAY, Way, describe_arguments, short_beside_long
 from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
 from srcgraph.runtime.on_device import standing_in
 from srcgraph.runtime.options import USUAL, AnyMode, Options, options_of
 from srcgraph.runtime.quick import quick_key
-from srcgraph.runtime.specialization import (
-    NOT_READY,
-    USUAL_WAY,
-    Specialization,
-    Way,
-    describe_arguments,
-    short_beside_long,
-    specialize,
-)
+from srcgraph.runtime.specialization import specialize
+from srcgraph.runtime.specialized import NOT_READY, Specialization
 from srcgraph.runtime.state import Outdated
 from srcgraph.runtime.straight import straighten
 from srcgraph.runtime.transforms import Transform

@@ -34,7 +34,7 @@ from srcgraph.runtime.straight import Exactly, axes_of, exactly, most_of, unstre
 
 if TYPE_CHECKING:
     from srcgraph.runtime.api import Compiled
-    from srcgraph.runtime.specialization import Specialization
+    from srcgraph.runtime.specialized import Specialization
 
 PREFIX = "srcgraph_calls_"
 LISTS = 12

@@ -16,7 +16,7 @@ from srcgraph.infer.signature import Column, Leaves
 from srcgraph.ir.graph import Apply, For, Graph, While, node_graphs
 from srcgraph.runtime.api import compile
 from srcgraph.runtime.inspection import Table, tape_table
-from srcgraph.runtime.specialization import Specialization
+from srcgraph.runtime.specialized import Specialization
 
 
 @dataclass(frozen=True, slots=True)

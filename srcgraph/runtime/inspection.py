@@ -25,7 +25,7 @@ from srcgraph.opt.rewriting.local import LocalRewrite
 from srcgraph.runtime.excerpts import Excerpt, excerpts, short_names
 from srcgraph.runtime.html import fragment, page, table
 from srcgraph.runtime.options import Options
-from srcgraph.runtime.specialization import Specialization
+from srcgraph.runtime.specialized import Specialization
 
 MEANING = {
     "array": "array: one array, an axis per loop",

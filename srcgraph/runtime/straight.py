@@ -25,7 +25,7 @@ from srcgraph.runtime.results import Part, Whole, direct_parts, items_of
 
 if TYPE_CHECKING:
     from srcgraph.runtime.api import Compiled
-    from srcgraph.runtime.specialization import Specialization
+    from srcgraph.runtime.specialized import Specialization
 
 MISSING = object()
 """What a parameter is that was not given."""

@@ -174,7 +174,16 @@ def changed_in_a_branch(x: Any, n: int) -> Any:
     return out
 
 
-KEPT = [appended_again, some, left, twice, taken_out, changed_in_a_branch]
+def whole_in_a_trip(x: Any, n: int) -> Any:
+    """What is there so far, as an array."""
+    out, means = [x[1]], []
+    for i in range(n):
+        out.append(x[i % len(x)])
+        means.append(np.mean(out) + np.sum(np.array(out) * np.arange(len(out))))
+    return means
+
+
+KEPT = [whole_in_a_trip, appended_again, some, left, twice, taken_out, changed_in_a_branch]
 X = np.array([0.3, 0.9, 1.7, 0.1])
 
 

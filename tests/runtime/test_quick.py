@@ -10,8 +10,8 @@ import pytest
 
 import srcgraph as sg
 from srcgraph.errors import OverlapError
+from srcgraph.runtime.described import describe_arguments
 from srcgraph.runtime.quick import quick_key
-from srcgraph.runtime.specialization import describe_arguments
 
 
 @dataclass

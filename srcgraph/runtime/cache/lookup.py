@@ -27,15 +27,8 @@ from srcgraph.runtime.cache.prints import NoPrintError, home_of, print_of, print
 from srcgraph.runtime.cache.sizes import make_room
 from srcgraph.runtime.cache.statistics import LOG, STATISTICS
 from srcgraph.runtime.cache.versions import FIRST, SECOND, Restored, read_both, write_text, write_version
-from srcgraph.runtime.specialization import (
-    USUAL_WAY,
-    Described,
-    Specialization,
-    Way,
-    describe_arguments,
-    short_beside_long,
-    types_of,
-)
+from srcgraph.runtime.described import USUAL_WAY, Described, Way, describe_arguments, short_beside_long
+from srcgraph.runtime.specialized import Specialization, types_of
 
 Make = Callable[[Sequence[Any]], Specialization]
 """Compiles for the arguments of a call, or for `Described` ones."""

@@ -31,7 +31,7 @@ from srcgraph.runtime.natives import enter, made_of
 from srcgraph.runtime.options import options_of
 from srcgraph.runtime.pullbacks import pulling
 from srcgraph.runtime.results import Make, is_nested, maker, updater
-from srcgraph.runtime.specialization import Specialization
+from srcgraph.runtime.specialized import Specialization
 
 FIRST, SECOND = "first", "second"
 """The parts of an entry: a version, and the reverse sweep that the caller runs."""

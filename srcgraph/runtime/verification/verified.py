@@ -17,7 +17,8 @@ from srcgraph.ir.walk import all_nodes, calls
 from srcgraph.opt.modes import compiling
 from srcgraph.runtime.api import Compiled
 from srcgraph.runtime.floats import structured
-from srcgraph.runtime.specialization import Specialization, derived, lowered, target_of
+from srcgraph.runtime.specialization import derived, lowered, target_of
+from srcgraph.runtime.specialized import Specialization
 from srcgraph.runtime.transforms import Gradient, Version
 from srcgraph.runtime.verification import messages
 from srcgraph.runtime.verification.messages import Report
