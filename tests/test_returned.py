@@ -530,3 +530,27 @@ def test_values_and_derivatives_of_lists_are_different_ones() -> None:
     (one, other, given), (d_one, d_other, d_given) = sg.jvp(g, (x,), ([1.0, 10.0],))
     assert one is other and one == [4.0, 5.0] and given == x
     assert d_one == d_other == [2.0, 10.0] and d_given == [1.0, 10.0]
+
+
+def test_what_always_raises_after_it_appends() -> None:
+    def f(x: Any, items: list) -> float:
+        for _ in range(3):
+            items.append(x[0])
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        sg.grad(f)(np.ones(3), [1.0])
+
+
+def test_the_largest_of_nothing() -> None:
+    def f(n: int) -> Any:
+        out: list = []
+        for _ in range(n):
+            out.append(max(out))
+        return out
+
+    made = sg.compile(f)
+    assert made(0) == []
+    for g in (f, made):
+        with pytest.raises(ValueError, match=r"max.. (arg is an empty sequence|iterable argument is empty)"):
+            g(2)

@@ -109,3 +109,36 @@ def test_literals_at_the_end_of_the_range(program: Callable[[float], Any]) -> No
         else:
             with pytest.raises(OverflowError):
                 made(x)
+
+
+# -- factors that are not known when compiling -----------------------------------------------------
+
+
+def by_an_argument(p: int, a: Any) -> Any:
+    return np.arange(len(a)) * p, np.sum(a > 1) * p, np.sum(a > 1) * (p + 1), ((a > 1) * p) * (2**63 - 1)
+
+
+def of_functions(p: int, a: Any) -> Any:
+    return np.gcd(a, 2) * p, np.argmax(a) * p, np.count_nonzero(a > 1) * p, np.searchsorted(a, 3) * p, np.max(a) * p
+
+
+@pytest.mark.parametrize("program", [by_an_argument, of_functions])
+@pytest.mark.parametrize("p", [3, 2**62, -(2**63), 2**63 - 2])
+def test_products_with_an_argument_wrap(program: Callable[..., Any], p: int) -> None:
+    a = np.array([2, 3, 5])
+    with np.errstate(over="ignore"):
+        wanted = program(p, a)
+    for got, right in zip(sg.compile(program)(p, a), wanted, strict=True):
+        np.testing.assert_array_equal(got, right)
+        assert type(got) is type(right)
+
+
+def test_powers_with_a_numpy_exponent_are_numpys() -> None:
+    def f(q: int) -> Any:
+        k = np.int64(5)
+        return 1 / (2 ** np.int64(5) - 32), 1 // (2**k - 32), 2**k, True ** np.int64(3), q ** np.int64(2), 2.0**k
+
+    with np.errstate(all="ignore"):
+        wanted = f(3)
+    got = sg.compile(f)(3)
+    assert got == wanted and [type(v) for v in got] == [type(v) for v in wanted]

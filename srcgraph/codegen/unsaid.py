@@ -12,6 +12,8 @@ from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.promote import is_weak
 from srcgraph.ir.types import BOOL, INT, ArrayType
 
+_CALLS = ("power", "gcd", "lcm")
+"""What functions compute whose results do not say what they are."""
 COUNTED = 31
 """Bits of a position in an array."""
 WORD = 63
@@ -49,7 +51,7 @@ class Unsaid:
     def needs(self, node: Apply) -> bool:
         """Whether sums and products must be told that they are of NumPy's integers: they wrap."""
         out = node.outputs[0].type
-        if not node.op.grows or out.dtype != INT or is_weak(out):
+        if node.op.name not in _WRITTEN or out.dtype != INT or is_weak(out):
             return False
         bits = self._of_operands(node)
         return bits is not None and _grown(node, bits) > WORD
@@ -60,14 +62,17 @@ class Unsaid:
             return None
         if value not in self.known:
             node = self.definitions.get(value)
-            self.known[value] = None if node is None else self._made(node)
+            unknown = WORD if is_weak(value.type) else None
+            self.known[value] = unknown if node is None else self._made(node)
         return self.known[value]
 
     def _made(self, node: Apply) -> int | None:
         name, out = node.op.name, node.outputs[0].type
         if name == "const":
             return int(node.attrs["value"]).bit_length() if is_weak(out) else None
-        if name == "arange":
+        if is_weak(out) or name in _CALLS:
+            return WORD
+        if name == "arange" or (name == "sum" and self.bits(node.inputs[0]) == 1):
             return COUNTED
         if name == "cast" and node.inputs[0].type.dtype == BOOL and out.dtype == INT:
             return 1
@@ -83,6 +88,9 @@ class Unsaid:
         read = node.inputs[:1] if node.op.name in ("getitem", "broadcast_to", "copy", "full") else node.inputs
         found = [self.bits(v) for v in read if v.type.dtype == INT]
         return [b for b in found if b is not None] if found and None not in found else None
+
+
+_WRITTEN = ("add", "sub", "mul", "square", "ipow", "neg")
 
 
 def _grown(node: Apply, bits: list[int]) -> int:

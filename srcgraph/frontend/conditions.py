@@ -362,4 +362,5 @@ def _same_array(low: Lowering, x: Array | Either, y: Array | Either) -> Entity:
         return Const(True)
     if x.cell is y.cell or y.cell in x.cell.shares:
         raise refuse("whether these are the same array is not known when compiling", low.loc)
+    low.session.compares = True
     return Const(False)

@@ -5,6 +5,8 @@ Errors raised here are shown at the user's call.
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from srcgraph.frontend.arithmetic import first_and_length, length_of_range
@@ -327,10 +329,14 @@ def greatest_by_or(xs, key, default):
     return greatest_by(xs, key) if len(xs) > 0 else default
 
 
+_EMPTY = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg is an empty sequence"
+NO_LEAST, NO_GREATEST = f"min() {_EMPTY}", f"max() {_EMPTY}"
+
+
 def least(xs):
     n = len(xs)
     if n == 0:
-        raise ValueError("min() iterable argument is empty")
+        raise ValueError(NO_LEAST)
     best = xs[0]
     for k in range(1, n):
         if xs[k] < best:
@@ -341,7 +347,7 @@ def least(xs):
 def greatest(xs):
     n = len(xs)
     if n == 0:
-        raise ValueError("max() iterable argument is empty")
+        raise ValueError(NO_GREATEST)
     best = xs[0]
     for k in range(1, n):
         if xs[k] > best:
@@ -352,7 +358,7 @@ def greatest(xs):
 def least_by(xs, key):
     n = len(xs)
     if n == 0:
-        raise ValueError("min() iterable argument is empty")
+        raise ValueError(NO_LEAST)
     best = xs[0]
     least = key(best)
     for k in range(1, n):
@@ -366,7 +372,7 @@ def least_by(xs, key):
 def greatest_by(xs, key):
     n = len(xs)
     if n == 0:
-        raise ValueError("max() iterable argument is empty")
+        raise ValueError(NO_GREATEST)
     best = xs[0]
     greatest = key(best)
     for k in range(1, n):

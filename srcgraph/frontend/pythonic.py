@@ -285,7 +285,7 @@ def _extreme(op: str, function: Any) -> None:
             return _extreme_of_array(low, args[0], op, function.__name__)
         items = expressions.items_of(low, args[0]) if len(args) == 1 else list(args)
         if not items:
-            raise refuse(f"{function.__name__}() of nothing", low.loc, kind=InferenceError)
+            objects.raise_python(low, "ValueError", _nothing(function.__name__))
         numbers = [e.value for e in items if isinstance(e, Const) and e.is_number]
         if len(numbers) == len(items):
             return Const(computed(low, function, numbers))
@@ -295,6 +295,11 @@ def _extreme(op: str, function: Any) -> None:
         return out
 
 
+def _nothing(name: str) -> str:
+    """What Python says of the ``min`` or the ``max`` of nothing."""
+    return library.NO_LEAST if name == "min" else library.NO_GREATEST
+
+
 def _extreme_of_array(low: Lowering, x: Array, op: str, name: str) -> Entity:
     kind = ref_type(low, x)
     if kind.ndim != 1:
@@ -302,7 +307,7 @@ def _extreme_of_array(low: Lowering, x: Array, op: str, name: str) -> Entity:
             f"{name}() takes an array of one axis, not {kind}", low.loc, f"use np.{name}(x)", kind=InferenceError
         )
     fine = OPS["greater"](low.builder.dim_value(kind.shape[0]), 0)
-    low.builder.call_named("check_that", fine, error="ValueError", message=f"{name}() iterable argument is empty")
+    low.builder.call_named("check_that", fine, error="ValueError", message=_nothing(name))
     return Scalar(_picked(low, low.value(x), op, name))
 
 

@@ -251,6 +251,8 @@ class Session:
     """Calls a function with a derivative rule of its own."""
     checked: bool = False
     """Whether what the user promises is checked when it runs."""
+    compares: bool = False
+    """Whether it is asked if two arrays are one, so that the code is for calls in which different arguments are two."""
     deriving: bool = False
     """Whether a derivative may be taken of what is being lowered."""
     differences: bool = False

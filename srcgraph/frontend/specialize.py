@@ -58,6 +58,8 @@ class Lowered:
     """The name of its ``*`` parameter."""
     callees: dict[str, Summary] = field(default_factory=dict)
     """Every function of the program, by the name of its graph."""
+    compares: bool = False
+    """Whether it is asked if two arrays are one."""
 
 
 def lower_entry(
@@ -100,7 +102,17 @@ def lower_entry(
     parts = list(all_parts(args.values()))
     sizes = [d for s in parts if isinstance(s, ArrayArg) for d in s.shape]
     differences = any(isinstance(d, tuple) for d in sizes) or any(isinstance(s, ScalarArg) and s.size for s in parts)
-    session = Session(lower_callee, static, code, raises, derive, rules.call, checked, private, differences)
+    session = Session(
+        lower_callee,
+        static,
+        code,
+        raises,
+        derive,
+        rules.call,
+        checked=checked,
+        deriving=private,
+        differences=differences,
+    )
     try:
         with room(ROOM):
             summary = _entry(session, code, args, Entry.PRIVATE if private else Entry.VISIBLE, maybe_one)
@@ -118,7 +130,8 @@ def lower_entry(
     callees = {s.name: s for s in (*session.summaries.values(), summary)}
     vararg = code.node.args.vararg
     spread = vararg.id if vararg is not None else ""
-    return Lowered(Program(graphs, summary.name), summary, tuple(session.guards.values()), spread, callees)
+    program, guards = Program(graphs, summary.name), tuple(session.guards.values())
+    return Lowered(program, summary, guards, spread, callees, session.compares)
 
 
 def _entry(

@@ -240,7 +240,7 @@ def _apart(tests: _Tests, version: Specialization, leaves: Sequence[Any]) -> Non
             tests.test("TWICE", k, other)
         elif version.shared and np.may_share_memory(x, y):
             raise _Unsupported
-        elif k in changed:
+        elif k in changed or version.shared:
             tests.test("APART", k, x.itemsize, other, y.itemsize)
 
 

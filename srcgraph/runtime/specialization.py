@@ -15,6 +15,7 @@ from srcgraph.frontend.callees import Summary
 from srcgraph.frontend.lower import NeedStatic
 from srcgraph.frontend.session import FunctionCode
 from srcgraph.frontend.specialize import Lowered, lower_entry
+from srcgraph.frontend.template import Never
 from srcgraph.infer.signature import (
     Column,
     Skeleton,
@@ -22,6 +23,7 @@ from srcgraph.infer.signature import (
     passed_twice,
 )
 from srcgraph.ir.graph import Apply, For, Graph, Node, While, node_graphs
+from srcgraph.ir.types import ArrayType
 from srcgraph.ir.walk import all_nodes, kept_params
 from srcgraph.opt.inline import inline
 from srcgraph.opt.marks import unmarked
@@ -134,9 +136,12 @@ def _specialized(
     made = finished(version, code.name, options, report)
     places = places_of(found.summary.hidden, _count(names, args, way, bool(transforms)))
     kept = set(kept_params(made.graph)).difference(made.changed, (at for _, at in places))
+    shared = passed_twice(skeletons.values())
+    alone = [k for k, p in enumerate(made.graph.params) if isinstance(p.type, ArrayType) and k not in made.private]
     return replace(
         made,
         changed=(*made.changed, *sorted(kept)),
+        private=(*made.private, *alone) if found.compares and not shared else made.private,
         contiguous=tuple(sorted(found.summary.contiguous)),
         lying=tuple(lying.items()),
         hidden=found.summary.hidden,
@@ -144,7 +149,7 @@ def _specialized(
         guards=found.guards,
         way=way,
         between=describe_arguments(names, args, way, bool(transforms))[1].between,
-        shared=passed_twice(skeletons.values()),
+        shared=shared,
         few=not (general or way.small) and has_short_axes(args),
         places=places,
     )
@@ -197,6 +202,8 @@ def finished(version: Version, name: str, options: Options, report: Report | Non
     run = WithDepth(entry, generated.frame, generated.repeatable) if generated.frame else entry
     if options.engine is not None:
         run = run_by(options.engine, version)
+    if isinstance(version.template, Never):  # nothing is left to be changed
+        version = replace(version, rebound=(), lists=())
     returned = version.interface.returned
     place = {k: at for at, k in enumerate(returned)}
     make, second = maker(version.template, version.graph.results, place), None

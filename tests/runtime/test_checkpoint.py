@@ -308,7 +308,8 @@ def sets_items(x, n):
 def marked_to_append(x, n):
     xs = [x]
     for _ in sg.checkpoint(range(n), 3):
-        xs.append(xs[-1] * x)
+        if x > 0.0:
+            xs.append(xs[-1] * x)
     return xs[-1]
 
 

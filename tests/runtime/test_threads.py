@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import srcgraph as sg
-from srcgraph.errors import ArgumentError
+from srcgraph.errors import ArgumentError, OverlapError
 from srcgraph.runtime.workers import STATE
 
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forked processes, nor threads of POSIX's")
@@ -330,9 +330,11 @@ def doubled(x):
 
 
 def test_array_that_overlaps_itself() -> None:
-    """The trips are in order where elements are in the memory of others."""
+    """Where elements are in the memory of others, nothing is stored."""
     fast = sg.compile(doubled, parallel="always")
-    for strides in ((0,), (8,), (16,), (-8,)):
+    with pytest.raises(OverlapError):
+        fast(np.lib.stride_tricks.as_strided(np.zeros(1), (400,), (0,)))
+    for strides in ((8,), (16,), (-8,)):
         base, other = np.zeros(1001), np.zeros(1001)
         first = 500 if strides[0] < 0 else 0
         view = np.lib.stride_tricks.as_strided(base[first:], (400,), strides)

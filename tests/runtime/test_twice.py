@@ -109,3 +109,32 @@ def test_what_contains_itself_is_refused() -> None:
 
     with pytest.raises(SrcgraphError, match="contains itself"):
         sg.compile(f)(2.0)
+
+
+# -- whether two arguments are one array ----------------------------------------------------------------------
+
+
+def same(x: Any, y: Any) -> Any:
+    return np.sum(x) if x is y else 2.0 * np.sum(x)
+
+
+def in_a_callee(x: Any, y: Any) -> Any:
+    return same(x, y) + (0.0 if x is not y else 1.0)
+
+
+def which(x: Any, y: Any, z: Any) -> float:
+    return (1.0 if x is y else 0.0) + (10.0 if x is z else 0.0) + (100.0 if y is z else 0.0)
+
+
+def test_the_answer_is_that_of_the_call() -> None:
+    z, w = np.ones(3), np.ones(3)
+    pairs = [(z, w), (z, z), (z, z.copy()), (z, z), (w, z), (w, w)]
+    for f in (same, in_a_callee):
+        made = sg.compile(f)
+        assert [made(*p) for p in pairs * 3] == [f(*p) for p in pairs * 3]
+    made = sg.compile(which)
+    threes = [(z, w, z.copy()), (z, z, w), (z, z, z), (w, z, z), (z, w, z), (z, z, w), (z, z, z)]
+    assert [made(*t) for t in threes * 3] == [which(*t) for t in threes * 3]
+    np.testing.assert_array_equal(sg.grad(same)(z, w), [2.0, 2.0, 2.0])
+    with pytest.raises(SrcgraphError, match="shares memory with"):
+        sg.grad(same)(z, z)

@@ -52,6 +52,8 @@ def _small_power(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value |
         return _complex_power(x, int(n.real)) if 0 < abs(n) <= 16 and n == int(n.real) else None
     if not abs(n) <= 16 or n != int(n) or (x.type.dtype.kind != "f" and n < 0):
         return None
+    if is_weak(x.type) and not is_weak(y.type):  # with one of NumPy's numbers the power is NumPy's
+        x = builder.cast(x, x.type.dtype, False)
     return builder.apply(ipow, (x,), {"n": int(n)})
 
 
