@@ -7,6 +7,9 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 # what is measured here is what the sources make, not what was kept of them
 demo bench gradbench fuzz conformance: export SRCGRAPH_CACHE = 0
 
+# the tests start many processes: each would compile the package's sources again
+unexport PYTHONDONTWRITEBYTECODE
+
 PEERS := .venv-peers
 PYTHRAN := .venv-pythran
 DACE := .venv-dace

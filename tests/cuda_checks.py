@@ -15,6 +15,7 @@ import contextlib
 import io
 import json
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Callable
@@ -22,11 +23,35 @@ from typing import Any
 
 import cuda_programs as programs
 import numpy as np
-from numba import cuda
+from numba import config, cuda
 
 import srcgraph as sg
 from srcgraph.errors import ArgumentError, OverlapError, UnsupportedError
 from srcgraph.runtime import gpu
+
+
+def wait_for_others() -> None:
+    """The simulator's main thread asks all others whether they run, again and again: let them run meanwhile."""
+    from numba.cuda.simulator.kernel import BlockThread
+
+    run = BlockThread.run
+
+    def until_done(thread: Any) -> None:
+        try:
+            run(thread)
+        finally:
+            thread.is_done = True
+
+    def is_alive(thread: Any) -> bool:
+        if not thread.is_done and not thread.syncthreads_blocked:
+            time.sleep(0)
+        return not thread.is_done
+
+    BlockThread.is_done, BlockThread.run, BlockThread.is_alive = False, until_done, is_alive
+
+
+if config.ENABLE_CUDASIM:
+    wait_for_others()
 
 
 def numbers(seed: int, *shape: int) -> np.ndarray:

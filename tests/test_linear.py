@@ -14,7 +14,7 @@ import pytest
 
 import srcgraph as sg
 
-FEW, MANY = 60, 180
+FEW, MANY = 40, 120
 STEPS = {
     "numbers": ["s = s * 0.7 + a", "s = math.sin(s) * b", "s = s / (1.0 + s * s)", "c = s - a; s = c * c + b"],
     "arrays": ["x = x * 0.7 + a", "x = np.sin(x) * b", "x = x / (1.0 + x * x)", "c = x - a; x = c * c + b"],

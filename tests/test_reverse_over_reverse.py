@@ -99,7 +99,19 @@ def pulled_in_a_loop(x, n, weights):
 def test_the_same_as_forward_over_reverse(function, args):
     wanted = sg.hessian(function)(*args)
     np.testing.assert_allclose(sg.jacrev(sg.grad(function))(*args), wanted, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("function", [shrinking, largest_of_each, history], ids=lambda f: f.__name__)
+def test_reverse_over_forward(function):
+    args = dict(PROGRAMS)[function]
+    wanted = sg.hessian(function)(*args)
     np.testing.assert_allclose(sg.jacrev(sg.jacfwd(function))(*args), wanted, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("function", [parts, until_small, recursive, to_a_bound], ids=lambda f: f.__name__)
+def test_pullback_of_a_gradient(function):
+    args = dict(PROGRAMS)[function]
+    wanted = sg.hessian(function)(*args)
     slope, pull = sg.vjp(sg.grad(function), *args)
     np.testing.assert_allclose(slope, sg.grad(function)(*args))
     for _ in range(2):  # as often as one likes

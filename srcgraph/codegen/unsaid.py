@@ -1,7 +1,7 @@
 """Integers of arrays that are written as Python's: literals, counters and truths, and what is chosen among them.
 
-Arithmetic with them raises where 64 bits are too few, as Python's does not, and wraps in NumPy's arrays: where it may
-need more, one of the operands is written as ``np.int64(...)``.
+Arithmetic with them, which wraps in NumPy's arrays, would raise where 64 bits are too few, as that of Python's integers
+has to: where it may need more, one of the operands is written as ``np.int64(...)``.
 """
 
 from __future__ import annotations

@@ -102,17 +102,8 @@ def lower_entry(
     parts = list(all_parts(args.values()))
     sizes = [d for s in parts if isinstance(s, ArrayArg) for d in s.shape]
     differences = any(isinstance(d, tuple) for d in sizes) or any(isinstance(s, ScalarArg) and s.size for s in parts)
-    session = Session(
-        lower_callee,
-        static,
-        code,
-        raises,
-        derive,
-        rules.call,
-        checked=checked,
-        deriving=private,
-        differences=differences,
-    )
+    session = Session(lower_callee, static, code, raises, derive, rules.call, checked=checked, deriving=private)
+    session.differences = differences
     try:
         with room(ROOM):
             summary = _entry(session, code, args, Entry.PRIVATE if private else Entry.VISIBLE, maybe_one)

@@ -260,7 +260,8 @@ class Specialization:
                 known = position in self.changed and max(k, position) < count and same_place(array, other)
                 if not known and np.shares_memory(array, other):
                     whose, others = self.named(position, count), self.named(k, count)
-                    why = f"{self.name} changes {whose}, which shares memory with {others}"
+                    verb = f"changes {whose}, which" if position in self.changed else f"needs {whose} alone, but it"
+                    why = f"{self.name} {verb} shares memory with {others}"
                     raise OverlapError(Problem(why, hint="pass a copy of one of them"))
 
     def named(self, position: int, count: int) -> str:

@@ -204,7 +204,13 @@ def product(a: Any, b: Any) -> Any:
     b[0] = c[0] - c[m - 1]
 
 
+def product_by_numpy(a: Any, b: Any) -> None:
+    c = a.T @ a
+    b[0] = c[0] - c[-1]
+
+
 DOWN = [column_sums, beside, standardized, summed_up, tridiagonal, product]
+REFERENCES = {product: product_by_numpy}
 
 
 def name(program: Callable[..., Any]) -> str:
@@ -292,7 +298,7 @@ def test_columns(program: Callable[..., Any], options: Any, order: str) -> None:
     for width in (4, 8, 9, 64, 511, 512, 513, 1030):
         ours, theirs = columns(width, order), columns(width, order)
         made(*ours)
-        program(*theirs)
+        REFERENCES.get(program, program)(*theirs)
         for x, y in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-13, atol=1e-14)
 

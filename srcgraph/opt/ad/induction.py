@@ -13,6 +13,7 @@ from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Apply, For, Graph, Value
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import INT, ScalarType, Type
+from srcgraph.opt.ad.states import trips
 
 
 def follow_trips(graph: Graph) -> Graph:
@@ -67,12 +68,7 @@ class _FollowTrips(Rebuild):
 
     def span(self, start: Value, stop: Value, step: Value) -> Dim:
         """How far the index goes in all, a multiple of the step."""
-        b, width = self.builder, step.type.value.const
-        span = b.call_named("sub", stop, start) if width > 0 else b.call_named("sub", start, stop)
-        if abs(width) > 1:
-            span = b.call_named("floordiv", b.call_named("add", span, abs(width) - 1), abs(width))
-        trips = span if b.proves(span.type.value) else b.call_named("maximum", span, 0)
-        return trips.type.value * width
+        return trips(self.builder, start, stop, step).type.value * step.type.value.const
 
 
 def _is_python_int(type: Type) -> bool:

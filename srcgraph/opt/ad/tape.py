@@ -24,6 +24,7 @@ from srcgraph.opt.ad.inverse import Cycle
 from srcgraph.opt.ad.plan import Plan, Tape
 from srcgraph.opt.ad.prepare import LoopFacts
 from srcgraph.opt.ad.residuals import Residuals, is_reverse
+from srcgraph.opt.ad.states import trips
 from srcgraph.opt.ad.threaded import Threaded
 
 
@@ -124,13 +125,7 @@ class Assemble(Rebuild):
         return self.builder.apply(OPS["empty"], tuple(sizes), {"dtype": dtype}, name=tape.block_name)
 
     def trips(self, node: For) -> Value:
-        b = self.builder
-        start, stop, step = (self.bound(v) for v in (node.start, node.stop, node.step))
-        width = step.type.value.const
-        span = b.call_named("sub", stop, start) if width > 0 else b.call_named("sub", start, stop)
-        if abs(width) > 1:
-            span = b.call_named("floordiv", b.call_named("add", span, abs(width) - 1), abs(width))
-        return span if b.proves(span.type.value) else b.call_named("maximum", span, 0)
+        return trips(self.builder, *(self.bound(v) for v in (node.start, node.stop, node.step)))
 
     def bound(self, value: Value) -> Value:
         """A loop's bound, also before the branch that it is computed in."""
