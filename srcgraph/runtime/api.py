@@ -26,7 +26,7 @@ from srcgraph.runtime.html import hint
 from srcgraph.runtime.inspection import Inspection, inspection
 from srcgraph.runtime.on_device import standing_in
 from srcgraph.runtime.options import USUAL, AnyMode, Options, options_of
-from srcgraph.runtime.quick import quick_key
+from srcgraph.runtime.quick import Met, quick_key
 from srcgraph.runtime.specialization import specialize
 from srcgraph.runtime.specialized import NOT_READY, Specialization
 from srcgraph.runtime.state import Outdated
@@ -122,10 +122,10 @@ class Compiled(Entered):
         if not self.options.on_cpu:
             args = standing_in(args, self.names)
         values: list[Any] = []
-        objects: list[Any] = []
-        key = quick_key(args, values, objects)
+        met = Met()
+        key = quick_key(args, values, met)
         for known in self.quick.get(key, ()):
-            if (result := known.quickly(values.copy(), objects)) is not NOT_READY:
+            if (result := known.quickly(values.copy(), met)) is not NOT_READY:
                 self.without_detours(known, args, given)
                 return result
         while True:

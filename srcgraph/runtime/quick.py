@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,11 +22,19 @@ _KEYS = frozenset({str, int})
 _SLOTS: WeakKeyDictionary[type, list[str] | None] = WeakKeyDictionary()
 
 
-def quick_key(args: Sequence[Any], leaves: list[Any], objects: list[Any] | None = None) -> Any:
+@dataclass(frozen=True, slots=True)
+class Met:
+    """The objects and lists of a call, by the numbers of their boxes and cells."""
+
+    objects: list[Any] = field(default_factory=list)
+    lists: list[list[Any]] = field(default_factory=list)
+
+
+def quick_key(args: Sequence[Any], leaves: list[Any], met: Met | None = None) -> Any:
     """What tells calls with numbers, arrays, tuples, strings and None apart, in well under a microsecond an argument.
 
-    None if there is anything else. The numbers and arrays are appended to ``leaves``; objects of the user's classes and
-    dicts to ``objects``, in the order of their boxes, if they may be among the arguments.
+    None if there is anything else. The numbers and arrays are appended to ``leaves``; objects of the user's classes,
+    dicts and lists of numbers are ``met``, if they may be among the arguments.
     """
     key: list[Any] = []
     for value in args:
@@ -46,28 +55,46 @@ def quick_key(args: Sequence[Any], leaves: list[Any], objects: list[Any] | None 
         elif kind in _KNOWN:
             key += (kind, value)
         else:
-            inner = _key_of_parts(kind, value, leaves, objects)
+            inner = _key_of_parts(kind, value, leaves, met)
             if inner is None:
                 return None
             key.append(inner)
     return tuple(key)
 
 
-def _key_of_parts(kind: type, value: Any, leaves: list[Any], objects: list[Any] | None) -> Any:
-    """That of a tuple, a shared variable or an object; None of an object that was met before."""
+def _key_of_parts(kind: type, value: Any, leaves: list[Any], met: Met | None) -> Any:
+    """That of a tuple, a shared variable, a list or an object; None of a list or an object that was met before."""
     if kind is tuple or is_named_tuple(kind):
-        inner = quick_key(value, leaves, objects)
+        inner = quick_key(value, leaves, met)
         return inner if kind is tuple or inner is None else (kind, inner)
     if kind is Container:
-        if objects is not None:
-            objects.append(value)
-        return quick_key((value.value,), leaves, objects)
-    fields = None if objects is None else _fields(kind, value)
-    if objects is None or fields is None or any(value is x for x in objects):
+        if met is not None:
+            met.objects.append(value)
+        return quick_key((value.value,), leaves, met)
+    if kind is list:
+        return None if met is None else _key_of_list(value, leaves, met)
+    fields = None if met is None else _fields(kind, value)
+    if met is None or fields is None or any(value is x for x in met.objects):
         return None
-    objects.append(value)
-    inner = quick_key([*fields.values()], leaves, objects)
+    met.objects.append(value)
+    inner = quick_key([*fields.values()], leaves, met)
     return None if inner is None else (kind, *fields, inner)
+
+
+def _key_of_list(value: list[Any], leaves: list[Any], met: Met) -> Any:
+    """That of a list of numbers of one type, which is passed as an array."""
+    kinds = {*map(type, value)}
+    if len(kinds) != 1 or any(value is x for x in met.lists):
+        return None
+    kind = kinds.pop()
+    if kind not in _PLAIN and kind is not int:
+        return None
+    met.lists.append(value)
+    try:
+        leaves.append(np.array(value, kind))
+    except OverflowError:  # of more than 64 bits
+        return None
+    return list, kind, len(value) == 1
 
 
 def _fields(kind: type, value: Any) -> dict[Any, Any] | None:

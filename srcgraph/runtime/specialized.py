@@ -26,7 +26,7 @@ from srcgraph.opt.passes import Report
 from srcgraph.runtime.described import USUAL_WAY, Way, short_beside_long
 from srcgraph.runtime.effects import raised
 from srcgraph.runtime.options import USUAL, Options
-from srcgraph.runtime.quick import quick_key
+from srcgraph.runtime.quick import Met, quick_key
 from srcgraph.runtime.results import (
     Make,
     Objects,
@@ -181,11 +181,11 @@ class Specialization:
         arrays = [v.array() if type(v) is Column else v for v in leaves]
         return self.run_on(arrays, objects, given.lists, stored)
 
-    def quickly(self, leaves: list[Any], objects: Sequence[Any] = ()) -> Any:
+    def quickly(self, leaves: list[Any], met: Met) -> Any:
         """Run on numbers and arrays of the right types; `NOT_READY` if it cannot, or not without a closer look."""
         if not self.writes:
-            return self.run_on(leaves, objects) if self.ready(leaves) else NOT_READY
-        if any(type(x) is not Container for x in objects):
+            return self.run_on(leaves, met.objects, met.lists) if self.ready(leaves) else NOT_READY
+        if met.lists or any(type(x) is not Container for x in met.objects):
             return NOT_READY
         with held(container for container, _ in self.places):
             if not self.ready(leaves):

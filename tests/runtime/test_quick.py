@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import srcgraph as sg
-from srcgraph.errors import OverlapError
+from srcgraph.errors import ArgumentError, OverlapError
 from srcgraph.runtime.described import describe_arguments
-from srcgraph.runtime.quick import quick_key
+from srcgraph.runtime.quick import Met, quick_key
 
 
 @dataclass
@@ -148,15 +148,97 @@ def test_derivatives(line):
 def test_what_contains_itself():
     model = Model(None, 2.0)
     model.line = model
-    assert quick_key((model,), [], []) is None
+    assert quick_key((model,), [], Met()) is None
 
 
 @pytest.mark.parametrize("first", [first for _, first in CALLS])
 def test_numbers_and_objects_come_in_the_order_of_a_description(first):
-    leaves, objects = list[Any](), list[Any]()
-    if quick_key((first, X), leaves, objects) is None:  # the key True is 1, and described in full
+    leaves, met = list[Any](), Met()
+    if quick_key((first, X), leaves, met) is None:  # the key True is 1, and described in full
         assert type(first) is dict and any(key is True for key in first)
         return
     _, described = describe_arguments(["a", "b"], (first, X))
     assert [*map(id, leaves)] == [*map(id, described.values)]
-    assert [*map(id, objects)] == [*map(id, described.objects)]
+    assert [*map(id, met.objects)] == [*map(id, described.objects)]
+
+
+# -- lists -----------------------------------------------------------------------------------------------------
+
+
+def summed(items, x):
+    total = 0
+    for item in items:
+        total += item
+    return total, x
+
+
+def grown(items, x):
+    items.append(items[0] + x)
+    items[0] = x
+    return items, len(items)
+
+
+def joined(record, x):
+    record["left"].append(x)
+    return record["left"] + record["right"], record["right"]
+
+
+def kind_of(value):
+    return [type(v) for v in value] if type(value) in (tuple, list) else type(value)
+
+
+LISTS = [
+    [1.0, 2.5], [1.0], [3.0, 4.0, 5.0], [1, 2], [7], [True, False], [1j, 2.0j], [np.float32(1.5), np.float32(2.5)],
+    [np.float64(1.5), np.float64(2.5)], [1, 2.5], [np.int8(100), np.int8(100)], [2**62, 2**61], [],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_lists_of_each_kind_have_a_version_of_their_own(order):
+    compiled = sg.compile(summed)
+    for _ in range(3):
+        for items in LISTS[::order]:
+            with np.errstate(over="ignore"):
+                found, wanted = compiled(items, 1.5), summed(items, 1.5)
+            assert found == wanted and kind_of(found) == kind_of(wanted)
+
+
+def test_integers_that_do_not_fit():
+    compiled = sg.compile(summed)
+    for _ in range(3):
+        assert compiled([1, 2], 0.0) == (3, 0.0)
+        with pytest.raises(ArgumentError, match="64 bits"):
+            compiled([1, 2**63], 0.0)
+
+
+def test_lists_that_are_changed():
+    compiled, items, plain = sg.compile(grown), [1.0, 2.0], [1.0, 2.0]
+    for k in range(4):
+        found, wanted = compiled(items, float(k)), grown(plain, float(k))
+        assert found[0] is items and items == plain and found[1] == wanted[1]
+
+
+def test_lists_in_a_dict_and_one_list_twice():
+    compiled = sg.compile(joined)
+    for _ in range(3):
+        left, right = [1.0, 2.0], [3.0]
+        both, found = compiled({"left": left, "right": right}, 4.0)
+        assert both == [1.0, 2.0, 4.0, 3.0] and left == [1.0, 2.0, 4.0] and found is right
+        same = [1.0, 2.0]
+        both, found = compiled({"left": same, "right": same}, 4.0)
+        assert both == [1.0, 2.0, 4.0, 1.0, 2.0, 4.0] and found is same
+
+
+def test_gradients_by_lists():
+    slope = sg.grad(lambda items, x: sum(v * v * x for v in items))
+    for size in (1, 3, 1, 2, 3):
+        items = [1.0 + k for k in range(size)]
+        assert slope(items, 2.0) == [4.0 * v for v in items]
+
+
+def test_which_lists_are_seen_at_a_glance():
+    known, other = [1.0, 2.0], [1.0, 2.0]
+    assert quick_key((known, other), [], Met()) == ((list, float, False), (list, float, False))
+    for args in ((known, known), ([],), ([1, 2.0],), ([2**70],), ([known],), (["text"],)):
+        assert quick_key(args, [], Met()) is None
+    assert quick_key((known,), []) is None
