@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from numba.core.compiler import CompilerBase
+from plainly import load_plainly, natively
 
 from srcgraph.opt.passes import run_passes
 from srcgraph.runtime import specialization
@@ -47,6 +48,14 @@ def verified_passes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(specialization, "run_passes", functools.partial(run_passes, check=True))
         yield
+
+
+@pytest.fixture(autouse=True)
+def some_plainly(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What passes do shows in the text: seven of eight of their tests run it as plain Python, as of those so marked."""
+    plainly = request.path.parent.name == "opt" or "plainly" in request.keywords
+    if plainly and "native" not in request.keywords and not natively(request.node.nodeid, share=8):
+        monkeypatch.setattr(specialization, "load", load_plainly)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,22 +11,21 @@ from __future__ import annotations
 import importlib
 import inspect
 import itertools
-import os
 import pkgutil
-import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from io import StringIO
 from typing import Any, NamedTuple, TypeAlias
-from zlib import crc32
+from unittest import mock
 
 import numpy as np
 import programs
+from plainly import OtherDivision, natively, plain_text, raised_by_text
 from programs import records
 
 import srcgraph as sg
@@ -65,6 +64,7 @@ from srcgraph.opt.inline import inline
 from srcgraph.opt.modes import FAST_RUN, Mode, compiling
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import DERIVED, LAST, PRIMAL
+from srcgraph.runtime import specialization
 from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.described import USUAL_WAY, Way, describe_arguments
 from srcgraph.runtime.engines.versions import apart
@@ -72,7 +72,7 @@ from srcgraph.runtime.floats import leaf_positions, structured, with_places
 from srcgraph.runtime.load import load
 from srcgraph.runtime.options import PARALLEL, USUAL
 from srcgraph.runtime.results import Objects, maker, updater
-from srcgraph.runtime.specialization import as_is, lowered
+from srcgraph.runtime.specialization import as_is
 from srcgraph.runtime.transforms import Gradient, Numbered, Version, interfaces
 from srcgraph.runtime.verification.differences import derivative
 
@@ -308,7 +308,7 @@ class Versions:
     def of(self, args: tuple[Any, ...]) -> tuple[Version, list[Any]]:
         """The version for a call, and the globals it reads."""
         if self.key(args) not in self.known:
-            found, skeletons, way = lowered(self.code, self.names, args, self.distinct)
+            found, skeletons, way = specialization.lowered(self.code, self.names, args, self.distinct)
             self.way = Way(self.way.static | way.static, self.way.alike or way.alike)
             verify(found.program)
             self.check_texts(found.program)
@@ -726,21 +726,41 @@ def check_value(program: Callable) -> None:
     """
     compiled, versions = sg.api.compile(program), Versions(program)
     for args in calls(program):
-        want = outcome(program, args)
-        compare(interpreted(versions, args), want, f"interp{args}")
-        native = is_full_size(args) and natively(label(program), 8)
-        run = compiled if native else partial(call_plainly, compiled)
-        got = outcome(run, args)
-        compare(got, want, f"compiled{args}")
-        if got.error:
-            compare_stores(got, want, f"compiled{args}")
-        if 0 not in [a for a, name in zip(args, versions.names, strict=True) if name == "n"]:
-            # with no trip a name may still be the argument itself; the compiled function then returns a copy
-            assert want.error or shared(got) == shared(want), f"{args}: other arrays share memory than in Python"
-        if not got.error:
-            copies = compiled.version(duplicate(args))[0].generated.copies
-            made = all(c.why == "it is returned" for c in copies) or program.__name__ in OVERLAPS
-            assert made, f"copies that NumPy would not make: {copies}"
+        with lowered_once():
+            check_call(program, args, compiled, versions)
+
+
+def check_call(program: Callable, args: tuple[Any, ...], compiled: sg.Compiled, versions: Versions) -> None:
+    want = outcome(program, args)
+    compare(interpreted(versions, args), want, f"interp{args}")
+    native = is_full_size(args) and natively(label(program), 8)
+    run = compiled if native else partial(call_plainly, compiled)
+    got = outcome(run, args)
+    compare(got, want, f"compiled{args}")
+    if got.error:
+        compare_stores(got, want, f"compiled{args}")
+    if 0 not in [a for a, name in zip(args, versions.names, strict=True) if name == "n"]:
+        # with no trip a name may still be the argument itself; the compiled function then returns a copy
+        assert want.error or shared(got) == shared(want), f"{args}: other arrays share memory than in Python"
+    if not got.error:
+        copies = compiled.version(duplicate(args))[0].generated.copies
+        made = all(c.why == "it is returned" for c in copies) or program.__name__ in OVERLAPS
+        assert made, f"copies that NumPy would not make: {copies}"
+
+
+@contextmanager
+def lowered_once() -> Iterator[None]:
+    """A call is lowered once for all that is tried with it."""
+    usual, known = specialization.lowered, dict[Any, Any]()
+
+    def once(code: Any, names: Any, args: Any, distinct: bool, raises: bool = True, general: bool = False) -> Any:
+        key = distinct, raises, general
+        if key not in known:
+            known[key] = usual(code, names, args, distinct, raises, general)
+        return known[key]
+
+    with mock.patch.object(specialization, "lowered", once):
+        yield
 
 
 def is_full_size(args: tuple[Any, ...]) -> bool:
@@ -758,39 +778,6 @@ def call_plainly(compiled: sg.Compiled, *args: Any) -> Any:
         return replace(version, run=raised_by_text(run, version.generated.text.text)).call(leaves)
     except OtherDivision:
         return version.call(leaves)
-
-
-class OtherDivision(Exception):
-    """A division has NumPy's meaning in the text, and Python's is another."""
-
-
-def raised_by_text(run: Callable, text: str) -> Callable:
-    """What runs a generated text as plain Python, where only its own ``raise`` may raise: nothing else checks then."""
-    lines = text.splitlines()
-
-    def call(*args: Any) -> Any:
-        try:
-            return run(*args)
-        except (IndexError, ValueError, ZeroDivisionError, OverflowError) as error:
-            place = list(traceback.walk_tb(error.__traceback__))[-1]
-            line = lines[place[1] - 1].strip() if place[0].f_code.co_filename == "<string>" else ""
-            if line.startswith("raise"):
-                raise
-            if isinstance(error, ArithmeticError):
-                raise OtherDivision from error
-            if line:
-                raise AssertionError(f"not checked: {line}: {error}") from error
-            raise
-
-    return call
-
-
-def natively(name: str, share: int = 14) -> bool:
-    """Whether a text is compiled: one in ``share``, by default a fourteenth; all with SRCGRAPH_NATIVE=all.
-
-    The others run as plain Python.
-    """
-    return os.environ.get("SRCGRAPH_NATIVE") == "all" or crc32(name.encode()) % share == 0
 
 
 def check_gradient(program: Callable) -> None:
@@ -855,13 +842,6 @@ def _equal(x: Any, y: Any) -> bool:
 def compiled_text(text: str, name: str) -> Callable:
     """The function in a generated module; numbers of trips share one text, which is compiled once."""
     return load(text, name)[0]
-
-
-def plain_text(text: str, name: str) -> Callable:
-    """The function in a generated module as plain Python: that is what the text says it is, and it need not compile."""
-    namespace: dict[str, Any] = {"np": np}
-    exec(text.replace("from numba import njit", "njit = lambda **options: lambda function: function"), namespace)
-    return np.errstate(all="ignore")(namespace[name])
 
 
 def check_gradient_at(

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from harness import derivative, natively, plain_text
+from harness import derivative
+from plainly import natively, plain_text
 
 import srcgraph  # noqa: F401  (fills the tables)
 from srcgraph.codegen.cpu import generate

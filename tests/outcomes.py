@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from harness import OtherDivision, duplicate, plain_text, raised_by_text
+from harness import duplicate
+from plainly import OtherDivision, plain_text, raised_by_text
 
 import srcgraph as sg
 from srcgraph.ir.interp import interpret

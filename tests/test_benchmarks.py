@@ -47,6 +47,7 @@ def slope(case: Case, gradient: tuple[Any, ...]) -> None:
     np.testing.assert_allclose(along, quotient, rtol=1e-5, err_msg="difference quotient")
 
 
+@pytest.mark.plainly
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_case(case: Case) -> None:
     wanted = case.plain(*case.arguments(True))

@@ -12,6 +12,8 @@ from scipy import special
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 
 def sums(x, y):
     return np.sum(x, axis=0), np.sum(x * y, axis=1), np.sum(x), np.max(x + y, axis=0), np.mean(y, axis=1)

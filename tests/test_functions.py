@@ -19,6 +19,8 @@ import pytest
 import srcgraph as sg
 from srcgraph.errors import ArgumentError, SourceError
 
+pytestmark = pytest.mark.plainly
+
 COUNT = iter(range(10**6))
 
 
@@ -518,6 +520,7 @@ def test_source_by_hand() -> None:
     np.testing.assert_array_equal(sg.grad(compiled)(x), 2.0 * x)
 
 
+@pytest.mark.native
 def test_source_by_hand_is_shown() -> None:
     h = made_by_exec("def h(x):\n    return x[5]\n", "h")
     with pytest.raises(IndexError, match="index 5 is out of bounds") as caught:

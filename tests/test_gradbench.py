@@ -36,6 +36,7 @@ def check(got: Any, want: Any, what: str) -> None:
         np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-10, err_msg=what)
 
 
+@pytest.mark.plainly
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", inputs.SMALL)
 def test_eval(name: str) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 
 def convolution(x, w):
     n = x.shape[1] - 4

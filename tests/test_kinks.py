@@ -12,6 +12,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 TABLE = Path(__file__).parent.parent / "docs" / "derivatives.md"
 
 

@@ -10,6 +10,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 LENGTHS = 0, 1, 2, 7, 16
 
 

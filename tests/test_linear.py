@@ -14,6 +14,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 FEW, MANY = 40, 120
 STEPS = {
     "numbers": ["s = s * 0.7 + a", "s = math.sin(s) * b", "s = s / (1.0 + s * s)", "c = s - a; s = c * c + b"],

@@ -17,6 +17,8 @@ from srcgraph.codegen.liveness import Liveness
 from srcgraph.errors import ArgumentError, DerivativeError
 from srcgraph.ir.graph import Value
 
+pytestmark = pytest.mark.plainly
+
 Live = frozenset[Value]
 HARD = ("saved_after_a_name_without_a_value", "copied_signed_to_unsigned", "resized_in_a_while")
 CASES = [p for k, p in enumerate(corpus()) if (k % 10 == 0 or p.__name__ in HARD) and any(True for _ in calls(p))]

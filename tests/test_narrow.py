@@ -7,6 +7,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 
 def reductions(m, o):
     return np.sum(m), np.sum(m * o), np.max(m), np.mean((m - 0.5) ** 2), np.min(o), np.sum(m, axis=1), np.max(m, axis=0)

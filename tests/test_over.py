@@ -10,6 +10,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=23)
 SQUARE = RNG.normal(size=(6, 6))

@@ -11,6 +11,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 
 def pairs(positions, masses):
     total = 0.0

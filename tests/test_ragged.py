@@ -7,6 +7,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 
 def triangles(x, n):
     u = x.copy()

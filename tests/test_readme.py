@@ -7,11 +7,10 @@ tests/test_readme.py`` stores what they print now.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fresh import script_output
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -35,9 +34,8 @@ BLOCKS = [block for page in PAGES for block in BLOCK.finditer(page.read_text(enc
 def printed(code: str, folder: Path) -> str:
     """What a block prints when it is saved as ``model.py`` and run."""
     (folder / "model.py").write_text(code, encoding="utf-8")
-    done = subprocess.run([sys.executable, "model.py"], cwd=folder, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
-    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines()) + "\n"
+    output = script_output(folder / "model.py")
+    return "\n".join(line.rstrip() for line in output.strip().splitlines()) + "\n"
 
 
 @pytest.mark.parametrize("number", range(len(BLOCKS)))

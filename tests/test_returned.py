@@ -12,6 +12,8 @@ import pytest
 import srcgraph as sg
 from srcgraph.errors import SrcgraphError
 
+pytestmark = pytest.mark.plainly
+
 
 class Found(NamedTuple):
     value: float

@@ -5,6 +5,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 
 def shrinking(x, n):
     for _ in range(n):

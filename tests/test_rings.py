@@ -11,6 +11,8 @@ from harness import slopes
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 
 def five_points(u, k):
     for _ in range(2):

@@ -9,6 +9,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 
 def softmax(x, y):
     e = np.exp(x - np.max(x, axis=-1, keepdims=True))

@@ -10,6 +10,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 
 def equal_exponents(x):
     return np.logaddexp(x, 1.0)

@@ -16,6 +16,8 @@ import srcgraph as sg
 from srcgraph.codegen.registers import Added, as_written
 from srcgraph.codegen.shifted import gathered
 
+pytestmark = pytest.mark.plainly
+
 
 def heat(u, k):
     for _ in range(2):

@@ -20,6 +20,8 @@ from srcgraph.ir.dims import evaluate
 from srcgraph.ir.graph import Apply, Node, Value
 from srcgraph.ir.types import ArrayType, ScalarType
 
+pytestmark = pytest.mark.plainly
+
 BACKWARD = sg.opt.FAST_RUN.excluding("forward")
 """Tapes, also where few numbers matter."""
 

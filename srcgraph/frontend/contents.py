@@ -219,7 +219,7 @@ def part_array(low: Lowering, part: Value) -> Value:
     if isinstance(part.type, ArrayType):
         return part
     if isinstance(part.type.item, ArrayType):
-        why = "a list of arrays that grows while the program runs cannot be returned or made an array"
+        why = "a list of arrays whose length changes while the program runs cannot be returned or made an array"
         raise refuse(why, low.loc, "store the arrays as rows of one array")
     b = low.builder
     return b.apply(OPS["list_array"], (part, OPS["list_len"](part)), {"dtype": part.type.item.dtype}, name=part.name)

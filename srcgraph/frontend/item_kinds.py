@@ -84,7 +84,7 @@ def join_kinds(x: headers.Shape, y: headers.Shape) -> headers.Shape:
             return y
         case (headers.Fresh(content=contents.Items(items=a)), headers.Fresh(content=contents.Items(items=b))):
             if len(a) != len(b):
-                why = "a list that grows while the program runs holds lists of different lengths"
+                why = "a list whose length changes while the program runs holds lists of different lengths"
                 return headers.Broken(why, nested.LISTS)
             items = list(map(join_kinds, a, b))
             broken = next((s for s in items if isinstance(s, headers.Broken)), None)
@@ -106,7 +106,7 @@ def join_kinds(x: headers.Shape, y: headers.Shape) -> headers.Shape:
             return broken or headers.Several(tuple(items), cls)
         case (headers.Same(), headers.Same()) if x == y:
             return x
-    why = f"a list that grows while the program runs holds both {_shown(x)} and {_shown(y)}"
+    why = f"a list whose length changes while the program runs holds both {_shown(x)} and {_shown(y)}"
     return headers.Broken(why, "keep one kind of item in a list, or use two lists")
 
 
@@ -172,7 +172,7 @@ def usable(low: Lowering, kind: headers.Shape) -> headers.Shape:
 
 
 def without_numbers(kind: headers.Shape) -> headers.Broken:
-    why = f"a list of {_shown(kind)} that grows while the program runs is not supported"
+    why = f"a list of {_shown(kind)} whose length changes while the program runs is not supported"
     return headers.Broken(why, "lists hold numbers, arrays, or tuples of these", unroll=True)
 
 

@@ -36,7 +36,7 @@ LISTS = "make all lists at their full length, as [[0] * m for _ in range(n)], or
 COPY = "put a copy there, row[:], or exchange two by xs[i], xs[j] = xs[j], xs[i]"
 
 
-GROWS = "a list of lists that grows while the program runs is not supported"
+GROWS = "a list of lists whose length changes while the program runs is not supported"
 
 
 def inside(held: Content, depth: int) -> Content:

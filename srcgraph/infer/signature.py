@@ -452,6 +452,9 @@ def inner_sizes(item: Skeleton) -> tuple[int | str, ...]:
 
 def _item_kind(value: list[Any]) -> Skeleton | None:
     """What every item of a list is, if all are of one kind that is made of numbers."""
+    found = set(map(type, value))
+    if len(found) == 1 and found <= {bool, int, float, complex}:  # the type says it of all but those that do not fit
+        value = [min(value), max(value)] if found == {int} else value[:1]
     kinds = {_number_kind(v) for v in value}
     return kinds.pop() if len(kinds) == 1 else None
 

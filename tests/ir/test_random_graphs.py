@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import duplicate, plain_text
+from harness import duplicate
 from hypothesis import HealthCheck, given, settings
+from plainly import plain_text
 from random_graphs import Drawn, graphs, smooth_graphs
 
 from srcgraph.codegen.cpu import generate

@@ -267,6 +267,7 @@ def counting(x: Any, big: int) -> Any:
     return total
 
 
+@pytest.mark.native
 def test_what_is_counted_is_pythons_after_it() -> None:
     assert sg.compile(counting)(np.full(70, 0.3), 1) == 140
     with pytest.raises(OverflowError, match="64 bits"):

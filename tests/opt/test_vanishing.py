@@ -57,6 +57,7 @@ def over_elements(a: float) -> float:
     return total
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("f", [truncated, by_branches, in_a_while, quotient, over_elements])
 def test_gradients_do_not_depend_on_the_way(f: Callable[[float], float]) -> None:
     for a in (0.3, -0.7, 0.0, 1.2):

@@ -35,6 +35,8 @@ from srcgraph.ir.ops.schedules import UNUSED, place_of_state, steps_ahead
 from srcgraph.opt.ad.checkpoint import Checkpointing
 from srcgraph.runtime import checkpoint as runtime
 
+pytestmark = pytest.mark.plainly
+
 
 def by_interp(program: Callable, args: tuple[Any, ...], plan: Checkpointing | None) -> list[Any]:
     version, hidden = Versions(program, distinct=True).of(args)
@@ -340,6 +342,7 @@ def test_what_cannot_run_again(program: Callable, args: tuple[Any, ...], why: st
     assert "test_checkpoint.py:" in str(caught.value)
 
 
+@pytest.mark.native
 def test_what_changes_its_shape() -> None:
     """That is seen when it happens."""
     with pytest.raises(ValueError, match="this loop changes the shape of 'x': lengths 8 and 4") as caught:

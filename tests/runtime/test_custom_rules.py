@@ -10,6 +10,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 X = np.array([0.2, 0.9, 0.4, 0.7, 1.3])
 
 
@@ -316,6 +318,7 @@ def test_rules_that_raise() -> None:
             sg.grad(f)(2.0)
 
 
+@pytest.mark.native
 def test_lengths_are_checked_when_it_runs() -> None:
     f = sg.custom_vjp(lambda x: x * x)
     f.defvjp(lambda x: (x * x, x), lambda x, ct: (ct[1:] * x[1:],))

@@ -10,6 +10,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 X = np.array([0.2, 0.9, 0.4, 0.7])
 V = np.array([1.0, -2.0, 0.5, 3.0])
 

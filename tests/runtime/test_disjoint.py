@@ -16,6 +16,8 @@ from srcgraph.runtime.disjoint import MOST, Groups, is_plain
 from srcgraph.runtime.integers import Integers
 from srcgraph.runtime.load import load
 
+pytestmark = pytest.mark.plainly
+
 
 def handed_on(x, n):
     """Views, other names and exchanged names are the memory that they are of."""

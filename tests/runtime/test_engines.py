@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import assert_same, calls, corpus, duplicate, label, leaves_of, lowered, prepare
+from harness import assert_same, calls, corpus, duplicate, label, leaves_of, prepare
 from hypothesis import HealthCheck, Phase, given, settings
 from random_graphs import Drawn, graphs
 
@@ -29,6 +29,7 @@ from srcgraph.ir.types import BOOL, PY_BOOL, PY_FLOAT, PY_INT, ScalarType
 from srcgraph.runtime import engines
 from srcgraph.runtime.engines import Register, Thunk, Vm, registry
 from srcgraph.runtime.engines.thunks import ApplyThunk
+from srcgraph.runtime.specialization import lowered
 
 SHARE = {"vm": 9, "numba": 120}
 """One in so many programs of the corpus is run; one in ten where nothing is said."""

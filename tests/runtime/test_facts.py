@@ -13,6 +13,8 @@ import srcgraph as sg
 from srcgraph import ir
 from srcgraph.ir.assumptions import FACTS, facts_of
 
+pytestmark = pytest.mark.plainly
+
 RNG = np.random.default_rng(11)
 SIZE = 4
 PLAIN = RNG.normal(size=(SIZE, SIZE)) + 3 * np.eye(SIZE)

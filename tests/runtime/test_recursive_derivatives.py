@@ -11,6 +11,8 @@ import pytest
 
 import srcgraph as sg
 
+pytestmark = pytest.mark.plainly
+
 BACKWARD = sg.opt.FAST_RUN.excluding("forward")
 """Tapes, also where few numbers matter."""
 

@@ -14,6 +14,8 @@ from shared_programs import PROGRAMS, Made
 import srcgraph as sg
 from srcgraph.errors import ArgumentError, InferenceError, OverlapError, SrcgraphError, UnsupportedError
 
+pytestmark = pytest.mark.plainly
+
 
 def same(x: Any, y: Any) -> bool:
     if isinstance(x, tuple | list):

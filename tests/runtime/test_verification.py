@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import calls, corpus, label, plain_text
+from harness import calls, corpus, label
 from judging import Case, summed
 from outcomes import attempt, copied, is_float, leaves, values
+from plainly import plain_text
 from test_planted import planted
 
 import srcgraph as sg

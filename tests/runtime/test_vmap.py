@@ -19,6 +19,8 @@ from srcgraph.ir.interp import interpret
 from srcgraph.ir.parser import parse_graph
 from srcgraph.ir.verify import verify
 
+pytestmark = pytest.mark.plainly
+
 X = np.array([[0.2, 0.9, 0.4], [0.7, -0.3, 1.1], [1.5, 0.1, -0.6], [0.3, 0.8, 2.0]])
 Y = X[::-1] * 0.5 + 0.1
 W = np.arange(6.0).reshape(3, 2) / 7.0

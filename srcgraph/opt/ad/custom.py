@@ -244,7 +244,7 @@ class _Expand(Rebuild):
             raise DerivativeError(Problem(why, node.origin.loc, hint=hint))
         for value in node.inputs:
             if isinstance(value.type, ListType):
-                why = f"{rule.function}, which has a rule of its own, is given a list that grows while the program runs"
+                why = f"{rule.function}, which has a rule of its own, is given a list whose length is known at run time"
                 raise DerivativeError(Problem(why, node.origin.loc, hint="pass an array"))
 
     # -- rules for reverse mode -----------------------------------------------------------------
@@ -323,7 +323,7 @@ class _Expand(Rebuild):
 
     def refuse_lists(self, node: Call, rule: Rule, residuals: Sequence[Value]) -> None:
         if any(isinstance(v.type, ListType) for v in residuals):
-            why = f"the rule of {rule.function} keeps a list that grows while the program runs"
+            why = f"the rule of {rule.function} keeps a list whose length changes while the program runs"
             raise DerivativeError(Problem(why, node.origin.loc, hint="keep an array: np.array(items)"))
 
     # -- rules for forward mode -----------------------------------------------------------------
