@@ -23,7 +23,6 @@ from harness import (
     differentiable_results,
     float_arguments,
     label,
-    lowered,
     prepare,
 )
 from hypothesis import HealthCheck, given, settings
@@ -43,6 +42,7 @@ from srcgraph.opt.inline import inline
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import PRIMAL
 from srcgraph.runtime import engines
+from srcgraph.runtime.specialization import lowered
 
 ROOT = Path(sg.__file__).parent.parent
 SHARE = 9
