@@ -30,6 +30,14 @@ def all_graphs(graph: Graph) -> Iterator[Graph]:
         yield from node_graphs(node)
 
 
+def values_in(graph: Graph) -> Iterator[Value]:
+    """Everything that is defined in a graph and in the graphs its nodes own: parameters, and what nodes give."""
+    for part in all_graphs(graph):
+        yield from part.params
+        for node in part.nodes:
+            yield from node.outputs
+
+
 def size(graph: Graph) -> int:
     """How many nodes a graph has, literals not counted."""
     return sum(not (isinstance(n, Apply) and n.op.name == "const") for n in all_nodes(graph))

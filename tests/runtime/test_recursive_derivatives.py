@@ -248,5 +248,22 @@ def test_by_each_argument(program: Callable[..., Any]) -> None:
         assert row == pytest.approx((np.array(up) - np.array(down)) / (2 * h), rel=1e-6)
 
 
+def on_a_curve(p, t):
+    """A point of a Bezier curve; the points move by the number, from the first call on."""
+    if len(p) == 1:
+        return p[0]
+    return on_a_curve((1.0 - t) * p[:-1] + t * p[1:], t)
+
+
+def test_by_a_number_alone() -> None:
+    """What the function that calls itself does with its arrays is nothing that the first call does."""
+    p, h = np.array([1.0, 2.0, 4.0, -1.0]), 1e-6
+    slope = sg.grad(on_a_curve, argnums=1)(p, 0.3)
+    assert (
+        slope == sg.jvp(on_a_curve, (p, 0.3), (None, 1.0))[1] == pytest.approx(sg.grad(on_a_curve, (0, 1))(p, 0.3)[1])
+    )
+    assert slope == pytest.approx((on_a_curve(p, 0.3 + h) - on_a_curve(p, 0.3 - h)) / (2 * h), rel=1e-8)
+
+
 def test_by_each_number_of_a_pair() -> None:
     assert sg.jacfwd(of_a_pair)((1.5, 3.0), 1) == pytest.approx((17.0, 7.5))

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from srcgraph.ir.graph import Call, Define, Graph, Value, node_graphs
-from srcgraph.ir.walk import calling, calls
+from srcgraph.ir.rebuild import Rebuild
+from srcgraph.ir.walk import calling, calls, values_in
 from srcgraph.opt.ad.residuals import is_reverse
 
 Changes = tuple[tuple[int, int], ...]
@@ -61,7 +62,14 @@ def with_functions(graph: Graph, callees: Callees, rules: Mapping[str, Graph] = 
         called = dict.fromkeys(c.callee for c in calls(todo.pop()) if c.callee in callees)
         todo += [callees[name][0] for name in called if name not in names]
         names |= called
-    return replace(graph, nodes=(*(Define(*callees[name]) for name in names), *graph.nodes))
+    own = set(values_in(graph)) if names else set()
+    return replace(graph, nodes=(*(Define(*_apart(*callees[name], own)) for name in names), *graph.nodes))
+
+
+def _apart(graph: Graph, changes: Changes, others: set[Value]) -> tuple[Graph, Changes]:
+    """A function whose values are its own: one that calls itself may be the graph that calls it."""
+    shared = not others.isdisjoint(values_in(graph))
+    return Rebuild(graph.name).run(graph) if shared else graph, changes
 
 
 def divided(
