@@ -151,6 +151,8 @@ class Op:
         None) and the results; a jvp returns one tangent per result.
     changes : bool
         Of library ops: what is called changes the first operand, whose memory the result has.
+    constant : tuple of int
+        The operands through which no derivative passes.
     unread : int
         So many of the first operands are there for the derivative rules only; its text does not read them.
     samples : tuple of Sample
@@ -188,6 +190,7 @@ class Op:
     helpers: str = ""
     results: tuple[str, ...] = ()
     changes: bool = False
+    constant: tuple[int, ...] = ()
     unread: int = 0
     samples: tuple[Sample, ...] = ()
 

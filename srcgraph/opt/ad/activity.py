@@ -158,7 +158,8 @@ def _backward(graph: Graph, useful: set[Value], functions: Functions) -> None:
         match node:
             case Apply():
                 if differentiable(node) and not useful.isdisjoint(node.outputs):
-                    useful.update(v for v in node.inputs if carries_derivative(v.type))
+                    moving = (v for k, v in enumerate(node.inputs) if k not in node.op.constant)
+                    useful.update(v for v in moving if carries_derivative(v.type))
             case Call():
                 callee = functions.get(node.callee)
                 if callee is None:

@@ -99,6 +99,7 @@ PUSHED = Op(
     kind="structural",
     jvp=lambda t, out, x, tx: t[1],
     vjp=lambda ct, out, x, tx: (None, ct),
+    constant=(0,),
 )
 
 
@@ -115,6 +116,7 @@ TIED = Op(
     numpy=lambda y, slope, x: y,
     jvp=_tied_tangent,
     vjp=lambda ct, out, y, slope, x: (ct, None, OPS["mul"](ct, slope)),
+    constant=(1,),
     singular=True,
 )
 
