@@ -194,9 +194,20 @@ def sort(xs, reverse):
         width *= 2
 
 
-def sort_by(xs, key, reverse):
-    pairs = [(key(item), k) for k, item in enumerate(xs)]
-    check_ordered(pairs)
+def keys_of(xs, key):
+    return [key(item) for item in xs]
+
+
+def sort_numbers(xs, keys, reverse):
+    """``keys`` are numbers; equal ones keep their order, backwards too."""
+    numbers = np.array(keys)
+    if reverse:
+        put_in_order(xs, len(xs) - 1 - np.argsort(numbers[::-1], kind="stable")[::-1])
+    else:
+        put_in_order(xs, np.argsort(numbers, kind="stable"))
+
+
+def sort_by(xs, keys, reverse):
     order = [k for k in range(len(xs))]
     n = len(xs)
     width = 1
@@ -213,9 +224,9 @@ def sort_by(xs, key, reverse):
                 elif j >= right:
                     take = False
                 elif reverse:
-                    take = pairs[old[i]][0] < pairs[old[j]][0]
+                    take = keys[old[i]] < keys[old[j]]
                 else:
-                    take = pairs[old[j]][0] < pairs[old[i]][0]
+                    take = keys[old[j]] < keys[old[i]]
                 if take:
                     order[k] = old[j]
                     j += 1
@@ -223,9 +234,7 @@ def sort_by(xs, key, reverse):
                     order[k] = old[i]
                     i += 1
         width *= 2
-    items = xs[:]
-    for k in range(n):
-        xs[k] = items[order[k]]
+    put_in_order(xs, order)
 
 
 def check_bounds(start, stop):

@@ -367,10 +367,13 @@ def count(low: Lowering, xs: Listing, value: Entity) -> Entity:
 
 @method
 def sort(low: Lowering, xs: Listing, *, key: Entity = NONE, reverse: Entity = Const(False)) -> Entity:
-    if key == NONE:
-        own(low, library.check_ordered, xs)
-        return own(low, library.sort, xs, reverse)
-    return own(low, library.sort_by, xs, key, reverse)
+    keys = xs if key == NONE else own(low, library.keys_of, xs, key)
+    assert isinstance(keys, Listing)
+    own(low, library.check_ordered, keys)
+    kind = item_kinds.item_kind(low, content(low, keys), low.state)
+    if isinstance(kind, headers.Number) and kind.type.dtype.kind in "biuf":
+        return own(low, library.sort_numbers, xs, keys, reverse)
+    return own(low, library.sort, xs, reverse) if key == NONE else own(low, library.sort_by, xs, keys, reverse)
 
 
 def own(low: Lowering, function: Any, *args: Entity, item: Entity | None = None) -> Entity:

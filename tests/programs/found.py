@@ -825,3 +825,14 @@ def differences_until_few(x, n):
         x = np.sin(x[1:] - x[:-1])
         k -= 1
     return total + np.sum(x)
+
+
+def sorted_by_numbers(x, counts):
+    """Equal keys keep their order, backwards too."""
+    order = sorted(range(len(x)), key=lambda k: -x[k])
+    ties = sorted(counts, key=lambda c: c % 3, reverse=True)
+    flags = sorted(range(len(counts)), key=lambda k: counts[k] > 4)
+    items = x.tolist()
+    items.sort(key=lambda v: v * v - v, reverse=True)
+    first = sum((w * x[k] for w, k in enumerate(order)), 0.0)
+    return first, sum((w * v for w, v in enumerate(items)), 0.0), ties, flags
