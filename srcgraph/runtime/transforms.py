@@ -279,7 +279,8 @@ class Gradient:
         name = names[argnum]
         skeleton, first = list(with_places(version.arguments.values()))[argnum]
         structured(skeleton, first, found := Numbered(0))
-        if not found.seen:
+        is_empty = isinstance(skeleton, ItemsArg) and not skeleton.items
+        if not found.seen and not is_empty:
             raise ArgumentError(
                 Problem(
                     f"argument {name!r} of {version.name} is {describe_argument(skeleton)}: "

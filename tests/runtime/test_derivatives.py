@@ -591,3 +591,16 @@ def test_singular_values_that_are_taken_for_nothing() -> None:
         h = np.array([[1e-6, 0.0], [0.0, 0.0]])
         assert sg.grad(f)(a, 0.1)[0, 0] == pytest.approx((f(a + h, 0.1) - f(a - h, 0.1)) / 2e-6, rel=1e-6)
     assert np.all(np.isfinite(sg.grad(lambda a: np.sum(np.linalg.pinv(a)))(r)))
+
+
+def weighted(xs, a):
+    total = a
+    for x in xs:
+        total += x * a
+    return total
+
+
+def test_by_a_list_of_nothing() -> None:
+    assert sg.grad(weighted)([], 2.0) == []
+    assert sg.value_and_grad(weighted, argnums=(0, 1))([], 2.0) == (2.0, ([], 1.0))
+    assert sg.grad(weighted)([1.0, 3.0], 2.0) == [2.0, 2.0]
