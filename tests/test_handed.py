@@ -242,3 +242,88 @@ def test_what_is_stored_over_is_read_before() -> None:
             step[at] = 1e-6
             near = (f(w + step, out.copy()) - f(w - step, out.copy())) / 2e-6
             assert found[at] == pytest.approx(near, rel=1e-6, abs=1e-6)
+
+
+# -- elements made anew where they are ------------------------------------------------------------
+
+
+def looked_up_and_scaled(x, rows):
+    return x[rows] * 2.0
+
+
+def looked_up_and_more(x, rows):
+    return 1.0 - x[rows] * rows
+
+
+def looped_and_scaled(x, rows):
+    out = np.empty(len(x))
+    for i in range(len(x)):
+        out[i] = x[i] + 1.0
+    out *= out
+    return out
+
+
+def changed_twice(x, rows):
+    out = np.empty(len(x))
+    for i in range(len(x)):
+        out[i] = x[i] + 1.0
+    for i in range(len(x)):
+        out[i] = out[i] * out[i] - out[i]
+        out[i] -= x[i]
+    return out
+
+
+def changed_in_part(x, rows):
+    out = np.empty(len(x))
+    for i in range(len(x)):
+        out[i] = x[i] + 1.0
+    for i in range(len(x) - 1):
+        out[i] *= 2.0
+    return out
+
+
+def read_beside(x, rows):
+    out = np.empty(len(x))
+    for i in range(len(x)):
+        out[i] = x[i] + 1.0
+    for i in range(len(x)):
+        out[i] = out[i] * out[i // 2]
+    return out
+
+
+def changed_if(x, rows):
+    out = np.empty(len(x))
+    for i in range(len(x)):
+        out[i] = x[i] + 1.0
+    for i in range(len(x)):
+        if x[i] > 0.0:
+            out[i] *= 2.0
+    return out
+
+
+ONE_LOOP = [looked_up_and_scaled, looked_up_and_more, looped_and_scaled]
+APART = [changed_twice, changed_in_part, read_beside, changed_if]
+
+
+@pytest.mark.parametrize("program", [*ONE_LOOP, *APART], ids=lambda p: p.__name__)
+def test_elements_made_anew(program: Any) -> None:
+    for x, rows in ((X, ROWS), (X[:1], np.zeros(1, np.int64)), (X, ROWS[:0])):
+        np.testing.assert_allclose(sg.compile(program)(x, rows), program(x, rows), rtol=1e-15)
+    with pytest.raises(IndexError, match="index 99 is out of bounds"):
+        sg.compile(looked_up_and_scaled)(X, np.array([0, 99, 1]))
+
+
+@pytest.mark.parametrize("program", ONE_LOOP, ids=lambda p: p.__name__)
+def test_elements_made_anew_in_one_loop(program: Any) -> None:
+    text = sg.compile(program).python(X, ROWS)
+    assert sum(line.startswith("    for ") for line in text.splitlines()) == 1 and "fails" not in text
+
+
+def test_long_formulas_are_computed_for_several_elements() -> None:
+    def polynomial(x, rows):
+        y = x[rows]
+        return ((((y * 0.1 + 0.2) * y + 0.3) * y + 0.4) * y + 0.5) * y + 0.6
+
+    text = sg.compile(polynomial).python(X, ROWS)
+    assert sum(line.startswith("    for ") for line in text.splitlines()) == 2 and "fails" not in text
+    np.testing.assert_allclose(sg.compile(polynomial)(X, ROWS), polynomial(X, ROWS), rtol=1e-14)

@@ -26,7 +26,15 @@ from dataclasses import dataclass
 from itertools import count
 
 from srcgraph.codegen.flow import assigned_names
-from srcgraph.codegen.handed import calls_functions, grows, is_vectorised, own_arrays, stored_arrays
+from srcgraph.codegen.handed import (
+    FEW,
+    calls_functions,
+    grows,
+    is_vectorised,
+    operations,
+    own_arrays,
+    stored_arrays,
+)
 from srcgraph.codegen.statements import is_pure, names_in, nodes_in, statements_in
 
 
@@ -75,7 +83,7 @@ class _Division:
         stored = stored_arrays(loop.body)
         if not stored or not stored <= self.own or any(grows(s, self.watched) for s in rest):
             return False
-        return is_vectorised(rest, self.in_order)
+        return is_vectorised(rest, self.in_order) and not _only_fetches(rest)
 
     def divided(self, loop: ast.For, asked: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         name = next(n for k in count(1) if (n := f"fails_{k}" if k > 1 else "fails") not in self.taken)
@@ -89,6 +97,15 @@ class _Division:
         unread = {n for s in asked for n in assigned_names([s]) if uses[n] == 1}
         loop.body = [s for s in rest if unread.isdisjoint(assigned_names([s]))]
         yield loop
+
+
+def _only_fetches(body: Sequence[ast.stmt]) -> bool:
+    """Whether a loop takes most of its time to fetch what it looks up, which takes as long several steps at a time."""
+    numbers = assigned_names(body)
+    places = [n.slice for n in nodes_in(*body) if isinstance(n, ast.Subscript)]
+    looked_up = sum(not numbers.isdisjoint(n.id for n in names_in(place)) for place in places)
+    divides = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div | ast.Pow) for n in nodes_in(*body))
+    return operations(body) <= looked_up * FEW and looked_up > 0 and not divides and not calls_functions(body)
 
 
 def _asked(loop: ast.For) -> list[ast.stmt] | None:

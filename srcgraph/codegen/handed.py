@@ -12,7 +12,9 @@
     for j in range(n):                             total += v[j] * x[row]
         total += v[j] * t[j]
 
-where all else that the two store into are numbers, and arrays of the function's own that only one of them uses: nobody
+The second may also make its elements of those anew, in the memory that they have: ``t[i] = t[i] * 2.0``.
+
+All else that the two store into are numbers, and arrays of the function's own that only one of them uses: nobody
 sees them if something raises. Loops that may raise, that have others inside, or that add to places they look up are not
 vectorised: they are not joined with what calls functions, which may be. A running sum is joined with another one, whose
 additions a processor takes at the same time.
@@ -29,6 +31,8 @@ from srcgraph.codegen.flow import NOTHING, assigned_names, leaves, live_before
 from srcgraph.codegen.statements import is_pure, names_in, statements_in
 from srcgraph.codegen.sums import Start, Summed
 
+FEW = 4
+"""So many operations take no longer beside what is looked up than in a loop of their own, several at a time."""
 CASTS = ("float", "int", "bool", "np.intp", "np.int64", "np.float64", "np.float32")
 
 
@@ -74,7 +78,9 @@ def _block(body: list[ast.stmt], names: _Names) -> list[ast.stmt]:
         if isinstance(node, ast.For):
             while (found := _partner(out, node, names)) is not None:
                 first, k = found
-                out = [s for at, s in enumerate(out) if at != k and _made(s) != first.array]
+                if stays := first.array in stored_arrays(node.body):
+                    node.body = _spelled_out(node.body, first.array)
+                out = [s for at, s in enumerate(out) if at != k and (stays or _made(s) != first.array)]
                 _join(first, node, names)
         out.append(node)
     return out
@@ -211,10 +217,11 @@ def _fits(first: _Filling, made: ast.stmt, second: ast.For, names: _Names) -> bo
     """Whether the second loop is all that reads the array, each element in its trip, and all else is apart."""
     if not isinstance(second.target, ast.Name) or second.orelse or ast.dump(first.loop.iter) != ast.dump(second.iter):
         return False
-    index = second.target.id
-    read = [n for s in second.body for n in ast.walk(s) if _is_element(n, first.array, index)]
-    theirs = Counter(n.id for n in names_in(*second.body))
-    if not 0 < len(read) == theirs[first.array] == names.uses[first.array] - 2:
+    index, body = second.target.id, _spelled_out(second.body, first.array)
+    read = [n for s in body for n in ast.walk(s) if _is_element(n, first.array, index)]
+    theirs = Counter(n.id for n in names_in(*body))
+    only = len(read) == theirs[first.array] == names.uses[first.array] - 2
+    if not read or not (only or _changes(body, first.array, index, names)):
         return False
     ours = {n.id for n in names_in(*first.steps, first.last.value)} | first.own
     if index != first.index and (index in ours or not names.ends_with_loop(first.index)):
@@ -226,7 +233,40 @@ def _fits(first: _Filling, made: ast.stmt, second: ast.For, names: _Names) -> bo
     plain = all(map(_is_plain, statements_in([*first.loop.body, *second.body])))
     if not plain or not stored <= names.own or (_raises(first.loop, names) and _raises(second, names)):
         return False
+    if not only and is_vectorised(body, names.in_order) and operations(body) > FEW and _raises(first.loop, names):
+        return False
     return _as_quick(first, second, names.in_order) and _same_kind(made, first.last.value)
+
+
+def _spelled_out(body: Sequence[ast.stmt], array: str) -> list[ast.stmt]:
+    """``array[i] = array[i] * x`` for ``array[i] *= x``."""
+    return [_with_operand(s) if array in stored_arrays([s]) else s for s in body]
+
+
+def _with_operand(s: ast.stmt) -> ast.stmt:
+    match s:
+        case ast.AugAssign(target=ast.Subscript(value, place) as target, op=op, value=other):
+            made = ast.BinOp(ast.Subscript(value, place, ast.Load()), op, other)
+            return ast.copy_location(ast.Assign([target], made), s)
+    return s
+
+
+def _changes(body: Sequence[ast.stmt], array: str, index: str, names: _Names) -> bool:
+    """Whether each trip makes its element of an array anew, of the one that is there, and does nothing else with it."""
+    if array not in names.own or _element_name(array, index) in names.uses:
+        return False
+    places = [k for k, s in enumerate(body) if array in stored_arrays([s])]
+    match [body[k] for k in places]:
+        case [ast.Assign(targets=[ast.Subscript(ast.Name(), ast.Name(id=at))])] if at == index:
+            rest = body[places[0] + 1 :]
+            inside = [n for s in body for n in ast.walk(s) if _is_element(n, array, index)]
+            uses = Counter(n.id for n in names_in(*body))
+            return uses[array] == len(inside) + 1 and array not in {n.id for n in names_in(*rest)}
+    return False
+
+
+def _element_name(array: str, index: str) -> str:
+    return f"{array}_{index}"
 
 
 def _raises(loop: ast.For, names: _Names) -> bool:
@@ -278,6 +318,18 @@ def _waits(body: Sequence[ast.stmt], in_order: bool) -> bool:
     return any(in_order or uses[name] != 1 or sums[name] != 1 for name in carried)
 
 
+def operations(body: Sequence[ast.stmt]) -> int:
+    """How many operations there are on numbers, but for places in arrays."""
+    return sum(isinstance(n, ast.BinOp) for s in body for e in ast.iter_child_nodes(s) for n in _outside_places(e))
+
+
+def _outside_places(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    if not isinstance(node, ast.Subscript):
+        for part in ast.iter_child_nodes(node):
+            yield from _outside_places(part)
+
+
 def calls_functions(body: Sequence[ast.stmt]) -> bool:
     """Whether a loop calls functions other than casts."""
     parts = [e for s in statements_in(body) for e in ast.iter_child_nodes(s) if not isinstance(s, ast.Raise)]
@@ -309,9 +361,13 @@ def _join(first: _Filling, second: ast.For, names: _Names) -> None:
     steps = [renamed.visit(s) for s in first.steps]
     value = renamed.visit(first.last.value)
     elements = [n for s in second.body for n in ast.walk(s) if _is_element(n, array, second.target.id)]
+    stays = array in stored_arrays(second.body)
     if len(elements) > 1 and not isinstance(value, ast.Name):
-        steps.append(ast.copy_location(ast.Assign([ast.Name(array, ast.Store())], value), first.last))
-        value = ast.Name(array, ast.Load())
+        number = _element_name(array, index) if stays else array
+        steps.append(ast.copy_location(ast.Assign([ast.Name(number, ast.Store())], value), first.last))
+        value = ast.Name(number, ast.Load())
+    if stays:
+        names.uses[array] -= len(elements) + 1
     put = _Put(array, value)
     second.body = [*steps, *(put.visit(s) for s in second.body)]
 
@@ -333,6 +389,6 @@ class _Put(ast.NodeTransformer):
         self.array, self.value = array, value
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        if isinstance(node.value, ast.Name) and node.value.id == self.array:
+        if isinstance(node.value, ast.Name) and node.value.id == self.array and isinstance(node.ctx, ast.Load):
             return self.value
         return self.generic_visit(node)  # type: ignore[return-value]
