@@ -159,3 +159,95 @@ def test_gradients(program: Callable[..., Any]) -> None:
 
     x = np.linspace(0.5, 2.0, 20)
     sg.grad(loss, argnums=(0, 1), verify=True)(x, x + 0.1)
+
+
+# -- several that look up, in one loop ---------------------------------------------------------------
+
+
+def of_two(x, a, b, c):
+    return x[a] - x[b]
+
+
+def of_one_list_in_two(x, a, b, c):
+    return x[a] * x[:5][a]
+
+
+def of_three(x, a, b, c):
+    d = x[a] - x[b + 1]
+    return np.sum(np.abs(d * x[c]))
+
+
+def added_up(x, a, b, c):
+    out = np.zeros(7)
+    np.add.at(out, a, x[b])
+    return out
+
+
+def stored(x, a, b, c):
+    out = np.zeros(7)
+    out[a] = x[a] + x[c]
+    return out
+
+
+LOOKED_UP = [of_two, of_one_list_in_two, of_three, added_up, stored]
+
+
+@pytest.mark.parametrize("program", LOOKED_UP, ids=lambda p: p.__name__)
+@pytest.mark.parametrize("bad", [(), (0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)], ids=str)
+def test_which_index_is_named(program: Callable[..., Any], bad: tuple[int, ...]) -> None:
+    """NumPy looks at all indices of one array before those of the next."""
+    x, rng = np.linspace(0.5, 2.0, 9), np.random.default_rng(len(bad))
+    for _ in range(4):
+        indices = [rng.integers(-4, 5, size=6) for _ in range(3)]
+        for k in bad:
+            indices[k][rng.integers(6)] = (50, 60, 70)[k]
+        found, expected = (value_or_message(f, x, *indices) for f in (sg.compile(program), program))
+        np.testing.assert_allclose(found, expected, rtol=1e-13) if not isinstance(expected, str) else None
+        assert isinstance(expected, str) == isinstance(found, str)
+        assert not isinstance(expected, str) or found == expected
+
+
+def value_or_message(program: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return program(*args)
+    except IndexError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("program", LOOKED_UP, ids=lambda p: p.__name__)
+def test_they_are_one_loop(program: Callable[..., Any]) -> None:
+    k = np.arange(6)
+    text = sg.compile(program).python(np.ones(9), k, k, k)
+    loops = [line for line in text.splitlines() if line.startswith("    for ")]
+    assert len(loops) == 1 and "fails" not in text and "copy(" not in text
+
+
+@pytest.mark.parametrize("program", LOOKED_UP, ids=lambda p: p.__name__)
+def test_gradients_of_what_is_looked_up(program: Callable[..., Any]) -> None:
+    def loss(x: Any, a: Any, b: Any, c: Any) -> Any:
+        return np.sum(program(x, a, b, c) ** 2)
+
+    a, b, c = np.random.default_rng(1).integers(-5, 5, size=(3, 6))
+    sg.grad(loss, verify=True)(np.linspace(0.5, 2.0, 9), a, b, c)
+
+
+def test_the_gradient_of_what_is_looked_up_twice_is_one_loop() -> None:
+    def energy(x: Any, a: Any, b: Any) -> Any:
+        d = x[a] - x[b]
+        return 0.5 * np.sum(d * d)
+
+    k = np.arange(6)
+    text = sg.grad(energy).python(np.ones(9), k, k)
+    assert sum(line.startswith("    for ") for line in text.splitlines()) == 1 and text.count("empty(") == 0
+
+
+def test_an_array_is_as_it_was_where_a_place_is_out_of_range() -> None:
+    def added(out: Any, places: Any, x: Any) -> Any:
+        np.add.at(out, places, x)
+
+    for f in (added, sg.compile(added)):
+        out = np.ones(4)
+        with pytest.raises(IndexError, match="index 9 is out of bounds"):
+            f(out, np.array([0, 1, 9]), np.ones(3))
+        np.testing.assert_array_equal(out, 1.0)
+    assert "copy(" not in sg.compile(added).python(np.ones(4), np.array([0]), np.ones(1))

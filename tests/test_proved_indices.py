@@ -86,9 +86,18 @@ def sieved(x):
     return np.sum(crossed)
 
 
+def in_order(x):
+    return x[np.argsort(x)] * 2.0
+
+
+def around(x):
+    i = np.arange(len(x))
+    return x[(i + 1) % len(x)] + x[(i - 1) % len(x)] - 2.0 * x[i]
+
+
 PROVED = [
     (neighbours, ()), (clamped, (-2,)), (clamped, (3,)), (extremes, ()), (hashed, ()), (largest, ()), (pivots, ()),
-    (sieved, ()),
+    (sieved, ()), (in_order, ()), (around, ()),
 ]  # fmt: skip
 
 
@@ -232,3 +241,25 @@ def test_one_check_says_the_others():
                 sg.compile(ends)(np.ones(n))
         else:
             assert sg.compile(ends)(np.ones(n)) == 3.0
+
+
+def remainders(x, k):
+    return x[k % len(x)] if len(x) > 0 else x[k]
+
+
+def diagonal(m, k):
+    return m[np.arange(len(k)), k]
+
+
+@pytest.mark.parametrize("k", [[0, 1, 2], [-3, 2, 1], [0, 1, 3], [0, 1, 2, 0], []])
+def test_what_a_range_and_remainders_leave_to_check(k):
+    k = np.array(k, np.int64)
+    m = np.arange(9.0).reshape(3, 3)
+    for function, x in ((remainders, m[0]), (remainders, m[0, :0]), (diagonal, m), (diagonal, m[:2])):
+        outcomes = []
+        for f in (function, sg.compile(function)):
+            try:
+                outcomes.append(f(x, k))
+            except IndexError as error:
+                outcomes.append(str(error))
+        np.testing.assert_array_equal(*outcomes)

@@ -25,9 +25,12 @@ tidy       flags back to `break` and `return`; `truths`: tests where they are as
 rows, shifted, rings, padded  what derivatives add to arrays: row by row, each row in one loop, all of its rows at
            once, and with zeros around rows so that no place is apart
 ahead      elements that the next step reads, too, read before anything is stored
-buffers    arrays that a loop makes anew in each trip, made once before it;  narrow: a row, where one trip uses no more
+buffers    arrays that a loop makes anew in each trip, made once before it;  narrow: a row or a number, where one trip
+           uses no more
 unfilled   what would be taken from lists that nothing is put into
-checked    loops that only check, before those that compute
+trips      what the trips of a loop do, and whether two loops may be one
+shared_rows  loops over rows, row by row together;  handed: arrays between loops, as numbers
+checked    loops that only check, before those that compute, and checks of loops that were joined
 running    the largest and the smallest so far, where each step of a loop needs it
 ragged     rows of several lengths that go onto a list, in one array
 memory     arrays that may be large in memory that is kept for the next one

@@ -44,6 +44,7 @@ from srcgraph.codegen.rings import in_rings
 from srcgraph.codegen.rows import by_rows
 from srcgraph.codegen.running import with_running_extremes
 from srcgraph.codegen.several import several_at_once
+from srcgraph.codegen.shared_rows import row_by_row
 from srcgraph.codegen.shifted import gathered
 from srcgraph.codegen.source import Places, Text, emit
 from srcgraph.codegen.statements import defined, names_in
@@ -291,10 +292,12 @@ def quick_loops(
     terms at a time.
     """
     statements = guarded(filled_once(statements))
-    statements = handed_on(upward(statements), watched, sums_in_order)
+    free = users.isdisjoint(sums.HELPERS)
+    statements = by_rows(upward(statements), watched) if free else upward(statements)
+    statements = row_by_row(statements, watched, rows_in_order)
+    statements = handed_on(statements, watched, sums_in_order)
     statements = checked_first(statements, watched, {*taken, *users}, sums_in_order)
-    if users.isdisjoint(sums.HELPERS):
-        statements = by_rows(statements)
+    if free:
         statements = gathered(in_rings(statements, taken) if rows_in_order else statements, taken)
         statements = in_registers(statements, set(taken))
     return in_blocks(as_written(statements), taken)

@@ -15,9 +15,10 @@
 The second may also make its elements of those anew, in the memory that they have: ``t[i] = t[i] * 2.0``.
 
 All else that the two store into are numbers, and arrays of the function's own that only one of them uses: nobody
-sees them if something raises. Loops that may raise, that have others inside, or that add to places they look up are not
-vectorised: they are not joined with what calls functions, which may be. A running sum is joined with another one, whose
-additions a processor takes at the same time.
+sees them if something raises. Checks of the second are made after all of the first (`take_turns`). Loops that may
+raise, that have others inside, or that add to places they look up are not vectorised: they are not joined with what
+calls functions, which may be. A running sum is joined with another one, whose additions a processor takes at the same
+time.
 """
 
 from __future__ import annotations
@@ -25,15 +26,31 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from srcgraph.codegen.flow import NOTHING, assigned_names, leaves, live_before
-from srcgraph.codegen.statements import is_pure, names_in, statements_in
-from srcgraph.codegen.sums import Start, Summed
+from srcgraph.codegen.statements import names_in, nodes_in, statements_in
+from srcgraph.codegen.sums import Summed
+from srcgraph.codegen.trips import (
+    Exchange,
+    Repeated,
+    calls_functions,
+    empty_array,
+    is_of_array,
+    is_plain,
+    is_vectorised,
+    loop_before,
+    may_raise,
+    operations,
+    own_arrays,
+    repeated,
+    stored_arrays,
+    take_turns,
+)
 
 FEW = 4
 """So many operations take no longer beside what is looked up than in a loop of their own, several at a time."""
-CASTS = ("float", "int", "bool", "np.intp", "np.int64", "np.float64", "np.float32")
 
 
 def handed_on(body: list[ast.stmt], watched: Set[str], in_order: bool) -> list[ast.stmt]:
@@ -42,9 +59,11 @@ def handed_on(body: list[ast.stmt], watched: Set[str], in_order: bool) -> list[a
     A sum of integers that are ``watched`` may raise. Sums are added up ``in_order``, or LLVM takes several terms at a
     time.
     """
-    if not any(isinstance(s, ast.Assign) and _made(s) for s in statements_in(body)):
+    made = [s for s in statements_in(body) if empty_array(s)]
+    if not made:
         return body
-    return _block(body, _Names.of(body, watched, in_order))
+    names = _Names.of(body, made, watched, in_order)
+    return _without(_block(body, names), names.gone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +72,23 @@ class _Names:
 
     uses: Counter[str]
     in_loops: Counter[str]
+    made: dict[str, ast.stmt]
+    """What makes the arrays that begin without a content."""
     own: Set[str]
     """The arrays that the function makes, and knows by one name."""
     watched: Set[str]
     in_order: bool
+    gone: set[ast.stmt] = field(default_factory=set)
+    """What makes arrays that are numbers now."""
 
     @classmethod
-    def of(cls, body: Sequence[ast.stmt], watched: Set[str], in_order: bool) -> _Names:
+    def of(cls, body: Sequence[ast.stmt], made: Sequence[ast.stmt], watched: Set[str], in_order: bool) -> _Names:
         loops = [s for s in statements_in(body) if isinstance(s, ast.For) and isinstance(s.target, ast.Name)]
         inside = {n for s in loops for n in names_in(s) if n.id == s.target.id}  # type: ignore[attr-defined]
         uses, in_loops = Counter(n.id for n in names_in(*body)), Counter(n.id for n in inside)
-        return cls(uses, in_loops, own_arrays(body), watched, in_order)
+        times = Counter(map(empty_array, made))
+        by_name = {name: s for s in made if times[name := empty_array(s)] == 1}
+        return cls(uses, in_loops, by_name, own_arrays(body), watched, in_order)
 
     def ends_with_loop(self, name: str) -> bool:
         """Whether the variable of a loop is used in such loops only."""
@@ -77,50 +102,24 @@ def _block(body: list[ast.stmt], names: _Names) -> list[ast.stmt]:
             node.body, node.orelse = _block(node.body, names), _block(node.orelse, names)
         if isinstance(node, ast.For):
             while (found := _partner(out, node, names)) is not None:
-                first, k = found
-                if stays := first.array in stored_arrays(node.body):
-                    node.body = _spelled_out(node.body, first.array)
-                out = [s for at, s in enumerate(out) if at != k and (stays or _made(s) != first.array)]
-                _join(first, node, names)
+                pair, k = found
+                pair.join()
+                out = [s for at, s in enumerate(out) if at != k and s not in names.gone]
         out.append(node)
     return out
 
 
-def own_arrays(body: Sequence[ast.stmt]) -> frozenset[str]:
-    made: dict[str, int] = {}
-    fine: Counter[str] = Counter()
-    for s in statements_in(body):
-        match s:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (ndim := _made_axes(value)) is not None:
-                fine[name] += 1 if made.setdefault(name, ndim) == ndim else 0
-            case ast.Return(value=value):
-                fine.update(n.id for n in ast.walk(value or s) if isinstance(n, ast.Name))
-    for node in (n for s in body for n in ast.walk(s)):
-        match node:
-            case ast.Subscript(value=ast.Name(id=name), slice=index) if made.get(name) == _element_axes(index):
-                fine[name] += 1
-            case ast.Attribute(value=ast.Name(id=name), attr="shape"):
-                fine[name] += 1
-    uses = Counter(n.id for n in names_in(*body))
-    return frozenset(name for name in made if fine[name] == uses[name])
+def _without(body: list[ast.stmt], gone: Set[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a block but for some."""
+    if not gone:
+        return body
+    for s in body:
+        if isinstance(s, ast.For | ast.While | ast.If):
+            s.body, s.orelse = _without(s.body, gone), _without(s.orelse, gone)
+    return [s for s in body if s not in gone]
 
 
-def _made_axes(value: ast.expr) -> int | None:
-    """How many axes an array has that an expression makes; None if it is no new array."""
-    match value:
-        case ast.Call(func=ast.Attribute(ast.Name("np"), "empty" | "zeros" | "ones" | "full"), args=[shape, *_]):
-            return len(shape.elts) if isinstance(shape, ast.Tuple) else 1
-    return None
-
-
-def _element_axes(index: ast.expr) -> int | None:
-    """How many axes an index is for; None if there are slices."""
-    axes = index.elts if isinstance(index, ast.Tuple) else [index]
-    return None if any(isinstance(a, ast.Slice | ast.Constant) and not _is_number(a) for a in axes) else len(axes)
-
-
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, int)
+# -- which -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +129,16 @@ class _Filling:
     loop: ast.For
     index: str
     array: str
+    place: Any
+    """Where the element is: see `_place`."""
     last: ast.Assign
     carries: bool
     """Whether a trip needs a number of the trip before."""
+
+    @property
+    def at(self) -> ast.expr:
+        assert isinstance(self.last.targets[0], ast.Subscript)
+        return self.last.targets[0].slice
 
     @property
     def steps(self) -> list[ast.stmt]:
@@ -143,29 +149,60 @@ class _Filling:
     def own(self) -> Set[str]:
         return assigned_names(self.steps) | {self.index}
 
+    def is_element(self, node: ast.AST, index: str) -> bool:
+        """Whether it reads the element that the trip makes, in a loop of this ``index``."""
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=place, ctx=ast.Load()):
+                return name == self.array and _place(place, index) == self.place
+        return False
 
-def _partner(out: Sequence[ast.stmt], second: ast.For, names: _Names) -> tuple[_Filling, int] | None:
-    """The loop that fills an array for another, and where it stands: numbers may be computed between."""
-    k = len(out) - 1
-    while k > 0 and _is_of_numbers(out[k]):
-        k -= 1
-    between = {n.id for s in out[k + 1 :] for n in names_in(s)}
-    given = assigned_names(out[k + 1 :])
-    for first in _fillings(out[k]) if k > 0 else ():
-        made = next((s for s in out[:k] if _made(s) == first.array), None)
-        apart = (first.own | stored_arrays(first.loop.body)).isdisjoint(between)
-        if made is not None and apart and given.isdisjoint(n.id for n in names_in(first.loop)):
-            if _fits(first, made, second, names):
-                return first, k
+
+def _place(at: ast.expr, index: str) -> Any:
+    """A place in an array, the same for the trips of all loops; of a sum, its parts. None for one that is looked up."""
+    match at:
+        case ast.Name(id=name):
+            return _Index if name == index else name
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+            parts = _place(left, index), _place(right, index)
+            return None if None in parts else (type(op), *parts)
+        case ast.Tuple(elts=axes):
+            found = [_place(axis, index) for axis in axes]
+            return None if None in found else tuple(found)
     return None
 
 
-def _is_of_numbers(s: ast.stmt) -> bool:
-    """Whether a statement begins a sum, makes an array without a content, or computes a number."""
-    match s:
-        case ast.Assign(targets=[ast.Name()]):
-            return isinstance(s, Start) or bool(_made(s)) or not calls_functions([s])
-    return False
+class _Index:
+    """The variable of a loop, in a place."""
+
+
+def _is_own(place: Any) -> bool:
+    """Whether a place is another one in each trip."""
+    if not isinstance(place, tuple):
+        return place is _Index
+    with_index = [part for part in place if _has_index(part)]
+    return len(with_index) == 1 and _is_own(with_index[0])
+
+
+def _has_index(place: Any) -> bool:
+    return any(map(_has_index, place)) if isinstance(place, tuple) else place is _Index
+
+
+def _partner(out: Sequence[ast.stmt], second: ast.For, names: _Names) -> tuple[_Pair, int] | None:
+    """The loop that fills an array for another, and where it stands: numbers may be computed between."""
+    k = loop_before(out, names.watched)
+    for first in _fillings(out[k]) if k is not None else ():
+        made = names.made.get(first.array)
+        if made is not None and isinstance(second.target, ast.Name) and _over_the_same(first, second):
+            pair = _Pair(first, second, second.target.id, made, names)
+            if pair.fits():
+                return pair, k  # type: ignore[return-value]
+    return None
+
+
+def _over_the_same(first: _Filling, second: ast.For) -> bool:
+    return not second.orelse and ast.dump(first.loop.iter) == ast.dump(second.iter)
 
 
 def _fillings(node: ast.stmt) -> Iterator[_Filling]:
@@ -176,66 +213,132 @@ def _fillings(node: ast.stmt) -> Iterator[_Filling]:
     carried = live_before(body, NOTHING, NOTHING, NOTHING) & {n for n in assigned_names(body) if n != index}
     for k, s in enumerate(body):
         match s:
-            case ast.Assign(targets=[ast.Subscript(ast.Name(id=array), ast.Name(id=at))], value=value) if at == index:
+            case ast.Assign(targets=[ast.Subscript(ast.Name(id=array), at)], value=value):
+                place = _place(at, index)
                 after = body[k + 1 :]  # what the element is made of stays as it is until the end of the trip
                 changed = assigned_names(after) | stored_arrays(after)
-                if changed.isdisjoint(n.id for n in names_in(value)):
-                    yield _Filling(node, index, array, s, carries=not carried <= stored_arrays(body))
+                stays = assigned_names(body).isdisjoint(n.id for n in names_in(at))
+                if _is_own(place) and stays and changed.isdisjoint(n.id for n in names_in(value)):
+                    yield _Filling(node, index, array, place, s, carries=not carried <= stored_arrays(body))
 
 
-def stored_arrays(body: Sequence[ast.stmt]) -> set[str]:
-    """The arrays that statements store into."""
-    targets = [t for s in statements_in(body) for t in _targets(s)]
-    return {n.id for t in targets if isinstance(t, ast.Subscript) for n in names_in(t.value)}
+@dataclass(slots=True)
+class _Pair:
+    """A loop that fills an array, and one that comes after it."""
 
+    first: _Filling
+    second: ast.For
+    index: str
+    made: ast.stmt
+    names: _Names
+    stays: bool = False
+    """Whether the second makes the array's elements anew."""
+    body: list[ast.stmt] = field(default_factory=list)
+    """What the second does, changes of elements of the array spelled out."""
+    again: Repeated = field(default_factory=Repeated)
+    """Which of it the first does, too."""
 
-def _targets(s: ast.stmt) -> list[ast.expr]:
-    return s.targets if isinstance(s, ast.Assign) else [s.target] if isinstance(s, ast.AugAssign) else []
+    def __post_init__(self) -> None:
+        self.stays = self.first.array in stored_arrays(self.second.body)
+        self.body = _spelled_out(self.second.body, self.first.array) if self.stays else self.second.body
 
+    def elements(self, body: Sequence[ast.stmt]) -> list[ast.AST]:
+        """Where the elements are read that the first makes."""
+        return [n for n in nodes_in(*body) if self.first.is_element(n, self.index)]
 
-def _is_plain(s: ast.stmt) -> bool:
-    """Whether a statement computes numbers, or raises, or stores an element, and changes nothing else."""
-    match s:
-        case ast.Assign(targets=[ast.Name() | ast.Subscript()], value=value) | ast.AugAssign(value=value):
-            return is_pure(value)
-        case ast.If(test=test) | ast.While(test=test):
-            return is_pure(test)
-        case ast.For(target=ast.Name(), iter=run):
-            return is_pure(run)
-    return isinstance(s, ast.Raise)
+    def fits(self) -> bool:
+        """Whether the second loop is all that reads the array, each element in its trip, and all else is apart."""
+        first, names = self.first, self.names
+        read, theirs = len(self.elements(self.body)), Counter(n.id for n in names_in(*self.body))
+        only = read == theirs[first.array] == names.uses[first.array] - 2
+        if not read or not (only or (self.stays and self.makes_anew())) or not self.is_apart(theirs):
+            return False
+        raises = may_raise(first.loop, names.watched)
+        if not only and is_vectorised(self.body, names.in_order) and operations(self.body) > FEW and raises:
+            return False
+        if not _as_quick(first, self.second, names.in_order) or not (self.same_kind() or self.are_places()):
+            return False
+        if raises and may_raise(self.second, names.watched):
+            return take_turns(first.loop, self.second, self.again, names.watched)
+        return True
 
+    def is_apart(self, theirs: Counter[str]) -> bool:
+        """Whether the loops have nothing to do with each other but for the array, and nobody sees what they store."""
+        first, body = self.first, self.second.body
+        ours = {n.id for n in names_in(*first.steps, first.last.value, first.at)} | first.own
+        if self.index != first.index and (self.index in ours or not self.names.ends_with_loop(first.index)):
+            return False
+        self.again = repeated(first.loop, self.second, lambda name: theirs[name] == self.names.uses[name])
+        same = self.again.assigned
+        stored, changed = stored_arrays([*first.steps, *body]), (assigned_names(body) - same) | stored_arrays(body)
+        if not ((first.own | stored_arrays(first.steps)) - {self.index, *same}).isdisjoint(theirs):
+            return False
+        plain = all(map(is_plain, statements_in([*first.loop.body, *body])))
+        return plain and stored <= self.names.own and (changed - {first.array}).isdisjoint(ours)
 
-def _made(s: ast.stmt) -> str:
-    """The array that a statement makes without a content."""
-    match s:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(ast.Name("np"), "empty"))):
-            return name
-    return ""
-
-
-def _fits(first: _Filling, made: ast.stmt, second: ast.For, names: _Names) -> bool:
-    """Whether the second loop is all that reads the array, each element in its trip, and all else is apart."""
-    if not isinstance(second.target, ast.Name) or second.orelse or ast.dump(first.loop.iter) != ast.dump(second.iter):
+    def makes_anew(self) -> bool:
+        """Whether each trip makes its element of the array anew, of the one that is there, and does nothing else with
+        it."""
+        array = self.first.array
+        if array not in self.names.own or self.element_name in self.names.uses:
+            return False
+        places = [k for k, s in enumerate(self.body) if array in stored_arrays([s])]
+        match [self.body[k] for k in places]:
+            case [ast.Assign(targets=[ast.Subscript(ast.Name(), at)])] if _place(at, self.index) == self.first.place:
+                uses = Counter(n.id for n in names_in(*self.body))
+                rest = {n.id for n in names_in(*self.body[places[0] + 1 :])}
+                return uses[array] == len(self.elements(self.body)) + 1 and array not in rest
         return False
-    index, body = second.target.id, _spelled_out(second.body, first.array)
-    read = [n for s in body for n in ast.walk(s) if _is_element(n, first.array, index)]
-    theirs = Counter(n.id for n in names_in(*body))
-    only = len(read) == theirs[first.array] == names.uses[first.array] - 2
-    if not read or not (only or _changes(body, first.array, index, names)):
-        return False
-    ours = {n.id for n in names_in(*first.steps, first.last.value)} | first.own
-    if index != first.index and (index in ours or not names.ends_with_loop(first.index)):
-        return False
-    stored = stored_arrays([*first.steps, *second.body])
-    changed = assigned_names(second.body) | stored_arrays(second.body)
-    if not ((first.own | stored_arrays(first.steps)) - {index}).isdisjoint(theirs) or not changed.isdisjoint(ours):
-        return False
-    plain = all(map(_is_plain, statements_in([*first.loop.body, *second.body])))
-    if not plain or not stored <= names.own or (_raises(first.loop, names) and _raises(second, names)):
-        return False
-    if not only and is_vectorised(body, names.in_order) and operations(body) > FEW and _raises(first.loop, names):
-        return False
-    return _as_quick(first, second, names.in_order) and _same_kind(made, first.last.value)
+
+    def same_kind(self) -> bool:
+        """Whether a number is what the array would hold: an element of another one, a float in an array of floats, or
+        what is computed of integers of arrays, which wrap, in one of such."""
+        value = self.first.last.value
+        match self.made:
+            case ast.Assign(value=ast.Call(args=[_], keywords=[])):
+                return True
+            case ast.Assign(value=ast.Call(args=[_, ast.Attribute(attr="int64")], keywords=[])):
+                return is_of_array(value)
+        return isinstance(value, ast.Subscript)
+
+    def are_places(self) -> bool:
+        """Whether the elements are only places where others are."""
+        places = [n.slice for n in nodes_in(*self.body) if isinstance(n, ast.Subscript)]
+        axes = [a for p in places for a in (p.elts if isinstance(p, ast.Tuple) else [p])]
+        read = self.elements(self.body)
+        return all(n in axes for n in read) and not calls_functions([self.first.last])
+
+    @property
+    def element_name(self) -> str:
+        """A name for an element of the array, beside it."""
+        axes = self.first.at.elts if isinstance(self.first.at, ast.Tuple) else ()
+        loops = [a.id if isinstance(a, ast.Name) else "" for a in axes]
+        return f"{self.first.array}_{''.join(loops) if loops and all(loops) else self.index}"
+
+    # -- one loop ------------------------------------------------------------------------------------------
+
+    def join(self) -> None:
+        """Put what the first loop does in each trip before what the second does."""
+        first, second, names = self.first, self.second, self.names
+        number = self.element_name if self.stays else first.array
+        body = self.again.left_of(self.body)
+        elements = self.elements(body)
+        if names.ends_with_loop(self.index) and ("_" not in first.index or "_" in self.index):
+            second.target.id = first.index  # type: ignore[attr-defined]
+            body = [Exchange(self.index, first.index).visit(s) for s in body]
+        renamed = Exchange(first.index, second.target.id)  # type: ignore[attr-defined]
+        steps = [renamed.visit(s) for s in first.steps]
+        value = renamed.visit(first.last.value)
+        if len(elements) > 1 and not isinstance(value, ast.Name):
+            steps.append(ast.copy_location(ast.Assign([ast.Name(number, ast.Store())], value), first.last))
+            value = ast.Name(number, ast.Load())
+        if self.stays:
+            names.uses[first.array] -= sum(n.id == first.array for n in names_in(*second.body))
+        else:
+            names.gone.add(self.made)
+        put = _Put({*elements}, value)
+        second.body = [*steps, *(put.visit(s) for s in body)]
+        ast.copy_location(second, first.loop)
 
 
 def _spelled_out(body: Sequence[ast.stmt], array: str) -> list[ast.stmt]:
@@ -251,144 +354,26 @@ def _with_operand(s: ast.stmt) -> ast.stmt:
     return s
 
 
-def _changes(body: Sequence[ast.stmt], array: str, index: str, names: _Names) -> bool:
-    """Whether each trip makes its element of an array anew, of the one that is there, and does nothing else with it."""
-    if array not in names.own or _element_name(array, index) in names.uses:
-        return False
-    places = [k for k, s in enumerate(body) if array in stored_arrays([s])]
-    match [body[k] for k in places]:
-        case [ast.Assign(targets=[ast.Subscript(ast.Name(), ast.Name(id=at))])] if at == index:
-            rest = body[places[0] + 1 :]
-            inside = [n for s in body for n in ast.walk(s) if _is_element(n, array, index)]
-            uses = Counter(n.id for n in names_in(*body))
-            return uses[array] == len(inside) + 1 and array not in {n.id for n in names_in(*rest)}
-    return False
-
-
-def _element_name(array: str, index: str) -> str:
-    return f"{array}_{index}"
-
-
-def _raises(loop: ast.For, names: _Names) -> bool:
-    """Whether something may be raised in a loop: of two such loops, the first is to be first."""
-    return any(isinstance(s, ast.Raise) or grows(s, names.watched) for s in statements_in(loop.body))
-
-
-def grows(s: ast.stmt, watched: Set[str]) -> bool:
-    """Whether a statement computes an integer that may be too large."""
-    if not isinstance(s, ast.Assign | ast.AugAssign) or watched.isdisjoint(assigned_names([s])):
-        return False
-    return isinstance(s, ast.AugAssign) or _computes(s.value)
-
-
-def _computes(node: ast.AST) -> bool:
-    """Whether there is arithmetic in an expression, but for places in arrays."""
-    if isinstance(node, ast.BinOp):
-        return True
-    return not isinstance(node, ast.Subscript) and any(map(_computes, ast.iter_child_nodes(node)))
-
-
 def _as_quick(first: _Filling, second: ast.For, in_order: bool) -> bool:
     """Whether nothing that LLVM may call for several elements at a time comes to stand in a loop that it takes
     step by step."""
     bodies = [first.loop.body, second.body]
     slow = [not is_vectorised(body, in_order) for body in bodies]
     if first.carries and not slow[1]:
-        return False
+        return operations(bodies[1]) <= FEW and not calls_functions(bodies[1])
     ordered = [[s for s in body if not isinstance(s, Summed)] for body in bodies]
     several = [is_vectorised(body, in_order) for body in ordered]
-    return several[0] == several[1] or not any(map(calls_functions, bodies))
-
-
-def is_vectorised(body: Sequence[ast.stmt], in_order: bool) -> bool:
-    """Whether a loop has no ways, no loops and no places that it looks up, and hands on no number but sums."""
-    if not all(isinstance(s, ast.Assign | ast.AugAssign) for s in body) or _waits(body, in_order):
-        return False
-    numbers = assigned_names(body)
-    places = [t.slice for s in body for t in _targets(s) if isinstance(t, ast.Subscript)]
-    looked_up = any(isinstance(n, ast.Subscript) for p in places for n in ast.walk(p))
-    return not looked_up and numbers.isdisjoint(n.id for n in names_in(*places))
-
-
-def _waits(body: Sequence[ast.stmt], in_order: bool) -> bool:
-    """Whether a trip needs a number of the trip before, for more than a sum if these are not in order."""
-    carried = live_before(list(body), NOTHING, NOTHING, NOTHING) & (assigned_names(body) - stored_arrays(body))
-    uses = Counter(n.id for n in names_in(*body))
-    sums = Counter(s.target.id for s in body if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name))
-    return any(in_order or uses[name] != 1 or sums[name] != 1 for name in carried)
-
-
-def operations(body: Sequence[ast.stmt]) -> int:
-    """How many operations there are on numbers, but for places in arrays."""
-    return sum(isinstance(n, ast.BinOp) for s in body for e in ast.iter_child_nodes(s) for n in _outside_places(e))
-
-
-def _outside_places(node: ast.AST) -> Iterator[ast.AST]:
-    yield node
-    if not isinstance(node, ast.Subscript):
-        for part in ast.iter_child_nodes(node):
-            yield from _outside_places(part)
-
-
-def calls_functions(body: Sequence[ast.stmt]) -> bool:
-    """Whether a loop calls functions other than casts."""
-    parts = [e for s in statements_in(body) for e in ast.iter_child_nodes(s) if not isinstance(s, ast.Raise)]
-    calls = (n for e in parts if isinstance(e, ast.expr) for n in ast.walk(e) if isinstance(n, ast.Call))
-    return any(ast.unparse(n.func) not in CASTS for n in calls)
-
-
-def _is_element(node: ast.AST, array: str, index: str) -> bool:
-    match node:
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=at), ctx=ast.Load()):
-            return name == array and at == index
-    return False
-
-
-def _same_kind(made: ast.stmt, value: ast.expr) -> bool:
-    """Whether a number is what the array would hold: an element of another one, or a float in an array of floats."""
-    assert isinstance(made, ast.Assign) and isinstance(made.value, ast.Call)
-    return isinstance(value, ast.Subscript) or len(made.value.args) + len(made.value.keywords) == 1
-
-
-def _join(first: _Filling, second: ast.For, names: _Names) -> None:
-    """Put what the first loop does in each trip before what the second does."""
-    assert isinstance(second.target, ast.Name)
-    index, array = second.target.id, first.array
-    if names.ends_with_loop(index) and ("_" not in first.index or "_" in index):
-        second.target.id = first.index
-        second.body = [_Exchange(index, first.index).visit(s) for s in second.body]
-    renamed = _Exchange(first.index, second.target.id)
-    steps = [renamed.visit(s) for s in first.steps]
-    value = renamed.visit(first.last.value)
-    elements = [n for s in second.body for n in ast.walk(s) if _is_element(n, array, second.target.id)]
-    stays = array in stored_arrays(second.body)
-    if len(elements) > 1 and not isinstance(value, ast.Name):
-        number = _element_name(array, index) if stays else array
-        steps.append(ast.copy_location(ast.Assign([ast.Name(number, ast.Store())], value), first.last))
-        value = ast.Name(number, ast.Load())
-    if stays:
-        names.uses[array] -= len(elements) + 1
-    put = _Put(array, value)
-    second.body = [*steps, *(put.visit(s) for s in second.body)]
-
-
-class _Exchange(ast.NodeTransformer):
-    """One name in place of another."""
-
-    def __init__(self, old: str, new: str):
-        self.old, self.new = old, new
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.copy_location(ast.Name(self.new, node.ctx), node) if node.id == self.old else node
+    if several[0] == several[1] or not any(map(calls_functions, bodies)):
+        return True
+    quick = bodies[several.index(True)]
+    return operations(quick) <= FEW and not calls_functions(quick)
 
 
 class _Put(ast.NodeTransformer):
-    """A number in place of an array's element."""
+    """A number in place of some nodes."""
 
-    def __init__(self, array: str, value: ast.expr):
-        self.array, self.value = array, value
+    def __init__(self, nodes: Set[ast.AST], value: ast.expr):
+        self.nodes, self.value = nodes, value
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        if isinstance(node.value, ast.Name) and node.value.id == self.array and isinstance(node.ctx, ast.Load):
-            return self.value
-        return self.generic_visit(node)  # type: ignore[return-value]
+        return self.value if node in self.nodes else self.generic_visit(node)  # type: ignore[return-value]

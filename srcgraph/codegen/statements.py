@@ -26,7 +26,9 @@ def statements_in(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             todo += node.orelse
 
 
-_PURE = frozenset(("abs", "bool", "complex", "float", "int", "len", "max", "min", "range"))
+_PURE = frozenset((
+    "abs", "bool", "complex", "float", "int", "len", "max", "min", "range", "maximum", "minimum",
+))  # fmt: skip
 
 
 def is_pure(node: ast.AST) -> bool:

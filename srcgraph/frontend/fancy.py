@@ -7,7 +7,7 @@ in the result, unless they are next to each other, then they stay where they are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -138,13 +138,7 @@ class IndexPlace:
         unsure = [k for k, index in enumerate(self.indices) if not self.safe[k]]
         if not unsure:
             return list(self.indices)
-        count = self._count(low)
-
-        def step(i: Value, *found: Value) -> Sequence[Value]:
-            at = self._at(low, x, i)
-            return [with_item(out, 0, i, low.builder.cast(at[k], INT)) for k, out in zip(unsure, found, strict=True)]
-
-        found = counted(count, [OPS["empty"](count, dtype=INT) for _ in unsure], step)
+        found = all_checked(low, self._count(low), lambda i: [self._at(low, x, i)[k] for k in unsure], len(unsure))
         known = dict(zip(unsure, found, strict=True))
         return [known.get(k, index) for k, index in enumerate(self.indices)]
 
@@ -207,6 +201,15 @@ class IndexPlace:
         dtype = ref_type(low, self.base).dtype
         check_same_kind(low, new.type.dtype, dtype)
         self.store(low, low.builder.cast(new, dtype))
+
+
+def all_checked(low: Lowering, count: Value, at: Callable[[Value], Sequence[Value]], axes: int) -> Sequence[Value]:
+    """The integers that ``at`` gives for each part, by axes, after all of them have been checked."""
+
+    def step(i: Value, *found: Value) -> Sequence[Value]:
+        return [with_item(out, 0, i, low.builder.cast(k, INT)) for k, out in zip(at(i), found, strict=True)]
+
+    return counted(count, [OPS["empty"](count, dtype=INT) for _ in range(axes)], step)
 
 
 def check_same_kind(low: Lowering, have: Any, want: Any) -> None:

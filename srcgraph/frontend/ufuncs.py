@@ -11,7 +11,7 @@ import numpy as np
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import calls, fancy, library, lists, numpy_calls, tables
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Tup
-from srcgraph.frontend.memory import checked_index, read, ref_type, refuse, write
+from srcgraph.frontend.memory import at_each, checked_index, chosen, content, put, ref_type, refuse, select
 from srcgraph.frontend.resolve import record_of
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -19,7 +19,7 @@ from srcgraph.ir.ops import folds
 from srcgraph.ir.ops._loops import counted, item
 from srcgraph.ir.ops.shape import dims_of
 from srcgraph.ir.types import BOOL, INT, ArrayType
-from srcgraph.ir.view import View
+from srcgraph.ir.view import View, whole
 
 if TYPE_CHECKING:
     from srcgraph.frontend.lower import Lowering
@@ -146,12 +146,24 @@ def at(low: Lowering, ufunc: np.ufunc, a: Entity, indices: Entity, b: Entity = N
     assert isinstance(kind, ArrayType)
     operand = None if b == NONE else folds.rows_of(calls.operand(low, b, "b"), index[0], kind, len(given), single)
 
-    def step(i: Value, out: Value) -> Sequence[Value]:
-        at = [checked_index(low, item(x, 0, i), kind.shape[k], k) for k, x in enumerate(flat_index)]
-        own = None if operand is None else item(operand, 0, i) if operand.type.ndim else operand
-        return (folds.combined_at(record_of(ufunc), ufunc, out, own, at, view, kind.dtype),)
+    def asked(i: Value) -> Sequence[Value]:
+        return [checked_index(low, item(x, 0, i), kind.shape[k], k) for k, x in enumerate(flat_index)]
 
-    write(low, a, counted(count, [OPS["copy"](read(low, a))], step)[0])
+    places = fancy.all_checked(low, count, asked, len(flat_index))
+
+    def combine(base: Array) -> None:
+        held = content(low, base.cell)
+        whole_of = Array(base.cell, base.view or whole(held.type.ndim), base.operands)
+
+        def step(i: Value, out: Value) -> Sequence[Value]:
+            part = select(low, whole_of, view, [low.builder.cast(item(x, 0, i), INT, weak=True) for x in places])
+            own = None if operand is None else item(operand, 0, i) if operand.type.ndim else operand
+            assert part.view is not None
+            return (folds.combined_at(record_of(ufunc), ufunc, out, own, part.operands, part.view, kind.dtype),)
+
+        put(low, base.cell, counted(count, [held], step)[0])
+
+    at_each(low, chosen(low, a), combine)
     return NONE
 
 

@@ -4,7 +4,7 @@ vector       literals, casts, + - * / and negation: what derivative rules are ma
 elementwise  exp, sin, sqrt, ...: one scalar expression per element;  powers;  remainders: floor, mod, maximum, bits
 compare      comparisons, logic, where
 constants    what derivatives take for a constant;  marks: what they save
-checks       everything that can raise, as nodes of their own
+checks       everything that can raise, as nodes of their own;  ranges: integers in arrays that are in range
 effects      text written, warnings issued
 random       draws from a random generator;  generators: the methods of np.random.Generator
 index        getitem, setitem, add_at: parts of arrays, by `srcgraph.ir.view.View`

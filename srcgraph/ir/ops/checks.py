@@ -17,6 +17,7 @@ from srcgraph.ir.facts import COMPARISONS
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import Check, current_builder, define
 from srcgraph.ir.ops.compare import equal, greater_equal, less, logical_and, logical_or, not_equal, where
+from srcgraph.ir.ops.ranges import bounds
 from srcgraph.ir.ops.vector import literal, neg
 from srcgraph.ir.text import arguments, formatted
 from srcgraph.ir.types import PY_BOOL, ScalarType, Type
@@ -44,8 +45,9 @@ def _proved_index(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value 
     index, size = i.type.value, n.type.value
     if index is None or size is None:
         return None
-    if builder.proves(index):
-        if builder.proves(size - 1 - index):
+    low, high = bounds(builder, i)
+    if low is not None and builder.proves(low):
+        if high is not None and builder.proves(size - 1 - high):
             return builder.cast(i, np.dtype(np.int64), weak=True)
         return builder.apply(check_upper, (builder.cast(i, np.dtype(np.int64), weak=True), n), attrs)
     if builder.proves(index + size):
@@ -58,6 +60,12 @@ def _proved_index(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value 
         check_that(greater_equal(n, -index.const), i, n, error="IndexError", message=message)
         return builder.dim_value(index + size)
     return None
+
+
+def _proved_below(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | None:
+    i, n = inputs
+    high = bounds(builder, i)[1]
+    return i if high is not None and builder.proves(n.type.value - 1 - high) else None
 
 
 def _in_range(out: Value, i: Value, n: Value) -> list[Dim]:
@@ -96,9 +104,7 @@ check_upper = define(
     numpy=_wrapped,
     kind="check",
     check=Check("x >= y", "IndexError", "index {x} is out of bounds for axis {axis} with size {y}"),
-    simplify=lambda builder, inputs, attrs: (
-        inputs[0] if builder.proves(inputs[1].type.value - 1 - inputs[0].type.value) else None
-    ),
+    simplify=_proved_below,
     learn=_in_range,
     unchecked=lambda i, n, *, axis: i,
     holds=lambda i, n, *, axis: less(i, n),
@@ -117,9 +123,11 @@ def _proved_item(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value |
     index, size = i.type.value, n.type.value
     if index is None or size is None:
         return None
-    if builder.proves(index):
+    low, high = bounds(builder, i)
+    if low is not None and builder.proves(low):
         i = builder.cast(i, np.dtype(np.int64), weak=True)
-        return i if builder.proves(size - 1 - index) else builder.apply(check_item_upper, (i, n), attrs)
+        inside = high is not None and builder.proves(size - 1 - high)
+        return i if inside else builder.apply(check_item_upper, (i, n), attrs)
     if builder.proves(-index - 1) and builder.proves(index + size):
         return builder.dim_value(index + size)
     return None
@@ -144,9 +152,7 @@ check_item_upper = define(
     numpy=_item_wrapped,
     kind="check",
     check=Check("x >= y", "IndexError", "{message}"),
-    simplify=lambda builder, inputs, attrs: (
-        inputs[0] if builder.proves(inputs[1].type.value - 1 - inputs[0].type.value) else None
-    ),
+    simplify=_proved_below,
     learn=_in_range,
     unchecked=lambda i, n, *, message: i,
     holds=lambda i, n, *, message: less(i, n),

@@ -125,8 +125,11 @@ def rows_of(v: Value, index: Value, kind: ArrayType, indexed: int, single: bool)
     for have, want in zip(v.type.shape, wanted, strict=True):
         if have not in (want.type.value, 1):
             size = b.dim_value(have)
-            fine = equal(size, want) if b.not_one(have) else logical_or(equal(size, want), equal(size, 1))
-            b.call_named("check_that", fine, error="ValueError", message=message)
+            if b.not_one(have):
+                b.call_named("equal_size", size, want, error="ValueError", message=message)
+            else:
+                fine = logical_or(equal(size, want), equal(size, 1))
+                b.call_named("check_that", fine, error="ValueError", message=message)
     fitted = b.fit(v, [d.type.value for d in wanted])
     if single:
         return with_new_axes(broadcast_to(fitted, *shape), [0])

@@ -15,6 +15,7 @@ from srcgraph.ir.dims import Dim, as_dim, unclamped
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, current_builder, define, sample
 from srcgraph.ir.ops._rules import linear
+from srcgraph.ir.ops.ranges import counts
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.types import ArrayType, ScalarType, TensorType, Type, is_inexact, tensor, without_value
 from srcgraph.ir.view import View, split_operands, step_of, view_shape, whole
@@ -72,7 +73,8 @@ def _add_at_meaning(x: np.ndarray, v: Any, *operands: int, view: View) -> np.nda
 
 
 def _whole_read(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> Value | None:
-    """``x[:, :]`` is ``x``, ``x[()]`` of a number it is, and ``x[i]`` just after ``x[i] = v`` is ``v``.
+    """``x[:, :]`` is ``x``, ``x[()]`` of a number it is, ``x[i]`` just after ``x[i] = v`` is ``v``, and of
+    ``arange(n)`` it is ``i``.
 
     Parts that are computed as they are stored are read from where they are: see the rule ``part_of_stored``.
     """
@@ -80,6 +82,8 @@ def _whole_read(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]) 
     if (view.axes and view == whole(len(view.axes))) or not isinstance(x.type, ArrayType):
         return x
     node = builder.definition(x)
+    if view.axes == ("i",) and counts(builder, node):
+        return builder.cast(inputs[1], x.type.dtype, False)
     if node is None or node.op is not setitem or node.attrs["view"] != view or node.inputs[2:] != inputs[1:]:
         return None
     made = builder.definition(node.inputs[1])
