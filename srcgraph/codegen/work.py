@@ -93,6 +93,8 @@ def _block(body: Sequence[ast.stmt], scope: Scope, rates: _Rates) -> Work:
                 out += _loop(node, scope)
             case ast.While(test=test, body=inner):
                 out += (_block(inner, scope, _SINGLE) + Work.of(_operations(test, _SINGLE))).times(_UNKNOWN)
+            case ast.If(test=test, body=[*_, ast.Raise()], orelse=[]):
+                out += Work.of(_operations(test, rates))
             case ast.If(test=test, body=then, orelse=orelse):
                 out += _block(then, scope, rates) + _block(orelse, scope, rates) + Work.of(_operations(test, rates))
             case ast.Raise():
