@@ -137,11 +137,33 @@ def kept_from_the_time_before(x, rows, others):
     return total
 
 
+def directions(x, rows, others):
+    """Rows that are looked up, and needed twice."""
+    d = x[rows % 7] - x[others % 7]
+    return d / (1.0 + np.sqrt((d**2).sum(axis=1)))[:, None]
+
+
+def stored_over(x, rows, others):
+    """The row that is copied is stored over before the copy is read again."""
+    y = x * 1.0
+    total = np.zeros(x.shape[1])
+    for i in range(x.shape[0]):
+        t = np.empty(x.shape[1])
+        for j in range(x.shape[1]):
+            t[j] = y[i, j]
+        for j in range(x.shape[1]):
+            y[i, j] = t[j] * t[-1]
+        for j in range(x.shape[1]):
+            total[j] += t[j] * y[i, j]
+    return total, y
+
+
 TOGETHER = [scaled, summed, normalized, looked_up, distances, in_three_steps, other_variables]
+ALSO = [directions, stored_over]
 APART = [carried, next_row, row_before, transposed, kept_from_the_time_before]
 
 
-@pytest.mark.parametrize("program", [*TOGETHER, *APART], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("program", [*TOGETHER, *APART, *ALSO], ids=lambda p: p.__name__)
 def test_the_same_numbers(program: Any) -> None:
     for x in (X, X[:, :1], X[:, :3].astype(np.float32)):
         found, expected = sg.compile(program)(x, ROWS, OTHERS), program(x, ROWS, OTHERS)
@@ -151,7 +173,7 @@ def test_the_same_numbers(program: Any) -> None:
             np.testing.assert_allclose(value, plain, rtol=1e-12 if x.dtype == np.float64 else 1e-5)
 
 
-@pytest.mark.parametrize("program", [*TOGETHER, *APART], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("program", [*TOGETHER, *APART, *ALSO], ids=lambda p: p.__name__)
 def test_derivatives(program: Any) -> None:
     direction = np.cos(np.arange(X.size)).reshape(X.shape)
 
@@ -194,3 +216,8 @@ def test_what_is_checked_first_is_raised(bad: tuple[int, int]) -> None:
             program(X, rows, others)
         with pytest.raises(IndexError, match="index 80 is out of bounds for axis 0 with size 9"):
             program(X, ROWS, others)
+
+
+def test_rows_are_read_where_they_are() -> None:
+    text = sg.compile(directions).python(X, ROWS, OTHERS)
+    assert text.count("empty(") == 1 and sum(line.startswith("    for ") for line in text.splitlines()) == 1

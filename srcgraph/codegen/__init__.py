@@ -29,7 +29,8 @@ buffers    arrays that a loop makes anew in each trip, made once before it;  nar
            uses no more
 unfilled   what would be taken from lists that nothing is put into
 trips      what the trips of a loop do, and whether two loops may be one
-shared_rows  loops over rows, row by row together;  handed: arrays between loops, as numbers
+shared_rows  loops over rows, row by row together;  handed: arrays between loops, as numbers;  reread: copies of rows
+           read where they are
 checked    loops that only check, before those that compute, and checks of loops that were joined
 running    the largest and the smallest so far, where each step of a loop needs it
 ragged     rows of several lengths that go onto a list, in one array

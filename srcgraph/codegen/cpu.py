@@ -40,6 +40,7 @@ from srcgraph.codegen.program import scheduled
 from srcgraph.codegen.ragged import one_after_another
 from srcgraph.codegen.registers import as_written, in_registers
 from srcgraph.codegen.repeats import written_once
+from srcgraph.codegen.reread import reread
 from srcgraph.codegen.rings import in_rings
 from srcgraph.codegen.rows import by_rows
 from srcgraph.codegen.running import with_running_extremes
@@ -294,8 +295,9 @@ def quick_loops(
     statements = guarded(filled_once(statements))
     free = users.isdisjoint(sums.HELPERS)
     statements = by_rows(upward(statements), watched) if free else upward(statements)
-    statements = row_by_row(statements, watched, rows_in_order)
     statements = handed_on(statements, watched, sums_in_order)
+    if row_by_row(statements, watched, rows_in_order):
+        statements = reread(handed_on(statements, watched, sums_in_order))
     statements = checked_first(statements, watched, {*taken, *users}, sums_in_order)
     if free:
         statements = gathered(in_rings(statements, taken) if rows_in_order else statements, taken)

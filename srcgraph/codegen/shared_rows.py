@@ -39,13 +39,16 @@ from srcgraph.codegen.trips import (
 )
 
 
-def row_by_row(body: list[ast.stmt], watched: Set[str], in_order: bool) -> list[ast.stmt]:
-    """The statements of a function with such loops joined; integers that are ``watched`` may raise.
+def row_by_row(body: list[ast.stmt], watched: Set[str], in_order: bool) -> bool:
+    """Join such loops of a function; whether there are any. Integers that are ``watched`` may raise.
 
     Unless rows are ``in_order``, threads share them, and none waits for another but for sums.
     """
     nests = [s for s in statements_in(body) if isinstance(s, ast.For) and _has_rows(s)]
-    return _Joining(own_arrays(body), watched, in_order).block(body, NOTHING) if len(nests) > 1 else body
+    joining = _Joining(own_arrays(body), watched, in_order) if len(nests) > 1 else None
+    if joining is not None:
+        body[:] = joining.block(body, NOTHING)
+    return joining is not None and joining.count > 0
 
 
 def _has_rows(loop: ast.For) -> bool:
@@ -58,6 +61,7 @@ class _Joining:
     """The arrays that the function makes, and knows by one name."""
     watched: Set[str]
     in_order: bool
+    count: int = 0
 
     def block(self, body: list[ast.stmt], after: Set[str]) -> list[ast.stmt]:
         """The statements of a block, given the names that are needed after it."""
@@ -89,6 +93,7 @@ class _Joining:
             if first is None or not self.fits(first, trips, live):
                 break
             del out[k]
+            self.count += 1
             node.body = [*first.loop.body, *trips.again.left_of(node.body)]
             ast.copy_location(node, first.loop)
             trips = _Trips(node, trips.index)
