@@ -28,6 +28,8 @@ ahead      elements that the next step reads, too, read before anything is store
 buffers    arrays that a loop makes anew in each trip, made once before it;  narrow: a row or a number, where one trip
            uses no more
 unfilled   what would be taken from lists that nothing is put into
+steady     checks that ask the same in each trip, before the loop
+inward     loops around nests that make all elements anew in each step, inside these
 trips      what the trips of a loop do, and whether two loops may be one
 shared_rows  loops over rows, row by row together;  handed: arrays between loops, as numbers;  reread: copies of rows
            read where they are

@@ -24,6 +24,7 @@ from srcgraph.codegen.handed import handed_on
 from srcgraph.codegen.helpers import helper_modules, helpers_used
 from srcgraph.codegen.inside import asked_once
 from srcgraph.codegen.integers import annotated, grow, is_numpy_integer
+from srcgraph.codegen.inward import inward
 from srcgraph.codegen.items import (
     Block,
     InnerReduce,
@@ -49,6 +50,7 @@ from srcgraph.codegen.shared_rows import row_by_row
 from srcgraph.codegen.shifted import gathered
 from srcgraph.codegen.source import Places, Text, emit
 from srcgraph.codegen.statements import defined, names_in
+from srcgraph.codegen.steady import asked_before
 from srcgraph.codegen.storage import Copied, Interface
 from srcgraph.codegen.sums import in_blocks
 from srcgraph.codegen.tapes import in_arrays
@@ -292,7 +294,8 @@ def quick_loops(
     ``rows_in_order``, threads share them, and none waits for another; unless ``sums_in_order``, LLVM takes several
     terms at a time.
     """
-    statements = guarded(filled_once(statements))
+    statements = asked_before(guarded(filled_once(statements)), watched)
+    statements = inward(statements, {*taken, *users})
     free = users.isdisjoint(sums.HELPERS)
     statements = by_rows(upward(statements), watched) if free else upward(statements)
     statements = handed_on(statements, watched, sums_in_order)

@@ -1,0 +1,251 @@
+"""Loops around nests that make every element of an array anew in each step: they go inside, to the elements.
+
+    for a in range(3):                        for i in range(n):
+        for b in range(3):                        for j in range(m):
+            for i in range(n):                        t = out[i, j]
+                for j in range(m):                    for a in range(3):
+                    out[i, j] += x[i + a, j + b]          for b in range(3):
+                                       is                     t += x[i + a, j + b]
+                                                      out[i, j] = t
+
+so that the array is gone through once. Loops of more steps go inside the outermost loop of the nest, around a row, or
+a strip of a single one: that stays in the processor's nearest memory, and is vectorised as before. Each element gets
+what it did, in the same order.
+
+References
+----------
+K. Kennedy, R. Allen, "Optimizing Compilers for Modern Architectures", Morgan Kaufmann 2002, section 5.2 (loop
+interchange) and 9.3 (blocking).
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import math
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
+
+from srcgraph.codegen.delayed import fresh_names
+from srcgraph.codegen.flow import NOTHING, NeededNames, assigned_names, leaves, live_before
+from srcgraph.codegen.statements import names_in, nodes_in, statements_in
+from srcgraph.codegen.sums import Start, Summed, known_steps
+from srcgraph.codegen.trips import calls_functions, is_check, is_plain, own_arrays, read_in, stored_arrays
+
+FEW = 32
+"""So many steps of all loops that go inside are written out by LLVM."""
+STRIP = 512
+"""Elements that are made anew in turns."""
+
+
+def inward(body: list[ast.stmt], taken: Set[str]) -> list[ast.stmt]:
+    """The statements of a function with such loops exchanged; names that are ``taken`` have other meanings."""
+    own = own_arrays(body)
+    if not own or not any(isinstance(s, ast.For) and _inner(s) is not None for s in statements_in(body)):
+        return body
+    _block(body, NOTHING, own, {*taken, *(n.id for n in names_in(*body))})
+    return body
+
+
+def _block(body: list[ast.stmt], after: Set[str], own: Set[str], taken: set[str]) -> None:
+    if not any(isinstance(s, ast.For | ast.While | ast.If) for s in body):
+        return
+    needed = NeededNames.in_block(body, after)
+    made: dict[int, list[ast.stmt]] = {}
+    for at, node in enumerate(body):
+        live = needed.all(at)
+        nest = _Nest.of(node, own, live) if isinstance(node, ast.For) else None
+        if nest is not None:
+            made[at] = nest.exchanged(taken)
+        elif isinstance(node, ast.If):
+            _block(node.body, live, own, taken)
+            _block(node.orelse, live, own, taken)
+        elif isinstance(node, ast.For | ast.While):
+            _block(node.body, live | live_before([node], live, NOTHING, NOTHING), own, taken)
+    if made:
+        body[:] = [part for at, s in enumerate(body) for part in made.get(at, [s])]
+
+
+@dataclass(slots=True)
+class _Level:
+    """A loop of a nest, and the numbers it computes before the next one."""
+
+    index: str
+    loop: ast.For
+    numbers: list[ast.stmt] = field(default_factory=list)
+
+    def around(self, inside: Sequence[ast.stmt]) -> ast.For:
+        made = ast.For(self.loop.target, self.loop.iter, [*self.numbers, *inside], [])
+        return ast.copy_location(made, self.loop)
+
+
+def _inner(loop: ast.For) -> ast.For | None:
+    """The loop at the end of another, which does nothing else but to compute numbers and check them."""
+    *numbers, last = loop.body
+    plain = all(is_check(s) or (isinstance(s, ast.Assign) and not isinstance(s, Start)) for s in numbers)
+    named = all(isinstance(t, ast.Name) for s in numbers for t in getattr(s, "targets", ()))
+    return last if isinstance(last, ast.For) and plain and named else None
+
+
+@dataclass(slots=True)
+class _Nest:
+    """Loops in each other.
+
+    Attributes
+    ----------
+    steps : list of _Level
+        The outer ones, which make all elements anew in each step.
+    points : list of _Level
+        The inner ones, over elements.
+    body : list of ast.stmt
+    """
+
+    steps: list[_Level]
+    points: list[_Level]
+    body: list[ast.stmt]
+
+    @staticmethod
+    def of(loop: ast.For, own: Set[str], live: Set[str]) -> _Nest | None:
+        """None if its loops may not be exchanged, or it is no use."""
+        levels: list[_Level] = []
+        body, current = loop.body, loop
+        while current is not None:
+            if not isinstance(current.target, ast.Name) or current.orelse:
+                return None
+            inner = _inner(current)
+            numbers = current.body[:-1] if inner is not None else []
+            levels.append(_Level(current.target.id, current, numbers))
+            body, current = current.body, inner
+        if len(levels) < 2 or not all(isinstance(s, ast.Assign | ast.AugAssign) for s in body):
+            return None
+        return _Nest._divided(levels, body, own, live)
+
+    @staticmethod
+    def _divided(levels: list[_Level], body: list[ast.stmt], own: Set[str], live: Set[str]) -> _Nest | None:
+        places = _places(body)
+        if places is None or not places or not places.keys() <= own:
+            return None
+        at = [{n.id for n in names_in(place)} for place in places.values()]
+        first = next((k for k, level in enumerate(levels) if all(level.index in names for names in at)), 0)
+        nest = _Nest(levels[:first], levels[first:], body)
+        if not first or any(level.index not in names for level in nest.points for names in at):
+            return None
+        return nest if nest.is_exchangeable(places.keys(), live) else None
+
+    def is_exchangeable(self, stored: Set[str], live: Set[str]) -> bool:
+        """Whether each element gets the same if its steps are one after the other."""
+        levels = [*self.steps, *self.points]
+        indices = {level.index for level in levels}
+        numbers = [s for level in levels for s in level.numbers]
+        made = assigned_names([*numbers, *self.body]) | indices
+        if (
+            len(indices) != len(levels)
+            or not made.isdisjoint(live)
+            or not all(map(is_plain, statements_in([*numbers, *self.body])))
+        ):
+            return False
+        if any(isinstance(s, Summed) and isinstance(s.target, ast.Name) for s in self.body) or leaves(self.body):
+            return False
+        if any(not stored.isdisjoint(read_in(s)) for s in numbers):
+            return False
+        if any(is_check(s) for level in self.points for s in level.numbers):
+            return False
+        whole = [*numbers, *self.body]
+        if not (live_before(whole, NOTHING, NOTHING, NOTHING) & (made - indices)) <= NOTHING:
+            return False
+        outer = {level.index for level in self.steps} | assigned_names([s for e in self.steps for s in e.numbers])
+        inner = [part for level in self.points for part in (level.loop.iter, *level.numbers)]
+        if not outer.isdisjoint(n.id for n in names_in(*inner)):
+            return False
+        return made.isdisjoint(n.id for level in levels for n in names_in(level.loop.iter) if n.id not in indices)
+
+    def exchanged(self, taken: set[str]) -> list[ast.stmt]:
+        """The loops in the other order, after all checks."""
+        first = self.checked()
+        for level in self.steps:
+            level.numbers = [s for s in level.numbers if not is_check(s)]
+        count = math.prod(known_steps(level.loop.iter) for level in self.steps)
+        if 0 < count <= FEW and not calls_functions(self.body):
+            return [*first, self.by_elements(taken)]
+        if len(self.points) > 1:
+            row, *others = self.points
+            return [*first, _nested([row, *self.steps, *others], self.body)]
+        return [*first, self.by_strips(taken)]
+
+    def checked(self) -> list[ast.stmt]:
+        """The steps, as far as there is something to check."""
+        last = max((k for k, e in enumerate(self.steps) if any(map(is_check, e.numbers))), default=-1)
+        levels = copy.deepcopy(self.steps[: last + 1])
+        while levels and not is_check(levels[-1].numbers[-1]):
+            levels[-1].numbers.pop()
+        return [_nested(levels, [])] if levels else []
+
+    def by_elements(self, taken: set[str]) -> ast.For:
+        fresh = fresh_names(taken)
+        first: list[ast.stmt] = []
+        last: list[ast.stmt] = []
+        body, like = self.body, self.body[0]
+        for array, place in (_places(body) or {}).items():
+            name = fresh(f"{array}_{''.join(level.index for level in self.points)}")
+            element = ast.Subscript(ast.Name(array, ast.Load()), place, ast.Load())
+            first.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], element), like))
+            target = ast.Subscript(ast.Name(array, ast.Load()), copy.deepcopy(place), ast.Store())
+            last.append(ast.copy_location(ast.Assign([target], ast.Name(name, ast.Load())), like))
+            body = [_Element(array, name).visit(s) for s in body]
+        return _nested(self.points, [*first, _nested(self.steps, body), *last])
+
+    def by_strips(self, taken: set[str]) -> ast.For:
+        fresh = fresh_names(taken)
+        (point,) = self.points
+        assert isinstance(point.loop.iter, ast.Call)
+        *begin, end = (ast.unparse(a) for a in point.loop.iter.args[:2])
+        start = fresh("start")
+        text = f"""
+for {start} in range({begin[0] if begin else 0}, {end}, {STRIP}):
+    for {point.index} in range({start}, min({start} + {STRIP}, {end})):
+        pass
+"""
+        (strips,) = ast.parse(text).body
+        assert isinstance(strips, ast.For) and isinstance(strips.body[0], ast.For)
+        inner = strips.body[0]
+        for node in (strips, inner):
+            ast.copy_location(node, point.loop)
+        inner.body = [*point.numbers, *self.body]
+        strips.body = [_nested(self.steps, [inner])]
+        return strips
+
+
+def _nested(levels: Sequence[_Level], body: Sequence[ast.stmt]) -> ast.For:
+    out = list(body)
+    for level in reversed(levels):
+        out = [level.around(out)]
+    assert isinstance(out[0], ast.For)
+    return out[0]
+
+
+def _places(body: Sequence[ast.stmt]) -> dict[str, ast.expr] | None:
+    """Where arrays are stored into; None if that is not one place, the same wherever they are used."""
+    found: dict[str, ast.expr] = {}
+    stored = stored_arrays(body)
+    for node in nodes_in(*body):
+        match node:
+            case ast.Subscript(value=ast.Name(id=array), slice=place) if array in stored:
+                axes = place.elts if isinstance(place, ast.Tuple) else [place]
+                if not all(isinstance(a, ast.Name) for a in axes):
+                    return None
+                if ast.dump(found.setdefault(array, place)) != ast.dump(place):
+                    return None
+    return found
+
+
+class _Element(ast.NodeTransformer):
+    """The one element of an array that is used, as a number."""
+
+    def __init__(self, array: str, name: str):
+        self.array, self.name = array, name
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if isinstance(node.value, ast.Name) and node.value.id == self.array:
+            return ast.copy_location(ast.Name(self.name, node.ctx), node)
+        self.generic_visit(node)
+        return node
