@@ -120,3 +120,26 @@ def test_lists_given_to_a_pullback_are_taken_from_in_their_order() -> None:
     way = np.array([0.3, -0.2, 0.5])
     by_differences = (slopes(x + 1e-6 * way, w) - slopes(x - 1e-6 * way, w)) @ v / 2e-6
     np.testing.assert_allclose(got[0] @ way, by_differences, rtol=1e-7)
+
+
+def test_an_array_one_shorter_than_another() -> None:
+    """What the loop takes from the list has the name of an argument, which is read before."""
+
+    def scaled(w, x, n):
+        for _ in range(n):
+            x = x * w[0]
+        return np.sum(x * x)
+
+    def passed_on(w, x, n):
+        for _ in range(n):
+            y = np.zeros_like(x)
+            for e in range(len(w)):
+                y[e % len(x)] += w[e] * x[(e * e) % len(x)]
+            x = x + y
+        return np.sum(x * x)
+
+    for program in (scaled, passed_on):
+        w, x, step = np.linspace(0.5, 1.0, 5), np.linspace(1.0, 2.0, 4), 1e-6 * np.eye(5)
+        wanted = [(program(w + d, x, 2) - program(w - d, x, 2)) / 2e-6 for d in step]
+        found = sg.vjp(program, w, x, 2)[1](1.0)[0]
+        np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-8)

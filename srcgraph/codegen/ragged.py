@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from srcgraph.codegen.flow import NOTHING, live_before
 from srcgraph.codegen.statements import names_in, statements_in
 from srcgraph.codegen.tapes import FIRST, HELPER, made, popped, pushed
 
@@ -48,6 +49,8 @@ def _rows(body: Statements, name: str) -> frozenset[str]:
     pushes = sum(pushed(s, name) is not None for s in moves)
     if "" in rows or len(begun) != pushes or lengths.isdisjoint(varied):
         return frozenset()
+    if not rows.isdisjoint(live_before(body, NOTHING, NOTHING, NOTHING)):
+        return frozenset()  # one is an argument's name, too
     uses = sum(n.id in rows for n in names_in(*body))
     elements = sum(_is_element(n, rows) for s in body for n in ast.walk(s))
     return frozenset(rows) if uses == elements + len(moves) - 1 + len(begun) else frozenset()

@@ -19,6 +19,7 @@ from srcgraph.frontend.entities import Array, Const, Entity, SliceOf, Tup
 from srcgraph.frontend.memory import (
     at_each,
     checked_index,
+    checked_where_it_is,
     chosen,
     content,
     fit_store,
@@ -111,6 +112,8 @@ class IndexPlace:
         The lengths of the axes that replace them.
     at : int
         How many other axes come before those.
+    axes : tuple of int
+        Which axes they are, for messages.
     """
 
     base: Array
@@ -118,6 +121,7 @@ class IndexPlace:
     safe: tuple[bool, ...]
     shape: tuple[Value, ...]
     at: int
+    axes: tuple[int, ...]
 
     def read(self, low: Lowering) -> Value:
         x = read(low, self.base)
@@ -154,7 +158,7 @@ class IndexPlace:
             if self.safe[axis]:
                 found.append(low.builder.cast(here, INT, weak=True))
             else:
-                found.append(checked_index(low, here, x.type.shape[axis], axis))
+                found.append(checked_where_it_is(low, here, x.type.shape[axis], self.axes[axis]))
         return found
 
     def _count(self, low: Lowering) -> Value:
@@ -319,8 +323,13 @@ def by_indices(low: Lowering, base: Array, parts: Sequence[Any]) -> IndexPlace:
         raise refuse("a single bool is not supported as an index", low.loc, "use an if")
     joined = together(low, wide)
     flat = iter([sequences.flat(v) if v.type.ndim != 1 else v for v in joined])
-    indices = tuple(next(flat) if v.type.ndim else v for v in split.indices)
-    return IndexPlace(arranged, indices, tuple(split.safe), tuple(dims_of(joined[0])), at)
+    indices = list(split.indices)
+    for k, (axis, v) in enumerate(zip(split.indexed, split.indices, strict=True)):
+        if v.type.ndim:
+            indices[k] = next(flat)
+        elif not split.safe[k]:  # it is asked even if there is no element
+            indices[k], split.safe[k] = checked_index(low, v, shape[axis], axis), True
+    return IndexPlace(arranged, tuple(indices), tuple(split.safe), tuple(dims_of(joined[0])), at, tuple(split.indexed))
 
 
 def together(low: Lowering, values: Sequence[Value]) -> list[Value]:

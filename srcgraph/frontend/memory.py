@@ -350,15 +350,20 @@ def _composed_axis(b: Any, selector: Any, own: tuple, inner: Any, inner_own: tup
 
 
 def checked_index(low: Lowering, index: Value, size: Dim, axis: int) -> Value:
-    """An index counted from the front, checked at run time unless proved in range."""
-    b = low.builder
-    if index.type.dtype != INT or not index.type.weak:
-        index = to_integer(b, index)
-    found = b.call_named("check_index", index, b.dim_value(size), axis=axis)
+    """An index counted from the front, checked at run time unless it is proved; nothing follows one that never fits."""
+    found = checked_where_it_is(low, index, size, axis)
     known = index.type.value.const if index.type.value is not None else None
     if known is not None and size.const is not None and not -size.const <= known < size.const:
         raise Dead  # it raises, whatever the numbers
     return found
+
+
+def checked_where_it_is(low: Lowering, index: Value, size: Dim, axis: int) -> Value:
+    """The same in a loop, which may have no trip."""
+    b = low.builder
+    if index.type.dtype != INT or not index.type.weak:
+        index = to_integer(b, index)
+    return b.call_named("check_index", index, b.dim_value(size), axis=axis)
 
 
 def slice_operands(low: Lowering, start: Value | None, stop: Value | None, step: int, size: Dim) -> tuple[Value, Value]:

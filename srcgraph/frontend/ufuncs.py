@@ -11,7 +11,7 @@ import numpy as np
 from srcgraph.errors import InferenceError
 from srcgraph.frontend import calls, fancy, library, lists, numpy_calls, tables
 from srcgraph.frontend.entities import NONE, Array, Const, Entity, Tup
-from srcgraph.frontend.memory import at_each, checked_index, chosen, content, put, ref_type, refuse, select
+from srcgraph.frontend.memory import at_each, checked_where_it_is, chosen, content, put, ref_type, refuse, select
 from srcgraph.frontend.resolve import record_of
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -147,7 +147,7 @@ def at(low: Lowering, ufunc: np.ufunc, a: Entity, indices: Entity, b: Entity = N
     operand = None if b == NONE else folds.rows_of(calls.operand(low, b, "b"), index[0], kind, len(given), single)
 
     def asked(i: Value) -> Sequence[Value]:
-        return [checked_index(low, item(x, 0, i), kind.shape[k], k) for k, x in enumerate(flat_index)]
+        return [checked_where_it_is(low, item(x, 0, i), kind.shape[k], k) for k, x in enumerate(flat_index)]
 
     places = fancy.all_checked(low, count, asked, len(flat_index))
 

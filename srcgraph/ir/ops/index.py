@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from srcgraph.ir.dims import Dim, as_dim, unclamped
-from srcgraph.ir.graph import Value
+from srcgraph.ir.graph import Node, Value
 from srcgraph.ir.op import OPS, current_builder, define, sample
 from srcgraph.ir.ops._rules import linear
 from srcgraph.ir.ops.ranges import counts
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.types import ArrayType, ScalarType, TensorType, Type, is_inexact, tensor, without_value
 from srcgraph.ir.view import View, split_operands, step_of, view_shape, whole
+from srcgraph.ir.walk import has_order
 
 
 def numpy_view(x: np.ndarray, operands: tuple[int, ...], view: View) -> np.ndarray:
@@ -212,13 +213,24 @@ def _add_at_vjp(ct: Value, out: Value, x: Value, v: Value, *operands: Value, vie
 
 
 def _added_to_zero(builder: Any, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> Value | None:
-    """``x[i] = 0; x[i] += v`` is ``x[i] = v``."""
+    """``x[i] = 0; x[i] += v`` is ``x[i] = v``, unless something between may raise: callers see the 0 then."""
     node = builder.definition(inputs[0])
     if node is None or node.op is not setitem or node.attrs["view"] != attrs["view"]:
         return None
     if node.inputs[2:] != inputs[2:] or literal(builder, node.inputs[1]) != 0:
         return None
+    if not builder.origin.by and _may_raise_since(builder, node):
+        return None
     return builder.apply(setitem, (node.inputs[0], *inputs[1:]), attrs, name=inputs[0].name)
+
+
+def _may_raise_since(builder: Any, node: Node) -> bool:
+    for after in reversed(builder.region.nodes):
+        if after is node:
+            return False
+        if has_order(after):
+            break
+    return True
 
 
 add_at = define(
