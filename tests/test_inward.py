@@ -119,8 +119,44 @@ def never(x, k, n):
     return y
 
 
-EXCHANGED = [convolved, boxes, polynomial, horner, with_exponentials, never]
-LEFT = [of_neighbours, counted, last_index, triangle, of_itself, into_an_argument]
+def rows_and_their_sum(x, k, n):
+    """One array has an element for each step, and one does not."""
+    scaled, total = np.empty(x.shape), np.zeros(x.shape[1])
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            scaled[i, j] = x[i, j] * k[0, 0]
+            total[j] += scaled[i, j]
+    return scaled, total
+
+
+def few_rows_and_their_sum(x, k, n):
+    scaled, total = np.empty((3, x.shape[1])), np.zeros(x.shape[1])
+    for i in range(3):
+        for j in range(x.shape[1]):
+            scaled[i, j] = x[i, j] * k[0, 0]
+            total[j] += scaled[i, j]
+    return scaled, total
+
+
+def moved_to_a_copy(x, k, n):
+    """With no step it is the argument itself."""
+    y = x[0]
+    for _ in range(n):
+        y = 0.9 * y * (1.0 - 0.1 * y)
+    return y
+
+
+EXCHANGED = [convolved, boxes, polynomial, horner, with_exponentials, never, moved_to_a_copy]
+LEFT = [
+    of_neighbours,
+    counted,
+    last_index,
+    triangle,
+    of_itself,
+    into_an_argument,
+    rows_and_their_sum,
+    few_rows_and_their_sum,
+]
 
 
 def outcome(program: Callable[..., Any], *args: Any) -> list[np.ndarray]:

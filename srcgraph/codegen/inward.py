@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from srcgraph.codegen.delayed import fresh_names
 from srcgraph.codegen.flow import NOTHING, NeededNames, assigned_names, leaves, live_before
 from srcgraph.codegen.statements import names_in, nodes_in, statements_in
+from srcgraph.codegen.steady import has_trips
 from srcgraph.codegen.sums import Start, Summed, known_steps
 from srcgraph.codegen.trips import calls_functions, is_check, is_plain, own_arrays, read_in, stored_arrays
 
@@ -40,8 +41,9 @@ STRIP = 512
 
 def inward(body: list[ast.stmt], taken: Set[str]) -> list[ast.stmt]:
     """The statements of a function with such loops exchanged; names that are ``taken`` have other meanings."""
-    own = own_arrays(body)
-    if not own or not any(isinstance(s, ast.For) and _inner(s) is not None for s in statements_in(body)):
+    own = own_arrays(body) | _copies(body)
+    loops = (s for s in statements_in(body) if isinstance(s, ast.For))
+    if not own or not any(isinstance(inner, ast.For) for s in loops for inner in s.body):
         return body
     _block(body, NOTHING, own, {*taken, *(n.id for n in names_in(*body))})
     return body
@@ -54,9 +56,10 @@ def _block(body: list[ast.stmt], after: Set[str], own: Set[str], taken: set[str]
     made: dict[int, list[ast.stmt]] = {}
     for at, node in enumerate(body):
         live = needed.all(at)
-        nest = _Nest.of(node, own, live) if isinstance(node, ast.For) else None
+        loop, last = _without_flags(node) if isinstance(node, ast.For) else (None, [])
+        nest = None if loop is None else _Nest.of(loop, own, live)
         if nest is not None:
-            made[at] = nest.exchanged(taken)
+            made[at] = [*nest.exchanged(taken), *last]
         elif isinstance(node, ast.If):
             _block(node.body, live, own, taken)
             _block(node.orelse, live, own, taken)
@@ -64,6 +67,58 @@ def _block(body: list[ast.stmt], after: Set[str], own: Set[str], taken: set[str]
             _block(node.body, live | live_before([node], live, NOTHING, NOTHING), own, taken)
     if made:
         body[:] = [part for at, s in enumerate(body) for part in made.get(at, [s])]
+
+
+def _copies(body: Sequence[ast.stmt]) -> set[str]:
+    """The arrays that a function copies at first, and knows by one name from there on."""
+    found: set[str] = set()
+    for k, s in enumerate(body):
+        match s:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(func=ast.Attribute(ast.Name(), "copy"), args=[], keywords=[]),
+            ) if _only_shape(body[:k], name) and _only_elements(body[k + 1 :], name):
+                found.add(name)
+    return found
+
+
+def _only_shape(body: Sequence[ast.stmt], name: str) -> bool:
+    shapes = [n for n in nodes_in(*body) if isinstance(n, ast.Attribute) and n.attr == "shape"]
+    return sum(n.id == name for n in names_in(*body)) == sum(ast.unparse(n.value) == name for n in shapes)
+
+
+def _only_elements(body: Sequence[ast.stmt], name: str) -> bool:
+    """Whether an array is only asked for elements and its shape, and returned."""
+    fine = 0
+    for node in nodes_in(*body):
+        match node:
+            case ast.Subscript(value=ast.Name(id=array), slice=at) if array == name:
+                fine += not any(isinstance(n, ast.Slice) for n in nodes_in(at))
+            case ast.Attribute(value=ast.Name(id=array), attr="shape") if array == name:
+                fine += 1
+            case ast.Return(value=value) if value is not None:
+                fine += sum(n.id == name for n in names_in(value) if not isinstance(value, ast.Subscript))
+    return fine == sum(n.id == name for n in names_in(*body))
+
+
+def _without_flags(loop: ast.For) -> tuple[ast.For, list[ast.stmt]]:
+    """A loop without the flags that it sets at the end of each step, and what sets them after it."""
+    flags: list[ast.stmt] = []
+    while len(loop.body) > len(flags) + 1 and _is_flag(loop.body[-1 - len(flags)]):
+        flags.insert(0, loop.body[-1 - len(flags)])
+    body = loop.body[: len(loop.body) - len(flags)]
+    runs = has_trips(loop.iter)
+    if not flags or runs is None or leaves(body) or not assigned_names(flags).isdisjoint(n.id for n in names_in(*body)):
+        return loop, []
+    trimmed = ast.copy_location(ast.For(loop.target, loop.iter, body, []), loop)
+    return trimmed, [ast.copy_location(ast.If(copy.deepcopy(runs), flags, []), flags[0])]
+
+
+def _is_flag(s: ast.stmt) -> bool:
+    match s:
+        case ast.Assign(targets=[ast.Name()], value=ast.Constant(value=bool())):
+            return True
+    return False
 
 
 @dataclass(slots=True)
@@ -126,9 +181,9 @@ class _Nest:
         if places is None or not places or not places.keys() <= own:
             return None
         at = [{n.id for n in names_in(place)} for place in places.values()]
-        first = next((k for k, level in enumerate(levels) if all(level.index in names for names in at)), 0)
+        first = next((k for k, level in enumerate(levels) if any(level.index in names for names in at)), 0)
         nest = _Nest(levels[:first], levels[first:], body)
-        if not first or any(level.index not in names for level in nest.points for names in at):
+        if not first or any(names != {level.index for level in nest.points} for names in at):
             return None
         return nest if nest.is_exchangeable(places.keys(), live) else None
 

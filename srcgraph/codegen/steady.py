@@ -42,7 +42,7 @@ def _block(body: list[ast.stmt], watched: Set[str], uses: Counter[str]) -> list[
 
 def _before(loop: ast.For, watched: Set[str], uses: Counter[str]) -> list[ast.stmt]:
     """What may be done before a loop: its first checks, and the numbers that these ask. They are taken out of it."""
-    runs = _has_trips(loop.iter)
+    runs = has_trips(loop.iter)
     if runs is None:
         return []
     changed = {n.id for n in names_in(loop.target, *loop.body) if isinstance(n.ctx, ast.Store)}
@@ -88,7 +88,7 @@ def _is_own(s: ast.Assign, loop: ast.For, uses: Counter[str]) -> bool:
     return len(inside) == uses[name] and sum(isinstance(n.ctx, ast.Store) for n in inside) == 1
 
 
-def _has_trips(run: ast.expr) -> ast.expr | None:
+def has_trips(run: ast.expr) -> ast.expr | None:
     """Whether a loop runs at all; None if that is not told."""
     match run:
         case ast.Call(func=ast.Name(id="range"), args=[stop]):
