@@ -26,8 +26,10 @@ import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
+from srcgraph.codegen.affine import axes_of
 from srcgraph.codegen.delayed import fresh_names
 from srcgraph.codegen.flow import NOTHING, NeededNames, assigned_names, leaves, live_before
+from srcgraph.codegen.registers import Added
 from srcgraph.codegen.statements import names_in, nodes_in, statements_in
 from srcgraph.codegen.steady import has_trips
 from srcgraph.codegen.sums import Start, Summed, known_steps
@@ -173,6 +175,8 @@ class _Nest:
             body, current = current.body, inner
         if len(levels) < 2 or not all(isinstance(s, ast.Assign | ast.AugAssign) for s in body):
             return None
+        if any(isinstance(s, Added) for s in body):
+            return None  # what derivatives add is put in order elsewhere
         return _Nest._divided(levels, body, own, live)
 
     @staticmethod
@@ -185,7 +189,24 @@ class _Nest:
         nest = _Nest(levels[:first], levels[first:], body)
         if not first or any(names != {level.index for level in nest.points} for names in at):
             return None
-        return nest if nest.is_exchangeable(places.keys(), live) else None
+        gone_through_again = nest.is_of_few_steps() or not nest.reads_more()
+        return nest if gone_through_again and nest.is_exchangeable(places.keys(), live) else None
+
+    def is_of_few_steps(self) -> bool:
+        return 0 < math.prod(known_steps(level.loop.iter) for level in self.steps) <= FEW and not calls_functions(
+            self.body
+        )
+
+    def reads_more(self) -> bool:
+        """Whether each step reads elements of its own: nothing but what is stored is gone through again."""
+        steps, points = ({level.index for level in levels} for levels in (self.steps, self.points))
+        reads = [n for n in nodes_in(*self.body) if isinstance(n, ast.Subscript)]
+        axes = [[{n.id for n in names_in(a)} for a in axes_of(read.slice)] for read in reads]
+        return any(
+            any(not names.isdisjoint(points) for names in own)
+            and any(not names.isdisjoint(steps) and names.isdisjoint(points) for names in own)
+            for own in axes
+        )
 
     def is_exchangeable(self, stored: Set[str], live: Set[str]) -> bool:
         """Whether each element gets the same if its steps are one after the other."""
@@ -219,8 +240,7 @@ class _Nest:
         first = self.checked()
         for level in self.steps:
             level.numbers = [s for s in level.numbers if not is_check(s)]
-        count = math.prod(known_steps(level.loop.iter) for level in self.steps)
-        if 0 < count <= FEW and not calls_functions(self.body):
+        if self.is_of_few_steps():
             return [*first, self.by_elements(taken)]
         if len(self.points) > 1:
             row, *others = self.points

@@ -18,6 +18,7 @@ from collections.abc import Set
 
 from srcgraph.codegen.flow import assigned_names
 from srcgraph.codegen.statements import names_in, nodes_in, statements_in
+from srcgraph.codegen.sums import known_steps
 from srcgraph.codegen.trips import calls_functions, grows, is_check, is_plain, read_in
 
 
@@ -63,7 +64,7 @@ def _before(loop: ast.For, watched: Set[str], uses: Counter[str]) -> list[ast.st
         return []
     loop.body = [s for s in loop.body if s not in found]
     for s in found:
-        if isinstance(s, ast.If):
+        if isinstance(s, ast.If) and known_steps(loop.iter) <= 0:
             tests = [runs, *(s.test.values if _is_all(s.test) else [s.test])]  # type: ignore[attr-defined]
             s.test = ast.BoolOp(ast.And(), tests)
     return found
