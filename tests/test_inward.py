@@ -155,7 +155,17 @@ def column_sums(x, k, n):
     return total
 
 
-EXCHANGED = [convolved, boxes, polynomial, horner, with_exponentials, never, moved_to_a_copy]
+def in_narrow_arrays(x, k, n):
+    """What is stored is rounded, and wraps, in each step."""
+    y, z = np.zeros(x.shape[1], np.float32), np.zeros(x.shape[1], np.int8)
+    for a in range(3):
+        for j in range(x.shape[1]):
+            y[j] += 0.1 * x[0, j] + a
+            z[j] = (z[j] + 9) * 3 // 2
+    return y, z
+
+
+EXCHANGED = [convolved, boxes, polynomial, horner, with_exponentials, never, moved_to_a_copy, in_narrow_arrays]
 LEFT = [
     of_neighbours,
     counted,
@@ -185,7 +195,7 @@ def test_values(program: Callable[..., Any]) -> None:
                 np.testing.assert_allclose(found, expected, rtol=1e-13 if x.dtype == np.float64 else 1e-5, atol=1e-15)
 
 
-@pytest.mark.parametrize("program", [*EXCHANGED, *LEFT], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("program", [*EXCHANGED[:-1], *LEFT], ids=lambda p: p.__name__)
 def test_derivatives(program: Callable[..., Any]) -> None:
     slopes = np.cos(np.arange(X.size)).reshape(X.shape)
 

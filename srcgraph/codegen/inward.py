@@ -43,15 +43,15 @@ STRIP = 512
 
 def inward(body: list[ast.stmt], taken: Set[str]) -> list[ast.stmt]:
     """The statements of a function with such loops exchanged; names that are ``taken`` have other meanings."""
-    own = own_arrays(body) | _copies(body)
+    own = _Own(own_arrays(body) | _copies(body), _of_floats(body))
     loops = (s for s in statements_in(body) if isinstance(s, ast.For))
-    if not own or not any(isinstance(inner, ast.For) for s in loops for inner in s.body):
+    if not own.arrays or not any(isinstance(inner, ast.For) for s in loops for inner in s.body):
         return body
     _block(body, NOTHING, own, {*taken, *(n.id for n in names_in(*body))})
     return body
 
 
-def _block(body: list[ast.stmt], after: Set[str], own: Set[str], taken: set[str]) -> None:
+def _block(body: list[ast.stmt], after: Set[str], own: _Own, taken: set[str]) -> None:
     if not any(isinstance(s, ast.For | ast.While | ast.If) for s in body):
         return
     needed = NeededNames.in_block(body, after)
@@ -69,6 +69,24 @@ def _block(body: list[ast.stmt], after: Set[str], own: Set[str], taken: set[str]
             _block(node.body, live | live_before([node], live, NOTHING, NOTHING), own, taken)
     if made:
         body[:] = [part for at, s in enumerate(body) for part in made.get(at, [s])]
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """The arrays that a function makes, and knows by one name, and those of them that hold float64."""
+
+    arrays: Set[str]
+    floats: Set[str]
+
+
+def _of_floats(body: Sequence[ast.stmt]) -> set[str]:
+    kinds: dict[str, bool] = {}
+    for s in statements_in(body):
+        match s:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                plain = isinstance(value, ast.Call) and ast.unparse(value.func) in ("np.empty", "np.zeros", "np.ones")
+                kinds[name] = kinds.get(name, True) and plain and len(value.args) == 1 and not value.keywords  # type: ignore[attr-defined]
+    return {name for name, of_floats in kinds.items() if of_floats}
 
 
 def _copies(body: Sequence[ast.stmt]) -> set[str]:
@@ -155,14 +173,17 @@ class _Nest:
     points : list of _Level
         The inner ones, over elements.
     body : list of ast.stmt
+    of_floats : bool
+        Whether elements of the arrays are what is stored into them: others are rounded, or wrap.
     """
 
     steps: list[_Level]
     points: list[_Level]
     body: list[ast.stmt]
+    of_floats: bool
 
     @staticmethod
-    def of(loop: ast.For, own: Set[str], live: Set[str]) -> _Nest | None:
+    def of(loop: ast.For, own: _Own, live: Set[str]) -> _Nest | None:
         """None if its loops may not be exchanged, or it is no use."""
         levels: list[_Level] = []
         body, current = loop.body, loop
@@ -180,22 +201,21 @@ class _Nest:
         return _Nest._divided(levels, body, own, live)
 
     @staticmethod
-    def _divided(levels: list[_Level], body: list[ast.stmt], own: Set[str], live: Set[str]) -> _Nest | None:
+    def _divided(levels: list[_Level], body: list[ast.stmt], own: _Own, live: Set[str]) -> _Nest | None:
         places = _places(body)
-        if places is None or not places or not places.keys() <= own:
+        if places is None or not places or not places.keys() <= own.arrays:
             return None
         at = [{n.id for n in names_in(place)} for place in places.values()]
         first = next((k for k, level in enumerate(levels) if any(level.index in names for names in at)), 0)
-        nest = _Nest(levels[:first], levels[first:], body)
+        nest = _Nest(levels[:first], levels[first:], body, places.keys() <= own.floats)
         if not first or any(names != {level.index for level in nest.points} for names in at):
             return None
         gone_through_again = nest.is_of_few_steps() or not nest.reads_more()
         return nest if gone_through_again and nest.is_exchangeable(places.keys(), live) else None
 
     def is_of_few_steps(self) -> bool:
-        return 0 < math.prod(known_steps(level.loop.iter) for level in self.steps) <= FEW and not calls_functions(
-            self.body
-        )
+        count = math.prod(known_steps(level.loop.iter) for level in self.steps)
+        return self.of_floats and 0 < count <= FEW and not calls_functions(self.body)
 
     def reads_more(self) -> bool:
         """Whether each step reads elements of its own: nothing but what is stored is gone through again."""
