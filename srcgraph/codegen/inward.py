@@ -108,17 +108,18 @@ def _only_shape(body: Sequence[ast.stmt], name: str) -> bool:
 
 
 def _only_elements(body: Sequence[ast.stmt], name: str) -> bool:
-    """Whether an array is only asked for elements and its shape, and returned."""
-    fine = 0
+    """Whether an array is only asked for elements and its shape, and returned; rows would be views of it."""
+    fine, axes = 0, set[int]()
     for node in nodes_in(*body):
         match node:
             case ast.Subscript(value=ast.Name(id=array), slice=at) if array == name:
                 fine += not any(isinstance(n, ast.Slice) for n in nodes_in(at))
+                axes.add(len(axes_of(at)))
             case ast.Attribute(value=ast.Name(id=array), attr="shape") if array == name:
                 fine += 1
             case ast.Return(value=value) if value is not None:
                 fine += sum(n.id == name for n in names_in(value) if not isinstance(value, ast.Subscript))
-    return fine == sum(n.id == name for n in names_in(*body))
+    return len(axes) <= 1 and fine == sum(n.id == name for n in names_in(*body))
 
 
 def _without_flags(loop: ast.For) -> tuple[ast.For, list[ast.stmt]]:
