@@ -146,6 +146,26 @@ def moved_to_a_copy(x, k, n):
     return y
 
 
+def where_a_mask_is_set(x, k, n):
+    rows, columns = x.shape
+    out = np.full((rows - 2, columns - 2), -np.inf)
+    for a in range(3):
+        for b in range(3):
+            if k[a, b] > 0.0:
+                out = np.maximum(out, x[a : a + rows - 2, b : b + columns - 2])
+    return out
+
+
+def where_the_array_says(x, k, n):
+    """What steps store says what the next one does."""
+    y = np.zeros(x.shape[1])
+    for i in range(3):
+        if y[0] <= 0.5:
+            for j in range(x.shape[1]):
+                y[j] += abs(x[0, j])
+    return y
+
+
 def column_sums(x, k, n):
     """Each step has a row of its own: nothing is gone through again."""
     total = np.zeros(x.shape[1])
@@ -165,7 +185,8 @@ def in_narrow_arrays(x, k, n):
     return y, z
 
 
-EXCHANGED = [convolved, boxes, polynomial, horner, with_exponentials, never, moved_to_a_copy, in_narrow_arrays]
+EXCHANGED = [convolved, boxes, polynomial, horner, with_exponentials, never, moved_to_a_copy]
+EXCHANGED += [where_a_mask_is_set, in_narrow_arrays]
 LEFT = [
     of_neighbours,
     counted,
@@ -175,6 +196,7 @@ LEFT = [
     into_an_argument,
     rows_and_their_sum,
     few_rows_and_their_sum,
+    where_the_array_says,
 ]
 
 

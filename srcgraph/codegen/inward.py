@@ -9,8 +9,8 @@
                                                       out[i, j] = t
 
 so that the array is gone through once. Loops of more steps go inside the outermost loop of the nest, around a row, or
-a strip of a single one: that stays in the processor's nearest memory, and is vectorised as before. Each element gets
-what it did, in the same order.
+a strip of a single one, and so do choices that are the same for all elements: that stays in the processor's nearest
+memory, and is vectorised as before. Each element gets what it did, in the same order.
 
 References
 ----------
@@ -144,20 +144,32 @@ def _is_flag(s: ast.stmt) -> bool:
 
 @dataclass(slots=True)
 class _Level:
-    """A loop of a nest, and the numbers it computes before the next one."""
+    """A loop of a nest, the numbers it computes before the next one, and when it runs that one, if not always."""
 
     index: str
     loop: ast.For
     numbers: list[ast.stmt] = field(default_factory=list)
+    guard: ast.If | None = None
 
     def around(self, inside: Sequence[ast.stmt]) -> ast.For:
+        if self.guard is not None:
+            inside = [ast.copy_location(ast.If(self.guard.test, [*inside], []), self.guard)]
         made = ast.For(self.loop.target, self.loop.iter, [*self.numbers, *inside], [])
         return ast.copy_location(made, self.loop)
+
+
+def _guard(loop: ast.For) -> ast.If | None:
+    """The choice at the end of a loop that does nothing but to run another loop, or not."""
+    last = loop.body[-1]
+    only = isinstance(last, ast.If) and not last.orelse and [type(s) for s in last.body] == [ast.For]
+    return last if only else None  # type: ignore[return-value]
 
 
 def _inner(loop: ast.For) -> ast.For | None:
     """The loop at the end of another, which does nothing else but to compute numbers and check them."""
     *numbers, last = loop.body
+    guard = _guard(loop)
+    last = last if guard is None else guard.body[0]
     plain = all(is_check(s) or (isinstance(s, ast.Assign) and not isinstance(s, Start)) for s in numbers)
     named = all(isinstance(t, ast.Name) for s in numbers for t in getattr(s, "targets", ()))
     return last if isinstance(last, ast.For) and plain and named else None
@@ -193,7 +205,8 @@ class _Nest:
                 return None
             inner = _inner(current)
             numbers = current.body[:-1] if inner is not None else []
-            levels.append(_Level(current.target.id, current, numbers))
+            guard = _guard(current) if inner is not None else None
+            levels.append(_Level(current.target.id, current, numbers, guard))
             body, current = current.body, inner
         if len(levels) < 2 or not all(isinstance(s, ast.Assign | ast.AugAssign) for s in body):
             return None
@@ -216,6 +229,8 @@ class _Nest:
 
     def is_of_few_steps(self) -> bool:
         count = math.prod(known_steps(level.loop.iter) for level in self.steps)
+        if any(level.guard is not None for level in self.steps):
+            return False  # elements would not be vectorised
         return self.of_floats and 0 < count <= FEW and not calls_functions(self.body)
 
     def reads_more(self) -> bool:
@@ -247,7 +262,13 @@ class _Nest:
             return False
         if any(is_check(s) for level in self.points for s in level.numbers):
             return False
-        whole = [*numbers, *self.body]
+        guards = [level.guard for level in levels if level.guard is not None]
+        tests = [ast.Expr(guard.test) for guard in guards]
+        if any(level.guard is not None for level in self.points) or not all(map(is_plain, guards)):
+            return False
+        if any(not stored.isdisjoint(read_in(s)) for s in tests):
+            return False
+        whole = [*numbers, *tests, *self.body]
         if not (live_before(whole, NOTHING, NOTHING, NOTHING) & (made - indices)) <= NOTHING:
             return False
         outer = {level.index for level in self.steps} | assigned_names([s for e in self.steps for s in e.numbers])
@@ -274,6 +295,8 @@ class _Nest:
         levels = copy.deepcopy(self.steps[: last + 1])
         while levels and not is_check(levels[-1].numbers[-1]):
             levels[-1].numbers.pop()
+        if levels:
+            levels[-1].guard = None
         return [_nested(levels, [])] if levels else []
 
     def by_elements(self, taken: set[str]) -> ast.For:

@@ -44,6 +44,7 @@ from srcgraph.codegen.items import (
     renamed,
 )
 from srcgraph.codegen.liveness import Liveness, Needed
+from srcgraph.codegen.rebound import Rebound, rebound
 from srcgraph.codegen.statements import form_of
 from srcgraph.codegen.uses import in_memory
 from srcgraph.errors import InternalError
@@ -129,7 +130,12 @@ def fills(part: LoopStore, kernel: Kernel) -> bool:
 
 def _makes_anew(made: ast.expr) -> bool:
     """Whether an array is a call's own, its rows one after another."""
-    return isinstance(made, ast.Call) and ast.unparse(made.func) in _NEW
+    match made:
+        case ast.Call(func=ast.Attribute(value=Ref(), attr="copy")):
+            return True
+        case ast.Call(func=func):
+            return ast.unparse(func) in _NEW
+    return False
 
 
 _NEW = frozenset({"matmul", "matmul_exact", "np.empty", "np.zeros", "np.ones", "np.full"})
@@ -191,8 +197,12 @@ class _Storage:
         """Before the item that is looked at."""
         self.made: set[Value] = set()
         """The arrays made in this block."""
+        self.kept: set[Value] = set()
+        """Those that loops make once, and anew in each trip where they are."""
+        self.kept_in: dict[Value, AbstractSet[Value]] = {}
+        """Where those that are made in such a trip are best put."""
         self.leaving: set[Value] = set()
-        """The arrays that are returned."""
+        """The arrays that are returned, or handed on to a loop's next trip."""
         self.until: dict[Value, int] = {}
         for value, point in self._handed_on(block):
             self.until[value] = max(point, self.until.get(value, 0))
@@ -253,6 +263,7 @@ class _Storage:
         copy = ast.Call(ast.Attribute(ref(value), "copy", ast.Load()), [], [])
         out.append(Let(fresh, copy, origin))
         self.put(fresh, frozenset({Buffer(value.name)}))
+        self.made.add(fresh)
         self.copies.append(Copied(value.name, why, origin))
         return fresh
 
@@ -269,7 +280,7 @@ class _Storage:
 
     def block(self, block: Block) -> None:
         out: list[Item] = []
-        around, self.made = self.made, set()
+        around, self.made = self.made, self.kept.copy()
         with self._given_up(block):
             for item in block.items:
                 self.item(item, out)
@@ -374,14 +385,29 @@ class _Storage:
             return
         needed = live | _read_around(item, part)
         beside = (p for p in item.parts if p.inner == part.inner)
-        for value in dict.fromkeys(v for other in beside for v, at in other.reads if at == part.at):
-            if value in self.made and value.type == part.target.type and not self.conflict(value, needed):
+        read = dict.fromkeys(v for other in beside for v, at in other.reads if at == part.at)
+        for value in sorted(read, key=lambda v: v not in self.kept_in.get(part.target, ())):
+            free = value in self.made and self.is_free(value, item, part) and not self.conflict(value, needed)
+            if free and value.type == part.target.type:
                 item.fresh[:] = [(v, made) for v, made in item.fresh if v is not part.target]
                 self.store_over(value, item, part, out)
                 return
 
+    def is_free(self, value: Value, item: Kernel, part: LoopStore) -> bool:
+        """Whether no other part of a nest stores where an array is, but one that makes it first."""
+        stores = [p for p in item.parts if isinstance(p, LoopStore) and p is not part]
+        for k, p in enumerate(stores):
+            if p.target is value:
+                first = item.parts.index(p) < item.parts.index(part)
+                return first and p.inner == part.inner and all(s.base is not value for s in stores[k:])
+        return all(p.base is None or self.of(p.base).isdisjoint(self.of(value)) for p in stores)
+
     def store_over(self, value: Value, item: Kernel, part: LoopStore, out: list[Item]) -> None:
         """Let a nest store into another array, which has the new one's name from there on; not what is there."""
+        if any(isinstance(p, LoopStore) and p.target is value for p in item.parts):
+            part.base = value
+            self.put(part.target, self.of(value))
+            return
         copies = _is_copy(part, value)
         same = part.target if copies else Value(part.target.name, value.type)
         out.append(Let(same, ref(value), item.origin))
@@ -479,6 +505,8 @@ class _Storage:
         for k, param in enumerate(item.params):
             if not in_memory(param):
                 continue
+            if self.inplace and inits[k] in self.made:
+                self.rebound(item, k, inner)
             if param in self.consumed:
                 others = frozenset(v for j, v in enumerate(inits) if j != k and in_memory(v))
                 after = self.after(item, but=item.outputs)
@@ -495,6 +523,17 @@ class _Storage:
         for k, param in enumerate(item.params):
             if in_memory(param):
                 self.loop_result(item, k, inner, inits)
+
+    def rebound(self, item: Loop, k: int, inner: Needed) -> None:
+        """Let a loop that binds an array of its own anew, element by element, do so in the memory of the first."""
+        others = frozenset(v for j, v in enumerate(item.init_values) if j != k and in_memory(v))
+        free = not self.conflict(item.init_values[k], self.after(item, but=item.outputs) | inner | others)
+        found = rebound(item, k) if free else Rebound()
+        if found.made:
+            self.leaving |= found.made
+            self.consumed |= found.same
+            self.kept |= found.same
+            self.kept_in.update(dict.fromkeys(found.made, found.same))
 
     def loop_result(self, item: Loop, k: int, inner: Needed, inits: Sequence[Value]) -> None:
         param, output = item.params[k], item.outputs[k]
