@@ -159,7 +159,7 @@ def where_a_mask_is_set(x, k, n):
 def where_the_array_says(x, k, n):
     """What steps store says what the next one does."""
     y = np.zeros(x.shape[1])
-    for i in range(3):
+    for _ in range(3):
         if y[0] <= 0.5:
             for j in range(x.shape[1]):
                 y[j] += abs(x[0, j])
