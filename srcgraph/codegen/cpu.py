@@ -18,7 +18,6 @@ from srcgraph.codegen.buffers import made_once
 from srcgraph.codegen.checked import checked_first
 from srcgraph.codegen.delayed import delayed
 from srcgraph.codegen.displays import without_long_choices
-from srcgraph.codegen.edges import apart_at_edges
 from srcgraph.codegen.filling import filled_once
 from srcgraph.codegen.guards import guarded
 from srcgraph.codegen.handed import handed_on
@@ -302,8 +301,6 @@ def quick_loops(
     statements = handed_on(statements, watched, sums_in_order)
     if row_by_row(statements, watched, rows_in_order):
         statements = reread(handed_on(statements, watched, sums_in_order))
-    if rows_in_order:
-        statements = apart_at_edges(statements)
     statements = checked_first(statements, watched, {*taken, *users}, sums_in_order)
     if free:
         statements = gathered(in_rings(statements, taken) if rows_in_order else statements, taken)

@@ -22,17 +22,20 @@ class Rebound:
     ----------
     made : set of Value
         The new arrays.
+    variables : set of Value
+        What the array is called where this loop and loops inside begin.
     same : set of Value
-        What the array is called on the way: in loops inside, after stores and branches.
+        What it is called on the way: there, and after stores and branches.
     """
 
     made: set[Value] = field(default_factory=set)
+    variables: set[Value] = field(default_factory=set)
     same: set[Value] = field(default_factory=set)
 
 
 def rebound(loop: Loop, k: int) -> Rebound:
     """How a loop makes its ``k``-th variable of what it was; nothing is ``made`` if not of each element alone."""
-    found = Rebound(same={loop.params[k]})
+    found = Rebound(variables={loop.params[k]}, same={loop.params[k]})
     makers = {value: item for block in all_blocks(loop.body) for item in block.items for value in writes_of(item)}
     comes = _comes_from(loop.body.values[k], loop.params[k], makers, found)
     return found if comes and not _is_put_away(makers.values(), found) else Rebound()
@@ -53,6 +56,7 @@ def _comes_from(value: Value, start: Value, makers: Mapping[Value, Item], found:
             return all(_comes_from(side.values[k], start, makers, found) for side in (then, orelse))
         case Loop(outputs=outputs) as inner:
             k = outputs.index(value)
+            found.variables.add(inner.params[k])
             found.same.add(inner.params[k])
             inside = _comes_from(inner.body.values[k], inner.params[k], makers, found)
             return inside and _comes_from(inner.init_values[k], start, makers, found)

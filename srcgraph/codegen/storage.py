@@ -200,9 +200,9 @@ class _Storage:
         self.kept: set[Value] = set()
         """Those that loops make once, and anew in each trip where they are."""
         self.kept_in: dict[Value, AbstractSet[Value]] = {}
-        """Where those that are made in such a trip are best put."""
+        """For those that are made in such a trip: what is in the memory that they may be put in."""
         self.leaving: set[Value] = set()
-        """The arrays that are returned, or handed on to a loop's next trip."""
+        """The arrays that are returned."""
         self.until: dict[Value, int] = {}
         for value, point in self._handed_on(block):
             self.until[value] = max(point, self.until.get(value, 0))
@@ -381,12 +381,16 @@ class _Storage:
 
     def over_another(self, item: Kernel, part: LoopStore, live: Needed, out: list[Item]) -> None:
         """A new array goes where another is of which each element is read for its own, and for nothing later."""
-        if part.target not in self.leaving or not fills(part, item):
+        variables = self.kept_in.get(part.target, frozenset())
+        if not (variables or part.target in self.leaving) or not fills(part, item):
             return
         needed = live | _read_around(item, part)
         beside = (p for p in item.parts if p.inner == part.inner)
         read = dict.fromkeys(v for other in beside for v, at in other.reads if at == part.at)
-        for value in sorted(read, key=lambda v: v not in self.kept_in.get(part.target, ())):
+        based = {p.target: p.base for p in item.parts if isinstance(p, LoopStore) and p.base is not None}
+        for value in read:
+            if variables and not any(self.of(based.get(value, value)) == self.of(v) for v in variables):
+                continue
             free = value in self.made and self.is_free(value, item, part) and not self.conflict(value, needed)
             if free and value.type == part.target.type:
                 item.fresh[:] = [(v, made) for v, made in item.fresh if v is not part.target]
@@ -530,10 +534,9 @@ class _Storage:
         free = not self.conflict(item.init_values[k], self.after(item, but=item.outputs) | inner | others)
         found = rebound(item, k) if free else Rebound()
         if found.made:
-            self.leaving |= found.made
             self.consumed |= found.same
             self.kept |= found.same
-            self.kept_in.update(dict.fromkeys(found.made, found.same))
+            self.kept_in.update(dict.fromkeys(found.made, found.variables))
 
     def loop_result(self, item: Loop, k: int, inner: Needed, inits: Sequence[Value]) -> None:
         param, output = item.params[k], item.outputs[k]

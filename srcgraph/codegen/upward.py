@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from srcgraph.codegen.affine import plus
 from srcgraph.codegen.flow import NOTHING, NeededNames, live_before
 from srcgraph.codegen.registers import Added
 from srcgraph.codegen.statements import is_pure, names_in, statements_in
@@ -72,7 +73,7 @@ def _turned(run: ast.expr) -> ast.expr:
     """``range(n - 1, i, -1)`` as ``range(i + 1, n)``."""
     assert isinstance(run, ast.Call)
     last, before, _ = run.args
-    first, stop = _one_more(before), _one_more(last)
+    first, stop = plus(before, 1), plus(last, 1)
     is_zero = isinstance(first, ast.Constant) and first.value == 0
     return ast.Call(run.func, [_count(stop)] if is_zero else [first, stop], [])
 
@@ -83,17 +84,6 @@ def _count(stop: ast.expr) -> ast.expr:
         case ast.Call(func=ast.Name(id="max"), args=[count, ast.Constant(value=0)]):
             return count
     return stop
-
-
-def _one_more(number: ast.expr) -> ast.expr:
-    match number:
-        case ast.BinOp(left=left, op=ast.Sub(), right=ast.Constant(value=1)):
-            return left
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
-            return ast.Constant(1 - value) if value <= 1 else ast.UnaryOp(ast.USub(), ast.Constant(value - 1))
-        case ast.Constant(value=int(value)):
-            return ast.Constant(value + 1)
-    return ast.BinOp(number, ast.Add(), ast.Constant(1))
 
 
 def _in_any_order(loop: ast.For, after: frozenset[str]) -> bool:

@@ -1,8 +1,9 @@
 """Loops whose first or last steps differ, in parts: some steps at the start, some at the end, and those between.
 
 ``u[(i + 1) % n]``, ``if i == 0`` and ``max(i - 1, 0)`` say in each step what is so in all but a few at the ends of
-a row. A loop over the others reads elements side by side and has no branches, so that it takes several at a time. Steps
-stay in order, so that nothing else changes.
+a row. A loop over the others reads elements side by side and has no branches, so that it takes several at a time. The
+same goes for what loops of a few steps inside ask, ``x[min(max(i + k, 0), n - 1)]``, and for how long they are,
+``x[max(i - 1, 0):min(i + 2, n)]``. Steps stay in order, so that nothing else changes.
 
 References
 ----------
@@ -12,12 +13,13 @@ splitting, of which peeling is a part).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from srcgraph.ir.builder import index_facts
 from srcgraph.ir.closure import open_
-from srcgraph.ir.dims import Dim, unclamped
+from srcgraph.ir.dims import Atom, Dim, as_dim, call_of, product, substitute, symbol, unclamped
 from srcgraph.ir.graph import Apply, For, Graph, If, Node, Value, node_graphs
 from srcgraph.ir.op import OPS
 from srcgraph.ir.rebuild import Rebuild
@@ -31,6 +33,8 @@ MOST = 4
 """So many steps at most are an end."""
 LONGEST = 80
 """The nodes of a step that is written three times."""
+FEW = 16
+"""The steps at most of a loop inside."""
 
 
 def peeled(graph: Graph) -> Graph:
@@ -61,19 +65,23 @@ class _Ends:
     high: int
 
 
-def _ends(loop: For) -> _Ends | None:
-    """The ends of a loop; None if it is left as it is."""
-    nodes = list(all_nodes(loop.body))
+def _ends(loop: For, around: Numbers) -> _Ends | None:
+    """The ends of a loop, which is in others of a few steps; None if it is left as it is."""
+    nodes, index = list(all_nodes(loop.body)), loop.body.params[0].type.value
     step = loop.step.type.value if isinstance(loop.step.type, ScalarType) else None
     if step is None or step.const not in (1, -1) or loop.stops or loop.lanes or len(nodes) > LONGEST:
         return None
-    if not all(isinstance(n, If) or (isinstance(n, Apply) and not has_order(n)) for n in nodes):
+    inside = [n for n in nodes if isinstance(n, For)]
+    if not all(isinstance(n, If | For) or (isinstance(n, Apply) and not has_order(n)) for n in nodes):
         return None
+    if index is None or index.symbol is None:
+        return None
+    numbers = {k: ends for n in inside for k, ends in _few(n, index.symbol).items()}
     run = _run(loop)
-    if run is None or not _may_be_at_once(loop):
+    if run is None or len(numbers) < len(inside) or not _may_be_at_once(loop, index):
         return None
     first, after = run
-    turns = list(_turns(nodes, loop))
+    turns = [turn for node in nodes for turn in _turns(node, index, {**around, **numbers})]
     low = max((k for turn, _ in turns if 0 < (k := _steps(turn, first)) <= MOST), default=0)
     high = max((k for _, turn in turns if 0 < (k := _steps(after, turn)) <= MOST), default=0)
     count = (after - first).const
@@ -94,23 +102,58 @@ def _run(loop: For) -> tuple[Dim, Dim] | None:
     return (start, unclamped(stop)) if step.const == 1 else (stop + 1, start + 1)
 
 
-def _turns(nodes: Sequence[Node], loop: For) -> Iterator[tuple[Dim | None, Dim | None]]:
+Numbers = Mapping[str, tuple[Dim, Dim]]
+"""Symbols of loops of a few steps: their first and last numbers."""
+
+
+def _few(loop: For, outer: str) -> Numbers:
+    """That of a loop, if it has a few steps where the one around it, if any, has no edge."""
+    index, step = loop.body.params[0].type.value, loop.step.type.value
+    run = None if step is None or step.const not in (1, -1) else _run(loop)
+    if run is None or index is None or index.symbol is None or loop.stops:
+        return {}
+    first, after = (_unlimited(d, outer) for d in run)
+    count = (after - first).const
+    return {index.symbol: (first, after - 1)} if count is not None and 0 < count <= FEW else {}
+
+
+def _unlimited(dim: Dim, name: str) -> Dim:
+    """A number without the limits that are set to what a symbol is in."""
+    atom = call_of(dim)
+    if atom is None:
+        parts = (product(_unlimited_atom(a, name) for a in monomial) * count for monomial, count in dim.terms)
+        return sum(parts, as_dim(0))
+    inside = [a for a in atom.args if name in a.symbols()]
+    return _unlimited(inside[0], name) if atom.fn in ("max", "min", "mod") and len(inside) == 1 else dim
+
+
+def _unlimited_atom(atom: Atom, name: str) -> Dim:
+    return symbol(atom) if isinstance(atom, str) else _unlimited(Dim({(atom,): 1}), name)
+
+
+def _turns(node: Node, index: Dim, numbers: Mapping[str, tuple[Dim, Dim]]) -> Iterator[tuple[Dim | None, Dim | None]]:
     """The numbers of a loop from which on something is otherwise, near its start and near its end."""
-    index = loop.body.params[0].type.value
-    if index is None or index.symbol is None:
+    if not isinstance(node, Apply) or node.op.name not in _ASKED or not _is_of_integers(node) or index.symbol is None:
         return
-    for node in nodes:
-        if isinstance(node, Apply) and node.op.name in _ASKED and _is_of_integers(node):
-            for k, known in enumerate(_ASKED[node.op.name](*(v.type.value for v in node.inputs))):
-                up = index.symbol not in (known - index).symbols()
-                turn = index - known if up else known + index + 1
-                if index.symbol in turn.symbols():
-                    continue
-                if node.op.name == "mod":  # between both turns it is the dividend
-                    yield (turn, None) if up == (k == 0) else (None, turn)
-                else:
-                    either = node.op.name in ("maximum", "minimum")  # of equal ones either is the larger
-                    yield (turn, turn + 1) if either and up else (turn - 1, turn) if either else (turn, turn)
+    asked = _ASKED[node.op.name](*(_unlimited(v.type.value, index.symbol) for v in node.inputs))
+    for k, known in ((k, d) for k, dim in enumerate(asked) for d in _at_ends(dim, numbers)):
+        up = index.symbol not in (known - index).symbols()
+        turn = index - known if up else known + index + 1
+        if index.symbol in turn.symbols():
+            continue
+        if node.op.name == "mod":  # between both turns it is the dividend
+            yield (turn, None) if up == (k == 0) else (None, turn)
+        else:
+            either = node.op.name in ("maximum", "minimum")  # of equal ones either is the larger
+            yield (turn, turn + 1) if either and up else (turn - 1, turn) if either else (turn, turn)
+
+
+def _at_ends(dim: Dim, numbers: Numbers) -> list[Dim]:
+    """What a number is where loops inside begin, and where they end."""
+    found = [dim]
+    for name in sorted(dim.symbols() & numbers.keys()):
+        found = [substitute(d, {name: end}) for d in found for end in numbers[name]]
+    return found
 
 
 def _wraps(x: Dim, n: Dim) -> list[Dim]:
@@ -132,30 +175,53 @@ _ASKED = {
 """What ops ask of integers: which differences of these are not negative."""
 
 
-def _may_be_at_once(loop: For) -> bool:
+def _may_be_at_once(loop: For, index: Dim) -> bool:
     """Whether steps wait for each other by sums only, as far as is seen: else there is nothing to be gained."""
     params = loop.body.params[1 : 1 + len(loop.carry)]
     carried = {p: k for k, p in enumerate(params)}
     _follow(loop.body, carried)
     nodes = [n for n in all_nodes(loop.body) if isinstance(n, Apply)]
-    places: dict[int, set[tuple[bool, tuple[Dim | None, ...]]]] = {}
+    places: dict[int, set[_Place]] = {}
     for node in nodes:
         if not node.inputs or node.inputs[0] not in carried:
             continue
         if node.op.name in ("getitem", "setitem", "add_at"):
             at = tuple(getattr(v.type, "value", None) for v in node.inputs[1 if node.op.name == "getitem" else 2 :])
-            places.setdefault(carried[node.inputs[0]], set()).add((node.op.name == "add_at", at))
+            places.setdefault(carried[node.inputs[0]], set()).add((node.op.name, str(node.attrs["view"]), at))
         elif node.op.name not in ("dim", "add", "sub"):
             return False
     totals = {v for n in nodes if n.op.name in ("add", "sub") for v in n.inputs}
     numbers = {p for p in params if not isinstance(p.type, ArrayType)}
-    return numbers <= totals and all(len(at) == 1 or all(adds for adds, _ in at) for at in places.values())
+    pairs = (pair for at in places.values() for pair in combinations(at, 2))
+    return numbers <= totals and all(_are_apart(*pair, index) for pair in pairs)
+
+
+_Place = tuple[str, str, tuple[Dim | None, ...]]
+"""How an array is used: by which op, what of each axis, at which numbers."""
+
+
+def _are_apart(x: _Place, y: _Place, index: Dim) -> bool:
+    """Whether two uses of an array only add, or only read, or are of the same place, or of different rows."""
+    (one, view, at), (other, its, there) = x, y
+    if one == other != "setitem" or (view == its and at == there):
+        return True
+    rows = (at[0], there[0]) if view[:1] == its[:1] == "i" else (None, None)
+    if rows[0] is None or rows[1] is None or index.symbols() & rows[0].symbols():
+        return False
+    return (rows[0] - rows[1]).const not in (None, 0)
 
 
 def _follow(graph: Graph, carried: dict[Value, int]) -> None:
     """Note which carry the states of arrays are of."""
     for node in graph.nodes:
-        if isinstance(node, If):
+        if isinstance(node, For):
+            pairs = zip(node.body.params[1:], (*node.carry, *node.captures), strict=True)
+            carried.update({p: carried[c] for p, c in pairs if c in carried})
+            _follow(node.body, carried)
+            for out, result in zip(node.outputs, node.body.results, strict=False):
+                if result in carried:
+                    carried[out] = carried[result]
+        elif isinstance(node, If):
             for inner in node_graphs(node):
                 carried.update(
                     {p: carried[c] for p, c in zip(inner.params, node.captures, strict=False) if c in carried}
@@ -198,6 +264,7 @@ class _Peeled(Rebuild):
         self.count = 0
         self.known: dict[Value, list[Dim]] = {}
         """What is not negative in the part that is built, by the numbers of the loops."""
+        self.around: Numbers = {}
 
     def bind(self, old: Value, new: Value) -> None:
         super().bind(old, new)
@@ -205,9 +272,12 @@ class _Peeled(Rebuild):
             self.builder.learn(*self.known[old])
 
     def for_(self, node: For) -> Sequence[Value]:
-        ends = _ends(node)
+        ends = _ends(node, self.around)
         if ends is None:
-            return super().for_(node)
+            around, self.around = self.around, {**self.around, **_few(node, "")}
+            made = super().for_(node)
+            self.around = around
+            return made
         self.count += 1
         index, symbols = node.body.params[0], dict(self.symbols)
         whole = self.value(node.start), self.value(node.stop), self.value(node.step)
