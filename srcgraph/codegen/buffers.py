@@ -18,7 +18,7 @@ Statements = list[ast.stmt]
 
 def made_once(function: ast.FunctionDef) -> ast.FunctionDef:
     """The function with such arrays made before its loops."""
-    found = {s.targets[0].id: s for s in statements_in(function.body) if _makes_array(s)}  # type: ignore[attr-defined]
+    found = {s.targets[0].id: s for s in statements_in(function.body) if makes_array(s)}  # type: ignore[attr-defined]
     if found:
         stores = Counter(n.id for s in function.body for n in names_in(s) if isinstance(n.ctx, ast.Store))
         stores.update(a.arg for a in function.args.args)  # the first trip reads what the caller gave
@@ -35,7 +35,7 @@ def _made_alike(body: Statements, names: set[str], stores: Counter[str]) -> set[
     """Those of these names that are only ever arrays of one shape, made in each trip of the loops that have them."""
     made: dict[str, list[str]] = {name: [] for name in names}
     for node in statements_in(body) if names else ():
-        name, shape = _empty(node, stores) if _makes_array(node) else ("", "")
+        name, shape = _empty(node, stores) if makes_array(node) else ("", "")
         if name in made:
             made[name].append(shape)
     one = {x for x, shapes in made.items() if len(shapes) == stores[x] and len(set(shapes)) == 1}
@@ -48,7 +48,7 @@ def _outside(body: Sequence[ast.stmt], names: set[str], around: frozenset[str]) 
         parts: list[ast.AST] = [node]
         if isinstance(node, ast.For | ast.While):
             parts = [node.iter, node.target] if isinstance(node, ast.For) else [node.test]
-            own = frozenset(s.targets[0].id for s in node.body if _makes_array(s))  # type: ignore[attr-defined]
+            own = frozenset(s.targets[0].id for s in node.body if makes_array(s))  # type: ignore[attr-defined]
             yield from _outside([*node.body, *node.orelse], names, around | (own & names))
         elif isinstance(node, ast.If):
             parts = [node.test]
@@ -60,7 +60,7 @@ def _keep(body: Statements, own: set[str], stores: Counter[str], made: dict[str,
     """Leave out ``x = np.empty(n)`` where ``x`` is such an array already: nothing reads the old one afterwards."""
     made = dict(made)
     for node in list(body):
-        name, shape = _empty(node, stores) if _makes_array(node) else ("", "")
+        name, shape = _empty(node, stores) if makes_array(node) else ("", "")
         if name in own and made.get(name) == shape:
             body.remove(node)
         elif name in own:
@@ -88,9 +88,9 @@ def _block(body: Sequence[ast.stmt], private: set[str], lengths: set[str]) -> tu
             inside |= {n.id for n in names_in(node.target)} if isinstance(node, ast.For) else set()
             rest: Statements = []
             for s in node.body:
-                if _makes_array(s) and s.targets[0].id in private and inside.isdisjoint(_read(s)):  # type: ignore[attr-defined]
+                if makes_array(s) and s.targets[0].id in private and inside.isdisjoint(_read(s)):  # type: ignore[attr-defined]
                     out += _before(s, lengths)  # type: ignore[arg-type]
-                    rest += _again(s)  # type: ignore[arg-type]
+                    rest += made_again(s)  # type: ignore[arg-type]
                 else:
                     rest.append(s)
             node.body = rest or [ast.copy_location(ast.Pass(), node)]
@@ -106,7 +106,7 @@ def _block(body: Sequence[ast.stmt], private: set[str], lengths: set[str]) -> tu
     return out, bound
 
 
-def _makes_array(node: ast.stmt) -> bool:
+def makes_array(node: ast.stmt) -> bool:
     """``x = np.empty(...)`` or ``x = np.zeros(...)``."""
     match node:
         case ast.Assign(
@@ -137,7 +137,7 @@ def _sizes(node: ast.Assign) -> list[ast.expr]:
     return shape.elts if isinstance(shape, ast.Tuple) else [shape]
 
 
-def _again(node: ast.Assign) -> Statements:
+def made_again(node: ast.Assign) -> Statements:
     """What is left to do in each trip."""
     call = node.value
     assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)

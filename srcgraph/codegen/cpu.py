@@ -53,6 +53,7 @@ from srcgraph.codegen.statements import defined, names_in
 from srcgraph.codegen.steady import asked_before
 from srcgraph.codegen.storage import Copied, Interface
 from srcgraph.codegen.sums import in_blocks
+from srcgraph.codegen.swapped import swapped
 from srcgraph.codegen.tapes import in_arrays
 from srcgraph.codegen.tidy import calls_nested, tidy
 from srcgraph.codegen.told import told
@@ -234,7 +235,7 @@ class Module:
             whole = self.shared_out(_function(name, params, statements, options), names, watched)
             for f in () if self.parallel else whole:
                 narrowed(f.body)
-            whole = [made_once(f) for f in whole]
+            whole = [made_once(swapped(f)) for f in whole]
             for f in () if self.parallel else whole:
                 delayed(f.body, {*params, *reserved})
             parts = [part for f in whole for part in written_once(f, marked)]

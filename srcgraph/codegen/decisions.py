@@ -23,7 +23,7 @@ from srcgraph.ir.view import element
 if TYPE_CHECKING:
     from srcgraph.codegen.into import Into
 
-BY_BLAS = ("matmul", "add_product")
+TAKES_PARTS = ("matmul", "add_product", "search")
 """Library calls that take parts of arrays where they are."""
 NEST_LIMIT = 24
 """A nested expression longer than this many ops is split into named parts."""
@@ -233,11 +233,18 @@ class Decisions:
         return any(self.overtaken(value, place, partial(self.evaluated_at, u)) for u in readers)
 
     def is_read_inside(self, value: Value, place: Place) -> bool:
-        """Whether loops or branches that follow read an array, or what is no more than another sign or part of it."""
-        stack, seen = [value], {value}
+        """Whether loops or branches that follow read an array, or what is no more than another sign or part of it.
+
+        That one loop reads each element once, and does not read what it costs to make them, does not count.
+        """
+        stack, seen, loops = [value], {value}, 0
         while stack:
-            for use in self.uses.reads[stack.pop()]:
+            current = stack.pop()
+            for use in self.uses.reads[current]:
                 if use.place.graph is not place.graph:
+                    loops += 1
+                    if loops == 1 and current is value and is_in_turn(value, use, place) and is_cheap(self, value):
+                        continue
                     return True
                 if isinstance(use.node, Apply) and self.is_delayed(use.node) and self.is_free(use.node):
                     stack += {*use.node.outputs} - seen
@@ -261,13 +268,13 @@ class Decisions:
         node = use.node
         if not isinstance(node, Apply):
             return True
-        if node.op.name in BY_BLAS and is_part(self.uses.definition.get(value)):
+        if node.op.name in TAKES_PARTS and is_part(self.uses.definition.get(value)):
             return False
         if node.op.kind in ("library", "list", "effect", "draw", "check"):
             return True
         if is_part(node) and node.outputs[0] not in self.made:
             return any(
-                isinstance(u.node, Apply) and u.node.op.name in BY_BLAS for u in self.uses.reads[node.outputs[0]]
+                isinstance(u.node, Apply) and u.node.op.name in TAKES_PARTS for u in self.uses.reads[node.outputs[0]]
             )
         stretches = node.op.name == "broadcast_to" and kernels.stretches_at_run_time(node)
         return stretches and not self.is_along_rows(value)
@@ -288,6 +295,15 @@ class Decisions:
     def is_free(self, node: Apply) -> bool:
         """Whether evaluating a delayed array's element costs no more than reading one."""
         return node.op.kind == "structural" or node.op.name in ("neg", "cast")
+
+
+def is_in_turn(value: Value, use: Use, place: Place) -> bool:
+    """Whether an element of an array of one axis is read that is another one in each trip of a loop beside it."""
+    around, node = use.place.parent, use.node
+    if around is None or around.graph is not place.graph or not isinstance(node, Apply) or node.op.name != "getitem":
+        return False
+    loop = around.graph.nodes[around.position]
+    return isinstance(loop, For) and node.inputs == (value, loop.body.params[0])
 
 
 def is_part(node: Node | None) -> bool:

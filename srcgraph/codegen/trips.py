@@ -7,6 +7,7 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TypeGuard
 
 from srcgraph.codegen.flow import NOTHING, assigned_names, live_before
@@ -224,13 +225,19 @@ def read_in(s: ast.stmt) -> set[str]:
     return {n.id for n in names_in(s) if isinstance(n.ctx, ast.Load)}
 
 
-def own_arrays(body: Sequence[ast.stmt]) -> frozenset[str]:
+def own_arrays(body: Sequence[ast.stmt], axes: Mapping[str, int] = MappingProxyType({})) -> frozenset[str]:
+    """The arrays that statements make, and of which nothing but elements and the shape is used, or which are returned.
+
+    Of arrays that are copies it has to be said how many ``axes`` they have.
+    """
     made: dict[str, int] = {}
     fine: Counter[str] = Counter()
     for s in statements_in(body):
         match s:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if (ndim := _made_axes(value)) is not None:
                 fine[name] += 1 if made.setdefault(name, ndim) == ndim else 0
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in axes and copied_array(value):
+                fine[name] += 1 if made.setdefault(name, axes[name]) == axes[name] else 0
             case ast.Return(value=value):
                 fine.update(n.id for n in ast.walk(value or s) if isinstance(n, ast.Name))
     for node in (n for s in body for n in ast.walk(s)):
@@ -241,6 +248,14 @@ def own_arrays(body: Sequence[ast.stmt]) -> frozenset[str]:
                 fine[name] += 1
     uses = Counter(n.id for n in names_in(*body))
     return frozenset(name for name in made if fine[name] == uses[name])
+
+
+def copied_array(value: ast.expr) -> str:
+    """The array that an expression copies."""
+    match value:
+        case ast.Call(func=ast.Attribute(ast.Name(id=name), "copy"), args=[], keywords=[]):
+            return name
+    return ""
 
 
 def _made_axes(value: ast.expr) -> int | None:

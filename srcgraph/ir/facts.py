@@ -46,6 +46,7 @@ class Facts:
         self.implied: dict[Value, tuple[Value, bool]] = {}
         """Tests that are ``a and b``, or ``a or b``, by the ``a`` that decides, and which of the two."""
         self._definitions: dict[Value, Apply] = {}
+        self._blocks: dict[Value, Node] = {}
 
     @property
     def region(self) -> Region:
@@ -54,6 +55,10 @@ class Facts:
     def definition(self, value: Value) -> Apply | None:
         """The node built here that defines ``value``."""
         return self._definitions.get(value)
+
+    def block_of(self, value: Value) -> Node | None:
+        """The loop, branch or call built here that gives ``value``."""
+        return self._blocks.get(value)
 
     def proves(self, dim: Dim) -> bool:
         """Whether ``dim >= 0`` is known to hold in the current region."""

@@ -471,6 +471,7 @@ class StraightBuilder(Facts):
     def _add(self, node: Node) -> tuple[Value, ...]:
         self.region.nodes.append(node)
         for output in node.outputs:
+            self._blocks[output] = node
             self._enter(output)
         return node.outputs
 

@@ -228,3 +228,18 @@ def rank_correlation(x, y):
     n = len(x)
     d = rx - ry
     return 1.0 - 6.0 * np.sum(d * d) / (n * (n * n - 1.0))
+
+
+def steps_of_a_chain(m, x):
+    """The row of the state is searched where it is; columns, and what is stored into meanwhile."""
+    sums = np.cumsum(np.abs(m), axis=1)
+    width = sums.shape[1]
+    state, states = 0, np.zeros(len(x), np.int64)
+    for t in range(len(x)):
+        state = np.searchsorted(sums[state % len(sums)], np.abs(x[t]) * width * 0.5)
+        states[t] = state
+    column = np.searchsorted(sums[:, 0], 0.1)
+    row = sums[0]
+    before = np.searchsorted(row, 0.5)
+    sums[0, 0] = 10.0
+    return states, column, before, np.searchsorted(sums[0, ::2], 0.5)

@@ -77,6 +77,7 @@ LAST: tuple[Rule, ...] = (
     *choices.LAST,
     *several.RULES,
     *turned.LAST,
+    *arrays.LAST,
 )
 """What comes after derivatives."""
 

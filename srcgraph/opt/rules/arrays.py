@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from srcgraph.ir.dims import unclamped
 from srcgraph.ir.graph import Apply, Value
-from srcgraph.ir.op import OPS
+from srcgraph.ir.op import OPS, current_builder
 from srcgraph.ir.ops.index import stored_part
 from srcgraph.ir.types import ArrayType
 from srcgraph.ir.view import View, element, transposed
@@ -133,6 +134,32 @@ def _store_over_all(fgraph: FunctionGraph, node: Apply) -> Any:
         return None
     alone = fgraph.uses(base) == fgraph.uses(value) == 1
     return value if alone and value.type == node.outputs[0].type == base.type else None
+
+
+def _copied_where_not_stored(fgraph: FunctionGraph, node: Apply) -> Any:
+    """Of an array all of which but its edges is stored over, the edges are copied."""
+    copied, view = fgraph.definition(node.inputs[0], "copy"), node.attrs["view"]
+    shape = node.inputs[0].type.shape
+    if copied is None or fgraph.uses(copied.outputs[0]) > 1 or not 0 < len(shape) <= 3:
+        return None
+    if view.axes != (1,) * len(shape) or view.order != tuple(range(len(shape))):
+        return None
+    starts, counts = ([v.type.value for v in node.inputs[k::2]] for k in (2, 3))
+    width = None if starts[0] is None else starts[0].const
+    if not width or any(start is None or start != width for start in starts):
+        return None
+    if any(n is None or unclamped(n) != size - 2 * width for n, size in zip(counts, shape, strict=True)):
+        return None
+    edges = current_builder().apply(OPS["edges"], copied.inputs, {"width": width}, name=copied.outputs[0].name)
+    return OPS["setitem"](edges, *node.inputs[1:], view=view)
+
+
+def _all_but_edges(x: Value) -> Value:
+    view, shape = View((1, 1), (0, 1)), x.type.shape
+    sizes = [current_builder().dim_value(n - 2) for n in shape]
+    at = [v for size in sizes for v in (1, size)]
+    inside = OPS["getitem"](x, *at, view=view)
+    return OPS["setitem"](OPS["copy"](x), OPS["mul"](inside, inside), *at, view=view)
 
 
 def _reshape_of_reshape(fgraph: FunctionGraph, node: Apply) -> Any:
@@ -336,6 +363,20 @@ CHEAPER: tuple[Rule, ...] = (
         lambda x: OPS["setitem"](OPS["exp"](x), OPS["mul"](x, x), view=View((":",), (0,))),
         VECTOR,
         condition="f(y) is not read",
+        any_dtype=True,
+    ),
+)
+LAST: tuple[Rule, ...] = (
+    procedure(
+        "copied_where_not_stored",
+        "y = x.copy(); y[1:-1] = v",
+        "y = edges(x, 1); y[1:-1] = v",
+        "exact",
+        ["setitem"],
+        _copied_where_not_stored,
+        _all_but_edges,
+        MATRIX,
+        condition="nothing else of y is read before",
         any_dtype=True,
     ),
 )

@@ -1,0 +1,226 @@
+"""Two arrays that a loop fills in turns, where a user makes a new one in each trip."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcgraph as sg
+
+pytestmark = pytest.mark.plainly
+
+RNG = np.random.default_rng(12)
+X = RNG.normal(size=9)
+M = RNG.uniform(0.1, 1.0, size=(5, 5))
+
+
+def forward(m, x, n):
+    """Of a hidden Markov model, without scales."""
+    size = len(m)
+    state = m[:, 0] * 0.5
+    for _ in range(n):
+        new = np.empty(size)
+        for j in range(size):
+            total = 0.0
+            for i in range(size):
+                total += state[i] * m[i, 0]
+            new[j] = total * x[0]
+        state = new
+    return state
+
+
+def neighbours(m, x, n):
+    size = len(x)
+    u = x.copy()
+    for _ in range(n):
+        new = np.zeros(size)
+        for j in range(size):
+            new[j] = u[j] + 0.1 * (u[(j + 1) % size] - u[j])
+        u = new
+    return u
+
+
+def inside(m, x, n):
+    """What is not stored is zero in each trip."""
+    size = len(x)
+    u = x.copy()
+    for k in range(n):
+        new = np.zeros(size)
+        for j in range(1, size - 1 - k):
+            new[j] = u[j - 1] + u[j + 1]
+        u = new
+    return u
+
+
+def rows(m, x, n):
+    a, b = m.shape
+    u = m * 2.0
+    for _ in range(n):
+        new = np.empty((a, b))
+        for i in range(a):
+            for j in range(b):
+                new[i, j] = 0.5 * (u[j, i] + u[i, 0])
+        u = new
+    return u
+
+
+def until(m, x, n):
+    size, k = len(x), 0
+    u = x.copy()
+    while True:
+        new = np.empty(size)
+        for j in range(size):
+            new[j] = 0.5 * u[size - 1 - j]
+        k += 1
+        if k > n:
+            break
+        u = new
+    return u, k
+
+
+def best_of_each(m, x, n):
+    """The place of the largest is in range, and that of a sum no array."""
+    size = len(m)
+    state, kept = m[:, 0] * 0.5, np.zeros((n, size), np.int64)
+    for t in range(n):
+        new = np.empty(size)
+        for j in range(size):
+            sums = state + m[j, j] * m[:, 0]
+            k = np.argmax(sums)
+            kept[t, j] = k
+            new[j] = sums[k]
+        state = new
+    return state, kept
+
+
+def kept_too(m, x, n):
+    u, before = x * 2.0, x * 3.0
+    for _ in range(n):
+        new = np.empty(len(x))
+        for j in range(len(x)):
+            new[j] = 0.5 * u[len(x) - 1 - j]
+        before = u
+        u = new
+    return u, before
+
+
+def shrinking(m, x, n):
+    u = x * 2.0
+    for k in range(n):
+        new = np.empty(len(x) - k - 1)
+        for j in range(len(x) - k - 1):
+            new[j] = u[j] + u[j + 1]
+        u = new
+    return u
+
+
+def used_later(m, x, n):
+    u, new = x * 2.0, x * 4.0
+    for _ in range(n):
+        new = np.empty(len(x))
+        for j in range(len(x)):
+            new[j] = 0.5 * u[len(x) - 1 - j]
+        u = new
+    return u, new
+
+
+def of_the_argument(m, x, n):
+    for _ in range(n):
+        new = np.empty(len(x))
+        for j in range(len(x)):
+            new[j] = 0.5 * x[len(x) - 1 - j]
+        x = new
+    return x
+
+
+def in_a_list(m, x, n):
+    u, kept = x * 2.0, []
+    for _ in range(n):
+        new = np.empty(len(x))
+        for j in range(len(x)):
+            new[j] = 0.5 * u[len(x) - 1 - j]
+        u = new
+        kept.append(u)
+    return kept[0], u
+
+
+SWAPPED = [forward, neighbours, inside, rows, until, best_of_each]
+LEFT = [kept_too, shrinking, used_later, of_the_argument, in_a_list]
+
+
+def parts(found: Any) -> tuple:
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize("program", [*SWAPPED, *LEFT], ids=lambda p: p.__name__)
+def test_values(program: Callable[..., Any]) -> None:
+    compiled = sg.compile(program)
+    for n in (1, 2, 3, 6):
+        m, x = M.copy(), X.copy()
+        for found, expected in zip(parts(compiled(m, x, n)), parts(program(M, X, n)), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-13)
+        np.testing.assert_array_equal(m, M)
+        np.testing.assert_array_equal(x, X)
+
+
+@pytest.mark.parametrize("program", [*SWAPPED, *LEFT], ids=lambda p: p.__name__)
+def test_gradients(program: Callable[..., Any]) -> None:
+    def total(m, x, n):
+        found = program(m, x, n)
+        return np.sum(np.cos(parts(found)[0]))
+
+    is_one = not isinstance(program(M, X, 3), tuple)
+
+    def of_one(m, x, n):
+        return np.sum(np.cos(program(m, x, n)))
+
+    def of_two(m, x, n):
+        found, _ = program(m, x, n)
+        return np.sum(np.cos(found))
+
+    gradients = sg.grad(of_one if is_one else of_two, argnums=(0, 1))(M, X, 3)
+    slopes, h = (np.sin(np.arange(25.0)).reshape(5, 5), np.cos(np.arange(9.0))), 1e-6
+    there, back = ((M + s * h * slopes[0], X + s * h * slopes[1]) for s in (1, -1))
+    along = (total(*there, 3) - total(*back, 3)) / (2 * h)
+    assert sum(np.sum(g * s) for g, s in zip(gradients, slopes, strict=True)) == pytest.approx(
+        along, rel=1e-6, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("program", [p for p in SWAPPED if p is not until], ids=lambda p: p.__name__)
+def test_texts(program: Callable[..., Any]) -> None:
+    text = sg.compile(program).python(M, X, 3)
+    loop = text[re.search(r"for \w+ in range\(n\)", text).start() :]  # type: ignore[union-attr]
+    assert not re.search(r"empty|zeros|copy", loop), text
+    assert re.search(r"(\w+), (\w+) = \2, \1", loop), text
+
+
+@pytest.mark.parametrize("program", LEFT, ids=lambda p: p.__name__)
+def test_texts_left(program: Callable[..., Any]) -> None:
+    assert not re.search(r"(\w+), (\w+) = \2, \1", sg.compile(program).python(M, X, 3))
+
+
+def test_the_place_of_the_largest_is_in_range() -> None:
+    text = sg.compile(best_of_each).python(M, X, 3)
+    assert "sums" not in text
+    assert not re.search(r"IndexError.*axis 0 with size", text[text.index("for t in") :]), text
+
+
+def test_a_user_s_place_of_the_largest() -> None:
+    def largest(x, y):
+        best = 0
+        for i in range(1, len(x)):
+            if x[i] > x[best]:
+                best = i
+        return y[best] if len(y) == len(x) else y[0]
+
+    compiled = sg.compile(largest)
+    for size in (1, 2, 5):
+        assert compiled(X[:size], X[:size] * 2.0) == largest(X[:size], X[:size] * 2.0)
+    assert compiled(X[:5], X[:2]) == X[0]
+    with pytest.raises(IndexError, match="index 0 is out of bounds for axis 0 with size 0"):
+        compiled(X[:0], X[:0])
