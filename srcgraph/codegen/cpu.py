@@ -43,6 +43,7 @@ from srcgraph.codegen.registers import as_written, in_registers
 from srcgraph.codegen.repeats import written_once
 from srcgraph.codegen.reread import reread
 from srcgraph.codegen.rings import in_rings
+from srcgraph.codegen.rounds import read_round
 from srcgraph.codegen.rows import by_rows
 from srcgraph.codegen.running import with_running_extremes
 from srcgraph.codegen.several import several_at_once
@@ -225,7 +226,8 @@ class Module:
         rows = {} if self.parallel else _numbers_in_rows(names)
         statements = one_after_another(statements, rows, {*params, *reserved})
         statements = told(without_unfilled(statements), _items_of_lists(names))
-        called = {n.id for n in names_in(*statements)} - users
+        used = {n.id for n in names_in(*statements)}
+        helpers, called = {name: module for name, module in helpers.items() if name in used}, used - users
         helpers |= dict.fromkeys(LOOP_HELPERS & called, "blocks")
         helpers |= dict.fromkeys({tapes.HELPER} & called, "arrays")
         self.copies += found.copies
@@ -302,6 +304,8 @@ def quick_loops(
     statements = handed_on(statements, watched, sums_in_order)
     if row_by_row(statements, watched, rows_in_order):
         statements = reread(handed_on(statements, watched, sums_in_order))
+    if rows_in_order:
+        statements = read_round(statements, taken, {*taken, *users})
     statements = checked_first(statements, watched, {*taken, *users}, sums_in_order)
     if free:
         statements = gathered(in_rings(statements, taken) if rows_in_order else statements, taken)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+import copy
+from collections.abc import Callable, Iterator, Sequence, Set
 from operator import attrgetter
 from typing import Any
 
@@ -130,3 +131,18 @@ def form_of(*trees: ast.AST) -> tuple[Any, ...]:
 def _kinds(value: Any) -> Any:
     """An operator by its kind, or several."""
     return tuple(type(v) for v in value) if isinstance(value, list) else type(value)
+
+
+def without(body: Sequence[ast.stmt], left_out: Set[ast.stmt]) -> list[ast.stmt]:
+    """The statements, but for some; those that have others inside are new."""
+    out: list[ast.stmt] = []
+    for s in body:
+        if s in left_out:
+            continue
+        inner = {part: without(getattr(s, part), left_out) for part in ("body", "orelse") if getattr(s, part, None)}
+        if inner:
+            s = copy.copy(s)
+            for part, statements in inner.items():
+                setattr(s, part, statements)
+        out.append(s)
+    return out

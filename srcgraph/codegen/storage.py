@@ -201,6 +201,8 @@ class _Storage:
         """Those that loops make once, and anew in each trip where they are."""
         self.kept_in: dict[Value, AbstractSet[Value]] = {}
         """For those that are made in such a trip: what is in the memory that they may be put in."""
+        self.wrapped: dict[Value, Value] = {}
+        """Copies of arrays with more at their ends: which need not be made, if these stay as they are (`rounds`)."""
         self.leaving: set[Value] = set()
         """The arrays that are returned."""
         self.until: dict[Value, int] = {}
@@ -355,6 +357,9 @@ class _Storage:
         else:
             self.put(item.value, frozenset({Buffer(item.value.name)}))
             self.made |= {item.value} if _makes_anew(item.expr) else set()
+            match item.expr:
+                case ast.Call(func=ast.Name(id="wrapped"), args=[Ref(value=grid), *_]):
+                    self.wrapped[item.value] = grid
 
     def kernel(self, item: Kernel, live: Needed, out: list[Item]) -> None:
         for part in list(item.parts):
@@ -387,6 +392,7 @@ class _Storage:
         needed = live | _read_around(item, part)
         beside = (p for p in item.parts if p.inner == part.inner)
         read = dict.fromkeys(v for other in beside for v, at in other.reads if at == part.at)
+        read = {v: None for v in read if not any(self.wrapped.get(w) is v for p in item.parts for w, _ in p.reads)}
         based = {p.target: p.base for p in item.parts if isinstance(p, LoopStore) and p.base is not None}
         for value in read:
             if variables and not any(self.of(based.get(value, value)) == self.of(v) for v in variables):

@@ -12,14 +12,13 @@ What ``old`` was before a trip nobody needs after it, and the next one fills it 
 from __future__ import annotations
 
 import ast
-import copy
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from srcgraph.codegen.affine import axes_of
 from srcgraph.codegen.buffers import made_again, makes_array
-from srcgraph.codegen.statements import names_in, statements_in
+from srcgraph.codegen.statements import names_in, statements_in, without
 from srcgraph.codegen.trips import copied_array, own_arrays
 
 Statements = list[ast.stmt]
@@ -95,7 +94,7 @@ class _Known:
         self.made = [s for s in statements_in(function.body) if isinstance(s, ast.Assign) and s not in handed]
         self.lengths = dict(_lengths(s for s in function.body if self.stores[_target(s)] == 1))
         axes = {pair.old: len(_sizes(pair.made.value)) for pair in pairs}
-        self.own = own_arrays(_without(function.body, handed), axes)
+        self.own = own_arrays(without(function.body, handed), axes)
 
     def may_swap(self, pair: _Pair) -> bool:
         """Whether all that either array ever is, is of one shape, and known by no other name."""
@@ -148,18 +147,3 @@ def _lengths(body: Iterable[ast.stmt]) -> Iterator[tuple[tuple[str, int], str]]:
 def _sizes(made: ast.expr) -> list[ast.expr]:
     assert isinstance(made, ast.Call)
     return axes_of(made.args[0])
-
-
-def _without(body: Sequence[ast.stmt], left_out: set[ast.Assign]) -> Statements:
-    """The statements, but for some; those that have others inside are new."""
-    out: Statements = []
-    for s in body:
-        if s in left_out:
-            continue
-        inner = {part: _without(getattr(s, part), left_out) for part in ("body", "orelse") if getattr(s, part, None)}
-        if inner:
-            s = copy.copy(s)
-            for part, statements in inner.items():
-                setattr(s, part, statements)
-        out.append(s)
-    return out

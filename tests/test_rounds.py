@@ -1,0 +1,110 @@
+"""Stencils on grids that go round read the grid itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import srcgraph as sg
+
+pytestmark = pytest.mark.plainly
+
+RNG = np.random.default_rng(14)
+
+
+def laplacian(u, steps):
+    for _ in range(steps):
+        around = np.roll(u, 1, 0) + np.roll(u, -1, 0) + np.roll(u, 1, 1) + np.roll(u, -1, 1)
+        u = u + 0.1 * (around - 4.0 * u)
+    return u
+
+
+def advected(u, steps):
+    v = u[0] * 2.0
+    for _ in range(steps):
+        v = v - 0.3 * (np.roll(v, -1) - np.roll(v, 1)) + 0.1 * np.roll(v, 2)
+    return v
+
+
+def diagonal(u, steps):
+    corners = np.roll(np.roll(u, 1, 0), 1, 1) * np.roll(np.roll(u, -2, 0), 1, 1)
+    return corners + np.roll(u, steps % 2 * 0 + 1, 0)
+
+
+def two_fields(u, steps):
+    v = np.zeros(u.shape)
+    for _ in range(steps):
+        change = np.roll(u, 1, 1) - 2.0 * u + np.roll(u, -1, 1)
+        v = v + 0.2 * change
+        u = u + 0.2 * v
+    return u, v
+
+
+def chosen(u, steps):
+    ahead, behind = np.roll(u, -1, 1), np.roll(u, 1, 1)
+    return np.where(u > 0.0, u - behind, ahead - u) * steps
+
+
+def in_place(u, steps):
+    v = u.copy()
+    for _ in range(steps):
+        v += 0.1 * (np.roll(v, 1, 0) - np.roll(v, -1, 0))
+    return v
+
+
+def summed(u, steps):
+    return np.sum((np.roll(u, 1, 0) - u) ** 2 + (np.roll(u, -1, 0) * u) * steps)
+
+
+def of_another_length(u, steps):
+    ahead, behind = np.roll(u, -1, 1), np.roll(u, 1, 1)
+    return (ahead * behind)[:, 1:] * u[:, 1:]
+
+
+WITHOUT = [laplacian, advected, two_fields, chosen]
+WITH = [in_place, summed, of_another_length, diagonal]
+
+
+def parts(found: Any) -> tuple:
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize("program", [*WITHOUT, *WITH], ids=lambda p: p.__name__)
+def test_values(program: Callable[..., Any]) -> None:
+    compiled = sg.compile(program)
+    for shape in [(5, 6), (4, 4), (3, 2), (2, 3), (2, 1), (1, 1), (1, 2), (1, 0)]:
+        u = RNG.normal(size=shape)
+        for steps in (1, 3):
+            found, expected = parts(compiled(u.copy(), steps)), parts(program(u.copy(), steps))
+            for x, y in zip(found, expected, strict=True):
+                np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("program", [*WITHOUT, *WITH], ids=lambda p: p.__name__)
+def test_gradients(program: Callable[..., Any]) -> None:
+    def total(u, steps):
+        return sum(np.sum(np.sin(part)) for part in parts(program(u, steps)))
+
+    def of_one(u, steps):
+        return np.sum(np.sin(program(u, steps)))
+
+    def of_two(u, steps):
+        x, y = program(u, steps)
+        return np.sum(np.sin(x)) + np.sum(np.sin(y))
+
+    for shape in [(5, 6), (3, 2), (2, 1)]:
+        u, h = RNG.normal(size=shape), 1e-6
+        slope = np.cos(np.arange(u.size)).reshape(shape)
+        along = (total(u + h * slope, 2) - total(u - h * slope, 2)) / (2 * h)
+        gradient = sg.grad(of_two if program is two_fields else of_one)(u, 2)
+        assert np.sum(gradient * slope) == pytest.approx(along, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("program", [*WITHOUT, *WITH], ids=lambda p: p.__name__)
+def test_texts(program: Callable[..., Any]) -> None:
+    text = sg.compile(program).python(RNG.normal(size=(5, 6)), 2)
+    assert ("wrapped" not in text) == (program in WITHOUT), text
+    assert "rolled" not in text
