@@ -1678,6 +1678,11 @@ def f(x):
         d["b"] = v
     return d
 """, (1.0,)),
+    "slices on two paths": ("""
+def f(x, n):
+    part = slice(0, n) if n > 1 else slice(n, 3)
+    return np.sum(x[part])
+""", (np.ones(3), 2)),
     "index at run time": ("""
 def f(x):
     return x[3] * 2.0

@@ -64,8 +64,8 @@ def of_another_length(u, steps):
     return (ahead * behind)[:, 1:] * u[:, 1:]
 
 
-WITHOUT = [laplacian, advected, two_fields, chosen]
-WITH = [in_place, summed, of_another_length, diagonal]
+WITHOUT = [laplacian, advected, two_fields, chosen, diagonal]
+WITH = [in_place, summed, of_another_length]
 
 
 def parts(found: Any) -> tuple:

@@ -87,7 +87,8 @@ class _Grids:
     def shape(self, array: str, seen: Set[str] = frozenset()) -> tuple[str, ...]:
         """The names of an array's lengths, whatever it is bound to; () if they are not known."""
         values = self.values.get(array, [])
-        found = {self.made(value, {*seen, array}) for value in values if not self.is_one_of(value, seen)}
+        around = {*seen, array}
+        found = {self.made(value, around) for value in values if not self.is_one_of(value, around)}
         if array in self.params:
             known = self.lengths.get(array, {})
             found.add(tuple(known[k] for k in sorted(known)) if known.keys() == {*range(len(known))} else ())
@@ -104,7 +105,8 @@ class _Grids:
         return not any(grid in assigned_names([s]) | stored_arrays([s]) for s in between)
 
     def is_one_of(self, value: ast.expr, arrays: Set[str]) -> bool:
-        return isinstance(value, ast.Name) and value.id in arrays
+        """Whether a value is one of some arrays, or a copy, and so of their size."""
+        return (value.id if isinstance(value, ast.Name) else copied_array(value)) in arrays
 
     def made(self, value: ast.expr, seen: Set[str]) -> tuple[str, ...]:
         """The same of an array that an expression makes."""
@@ -115,7 +117,7 @@ class _Grids:
             case ast.Name(id=name):
                 return self.shape(name, seen)
         array = copied_array(value)
-        return self.shape(array, seen) if array and array not in seen else ()
+        return self.shape(array, seen) if array else ()
 
 
 def _is_fresh(array: str, before: Sequence[ast.stmt]) -> bool:
@@ -163,10 +165,6 @@ class _Round:
             return None
         nest = _Round(loop, [*found], {made: (grid, width) for made, grid, width in found.values()}, shape)
         return nest if nest.is_plain() and nest.keeps_grids(before, grids.own) else None
-
-    @property
-    def width(self) -> int:
-        return max(width for _, width in self.grids.values())
 
     def keeps_grids(self, before: Sequence[ast.stmt], own: Set[str]) -> bool:
         """Whether nothing that the nest stores into can be a grid's memory."""
@@ -217,27 +215,31 @@ class _Round:
 
     def parts(self, fresh: Callable[[str], str]) -> list[ast.stmt]:
         if len(self.shape) == 1:
-            return list(self.in_three(self.loop, self.loop, fresh))
+            return list(self.in_three(self.loop, fresh))
         rows: list[ast.stmt] = []
         for s in self.loop.body:
             reads_it = isinstance(s, ast.For) and not read_in(s).isdisjoint(self.grids)
-            rows += self.in_three(s, self.loop, fresh) if reads_it and isinstance(s, ast.For) else [s]
+            rows += self.in_three(s, fresh) if reads_it and isinstance(s, ast.For) else [s]
         index = ast.unparse(self.loop.target)
         named = [(name, _round(index, by, self.shape[0])) for by, name in self.rows.items()]
         first = [ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], at), self.loop) for name, at in named]
         self.loop.body = [*first, *rows]
         return [self.loop]
 
-    def in_three(self, row: ast.For, around: ast.For, fresh: Callable[[str], str]) -> Iterator[ast.stmt]:
+    def in_three(self, row: ast.For, fresh: Callable[[str], str]) -> Iterator[ast.stmt]:
         """A row from end to end: what comes round is asked for at the ends alone."""
-        length, width = self.shape[-1], ast.Constant(self.width)
-        stop = plus(ast.Name(length, ast.Load()), -self.width)
-        runs = [f"range(min({self.width}, {length}))", "", f"range(max({ast.unparse(stop)}, {self.width}), {length})"]
+        reads = [n for n in nodes_in(*row.body) if isinstance(n, ast.Subscript) and ast.unparse(n.value) in self.grids]
+        columns = [(self.places(n, row) or [0])[-1] for n in reads]
+        length, low, high = self.shape[-1], max(0, -min(columns)), max(0, *columns)
+        stop = ast.unparse(plus(ast.Name(length, ast.Load()), -high))
+        runs = [f"range(min({low}, {length}))"] if low else []
+        runs += [f"range({low}, {stop})" if low else f"range({stop})"]
+        runs += [f"range(max({stop}, {low}), {length})"] if high else []
         for run in runs:
             made = copy.deepcopy(row)
-            between = ast.Call(ast.Name("range", ast.Load()), [width, stop], [])
-            made.iter = ast.parse(run, mode="eval").body if run else between
-            made.body = [_Reads(self, row, bool(run), fresh).visit(s) for s in made.body]
+            made.iter = ast.parse(run, mode="eval").body
+            at_end = run.startswith(("range(min", "range(max"))
+            made.body = [_Reads(self, row, at_end, fresh).visit(s) for s in made.body]
             yield made
 
     def row_name(self, by: int, fresh: Callable[[str], str]) -> str:

@@ -19,9 +19,10 @@ FUNCTIONS = {"maximum": "running_maximum", "minimum": "running_minimum"}
 
 def with_running_extremes(body: list[ast.stmt], floats: Set[str], taken: Set[str]) -> list[ast.stmt]:
     """Change the loops of a function in place; ``floats`` are its numbers that are, and names are ``taken``."""
-    for loop in _innermost(body) if taken.isdisjoint(FUNCTIONS.values()) else ():
+    for loop, around in _innermost(body, None) if taken.isdisjoint(FUNCTIONS.values()) else ():
         assigned = [s for s in statements_in(loop.body) if isinstance(s, ast.Assign)]
-        if isinstance(loop, ast.For) and SHORT < known_steps(loop.iter) <= FEW:
+        steps = known_steps(loop.iter) if isinstance(loop, ast.For) else 0
+        if SHORT < steps <= FEW or (0 < steps <= SHORT and not _goes_side_by_side(around)):
             _of_rows(assigned, floats)
         found = [(s, name) for s in assigned if (name := _extreme(s))]
         carried = live_before(loop.body, NOTHING, NOTHING, NOTHING) if found else NOTHING
@@ -40,12 +41,28 @@ def _of_rows(assigned: Sequence[ast.Assign], floats: Set[str]) -> None:
                     function.id = FUNCTIONS[function.id]
 
 
-def _innermost(body: Sequence[ast.stmt]) -> Iterator[ast.For | ast.While]:
-    """The loops in which there is no other one."""
-    for s in statements_in(body):
+def _innermost(
+    body: Sequence[ast.stmt], around: ast.For | ast.While | None
+) -> Iterator[tuple[ast.For | ast.While, ast.For | ast.While | None]]:
+    """The loops in which there is no other one, and those that they are in."""
+    for s in body:
         if isinstance(s, ast.For | ast.While):
-            if not any(isinstance(inner, ast.For | ast.While) for inner in statements_in(s.body)):
-                yield s
+            inside = any(isinstance(inner, ast.For | ast.While) for inner in statements_in(s.body))
+            yield from _innermost(s.body, s) if inside else [(s, around)]
+        elif isinstance(s, ast.If):
+            yield from _innermost([*s.body, *s.orelse], around)
+
+
+def _goes_side_by_side(loop: ast.For | ast.While | None) -> bool:
+    """Whether LLVM may take several steps of a loop at a time, once short loops in it are written out."""
+    if not isinstance(loop, ast.For) or 0 < known_steps(loop.iter) <= SHORT:
+        return False
+    for s in statements_in(loop.body):
+        if isinstance(s, ast.While | ast.Break | ast.Return | ast.Raise):
+            return False
+        if isinstance(s, ast.For) and not 0 < known_steps(s.iter) <= SHORT:
+            return False
+    return True
 
 
 def _extreme(s: ast.Assign) -> str:

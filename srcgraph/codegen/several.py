@@ -64,10 +64,10 @@ def is_several(node: ast.AST) -> bool:
 
 
 def _innermost(function: ast.FunctionDef, sums: bool) -> Iterator[ast.For]:
-    """The loops in which there is no other one, and that nothing leaves: those over elements that add up no number, or
-    all with ``sums``."""
+    """The loops in which there is no other one but short ones, and that nothing leaves: those over elements that add up
+    no number, or all with ``sums``. A short one is written out, and calls one after the other."""
     for node in statements_in(function.body):
-        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and not _is_short(node):
             inside = list(nodes_in(*_after_guards(node)))
             if (sums or _is_by_elements(node, node.target.id, inside)) and not any(
                 isinstance(n, _NESTED) and not _is_short(n) for n in inside
@@ -81,6 +81,11 @@ def _is_by_elements(loop: ast.For, index: str, inside: Sequence[ast.AST]) -> boo
     if not any(index in {n.id for n in names_in(p)} for p in places):
         return False
     added = [n.target for n in inside if isinstance(n, ast.AugAssign) and not isinstance(n.value, ast.Constant)]
+    changing = {index, *(n.id for n in names_in(*loop.body) if isinstance(n.ctx, ast.Store))}
+    few = {n.id for s in inside if isinstance(s, ast.For) for n in names_in(s.target)}
+    elements = [t.slice for t in added if isinstance(t, ast.Subscript)]
+    if any((changing - few).isdisjoint(n.id for n in names_in(place)) for place in elements):
+        return False
     names = {t.id for t in added if isinstance(t, ast.Name)}
     return names.isdisjoint(live_before(loop.body, NOTHING, NOTHING, NOTHING)) if names else True
 

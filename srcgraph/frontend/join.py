@@ -39,6 +39,7 @@ from srcgraph.frontend.entities import (
     Rng,
     Rows,
     Scalar,
+    SliceOf,
     State,
     Text,
     Tup,
@@ -451,4 +452,6 @@ def describe(entity: Entity) -> str:
             return why
         case Iteration(kind=kind):
             return f"a {kind}"
+        case SliceOf():
+            return "a slice"
     return f"a {type(entity).__name__.lower()}"

@@ -43,6 +43,7 @@ from srcgraph.frontend.entities import (
     Partial,
     Rng,
     Scalar,
+    SliceOf,
     Tup,
 )
 from srcgraph.frontend.join import describe
@@ -102,6 +103,12 @@ def range_(low: Lowering, *args: Entity) -> Entity:
     else:
         parts[2] = Const(step.type.value.const)  # stays known where the range is passed to a function
     return Iteration("range", tuple(parts))
+
+
+@builtin(slice, 1, 3)
+def slice_(low: Lowering, *args: Entity) -> Entity:
+    start, stop, step = (NONE, *args, NONE) if len(args) == 1 else (*args, NONE)[:3]
+    return SliceOf(start, stop, step)
 
 
 @builtin(enumerate, 1, 2, "start")

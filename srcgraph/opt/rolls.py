@@ -1,7 +1,8 @@
 """Several shifts round of one array are read from one copy of it that has at each end what comes round there.
 
 ``np.roll(u, 1, 0) + np.roll(u, -1, 0) - 2 * u`` copies ``u`` for each shift. A copy with one row more above and below
-has all of them as parts of itself, which need no memory. An array that is shifted once is copied in two parts.
+has all of them as parts of itself, which need no memory. An array that is shifted once is copied in two parts, unless
+its elements are only computed with: then the copy is seldom made (`codegen/rounds`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MOST_AXES = 2
 
 def copied_once(graph: Graph) -> Graph:
     """Read shifts from such copies, in every block."""
-    if sum(map(_is_roll, all_nodes(graph))) < 2:
+    if not any(map(_is_roll, all_nodes(graph))):
         return graph
     opened = open_(graph)
     found: dict[Node, _Group] = {node: group for group in _groups(opened) for node in group.nodes}
@@ -62,13 +63,23 @@ class _Group:
 
 def _groups(graph: Graph) -> Iterator[_Group]:
     found: defaultdict[Value, list[Apply]] = defaultdict(list)
+    added = {roll for _, roll in _added(graph)}
     for node in graph.nodes:
         if _is_roll(node):
             if node.inputs[0].type.ndim <= MOST_AXES and abs(node.attrs["shift"]) <= WIDEST:
                 found[node.inputs[0]].append(node)
         for inner in node_graphs(node):
             yield from _groups(inner)
-    yield from (_Group(nodes) for nodes in found.values() if len(nodes) > 1)
+    for nodes in found.values():
+        if len(nodes) > 1 or (nodes[0] not in added and _is_read_by_elements(graph, nodes[0].outputs[0])):
+            yield _Group(nodes)
+
+
+def _is_read_by_elements(graph: Graph, value: Value) -> bool:
+    """Whether a shift is only computed with, element by element: where it is, if its array stays (`rounds`)."""
+    readers = [n for n in graph.nodes if value in reads(n)]
+    by_elements = all(isinstance(n, Apply) and n.op.kind == "elementwise" for n in readers)
+    return by_elements and value not in graph.results
 
 
 def _added(graph: Graph) -> Iterator[tuple[Node, Apply]]:

@@ -74,6 +74,15 @@ def scatter(v, index, n):
 
 
 @helper
+def tally(index, n):
+    """How often each of the integers from 0 to ``n - 1`` comes."""
+    out = zeros(n, np.int64)
+    for k in range(len(index)):
+        out[index[k]] += 1
+    return out
+
+
+@helper
 def _position(a, v, right):
     """The number of elements of the sorted ``a`` that come before ``v``; those equal to it too if ``right``."""
     low, high = 0, len(a)

@@ -18,7 +18,7 @@ from srcgraph.ir.ops.reductions import as_operand
 from srcgraph.ir.ops.remainders import maximum
 from srcgraph.ir.ops.searching import as_array, every, ordered
 from srcgraph.ir.ops.sequences import concatenate, diff, flat
-from srcgraph.ir.ops.shape import dims_of, full, reshape
+from srcgraph.ir.ops.shape import dims_of, reshape
 from srcgraph.ir.ops.vector import add, div, sub
 from srcgraph.ir.types import BOOL, FLOAT, INT
 
@@ -52,9 +52,10 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Value:
     n = _extreme(reduce.max_, index, b.const(-1))
     n = maximum(add(n, 1), least)
     b.learn(n.type.value)
-    v = full(np.int64(1), *dims_of(index)) if weights is None else ordered(as_array(weights), "bincount by weights")
-    v = v if weights is None else b.cast(v, FLOAT)
-    if weights is not None and v.type.shape != index.type.shape:
+    if weights is None:
+        return sorting.tally(index, n)
+    v = b.cast(ordered(as_array(weights), "bincount by weights"), FLOAT)
+    if v.type.shape != index.type.shape:
         message = "The weights and list don't have the same length."
         b.call_named("equal_size", dims_of(v)[0], dims_of(index)[0], error="ValueError", message=message)
         v = b.retype(v, index.type.shape)

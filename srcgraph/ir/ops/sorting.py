@@ -74,6 +74,14 @@ scatter = _library(
         sample("f64[2, 2]", np.array([[2, 0], [1, 1]]), 3),
     ),
 )
+tally = _library(
+    "tally",
+    "How often each of the integers from 0 to ``n - 1`` comes; there are no others.",
+    lambda index, n: ArrayType(INT, (n.value,)),
+    lambda index, n: np.bincount(index, minlength=n),
+    proved=_never,
+    samples=(sample(np.array([2, 0, 0]), 4),),
+)
 argsort = _library(
     "argsort",
     "The indices that put ``x`` in order along its last axis; equal elements keep theirs.",
