@@ -101,3 +101,29 @@ def test_short_rows(fn, columns):
         assert ("plus(" in compiled.python(x)) == (columns > 8)
     x[5, 2] = np.nan
     np.testing.assert_array_equal(np.isnan(compiled(x)), np.isnan(fn(x)))
+
+
+def scores(x, steps):
+    alpha = np.zeros(5)
+    for _ in range(steps):
+        new = np.empty(5)
+        for j in range(5):
+            new[j] = np.max(alpha + x[j])
+        alpha = new
+    return alpha
+
+
+def windows(x, steps):
+    out = np.zeros(len(x))
+    for i in range(1, len(x) - 1):
+        out[i] = np.max(x[i - 1 : i + 2, 0]) * steps
+    return out
+
+
+def test_short_rows_in_short_loops():
+    """Where no loop around is taken several steps at a time, each step asks for one comparison."""
+    x = np.random.default_rng(7).normal(size=(5, 5))
+    for fn, once in ((scores, True), (windows, False)):
+        compiled = sg.compile(fn)
+        np.testing.assert_allclose(compiled(x, 3), fn(x, 3), rtol=1e-14)
+        assert ("running_maximum(" in compiled.python(x, 3)) == once, compiled.python(x, 3)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import srcgraph.ir.ops  # noqa: F401  (fills the table of ops)
+from srcgraph.ir.exceptions import own_names
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, Op
 from srcgraph.ir.promote import Elementwise
@@ -43,7 +44,8 @@ def _is_number(x: Any) -> bool:
 
 def _is_error(x: Any) -> bool:
     found = getattr(builtins, x, None) if isinstance(x, str) else None
-    return x == "np.linalg.LinAlgError" or (isinstance(found, type) and issubclass(found, Exception))
+    known = x in ("np.linalg.LinAlgError", *own_names())
+    return known or (isinstance(found, type) and issubclass(found, Exception))
 
 
 _FLAG, _TEXT, _INT = _is(bool), _is(str), _is(int)

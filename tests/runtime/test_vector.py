@@ -257,3 +257,36 @@ def test_what_depends_on_earlier_steps() -> None:
     text = sg.inspect(steps, x).cpu
     called = ("np.sin(", "np.cos(", "np.log(", " tan(", " exp(")
     assert all(c in text for c in called), text
+
+
+def test_loops_that_llvm_does_not_take_together_call_functions_of_one_number() -> None:
+    """Short ones are written out, and what is added to one place waits for the step before."""
+
+    def short(x, y):
+        out = np.empty(8)
+        for j in range(8):
+            out[j] = np.exp(x[j] - y[j])
+        return out
+
+    def to_one_place(x, y):
+        out = np.zeros((3, 3))
+        for i in range(len(x)):
+            for j in range(i + 1, len(x)):
+                for k in range(3):
+                    out[0, k] += np.exp(x[j] * y[i])
+                    out[1, k] += (x[j] * y[i] + 9.0) ** 1.5
+        return out
+
+    def beside(x, y):
+        out = np.zeros((len(x), 3))
+        for j in range(len(x)):
+            for k in range(3):
+                out[j, k] += np.exp(x[j]) * (k + 1.0)
+        return out
+
+    x, y = np.random.default_rng(6).normal(size=(2, 12))
+    for f, several in ((short, False), (to_one_place, False), (beside, True)):
+        compiled = sg.compile(f)
+        np.testing.assert_allclose(compiled(x, y), f(x, y), rtol=1e-13)
+        text = compiled.python(x, y)
+        assert ("runtime.vector" in text) == several, text
