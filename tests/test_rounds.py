@@ -31,7 +31,7 @@ def advected(u, steps):
 
 def diagonal(u, steps):
     corners = np.roll(np.roll(u, 1, 0), 1, 1) * np.roll(np.roll(u, -2, 0), 1, 1)
-    return corners + np.roll(u, steps % 2 * 0 + 1, 0)
+    return corners + np.roll(u, (2, -1), axis=(0, 1))
 
 
 def two_fields(u, steps):
@@ -46,6 +46,19 @@ def two_fields(u, steps):
 def chosen(u, steps):
     ahead, behind = np.roll(u, -1, 1), np.roll(u, 1, 1)
     return np.where(u > 0.0, u - behind, ahead - u) * steps
+
+
+def all_around(u, steps):
+    """Shifts of shifts, some by nothing."""
+    for _ in range(steps):
+        around = sum(np.roll(np.roll(u, a, 0), b, 1) for a in (-1, 0, 1) for b in (-1, 0, 1) if a or b)
+        u = 0.1 * around + 0.1 * u
+    return u
+
+
+def far_together(u, steps):
+    """Two shifts that are further together than a copy has more at its ends."""
+    return np.roll(np.roll(u, 3, 0), 3, 0) * np.roll(np.roll(u, 3, 0), -3, 0) + steps * np.roll(u, 3, 0)
 
 
 def in_place(u, steps):
@@ -64,8 +77,8 @@ def of_another_length(u, steps):
     return (ahead * behind)[:, 1:] * u[:, 1:]
 
 
-WITHOUT = [laplacian, advected, two_fields, chosen, diagonal]
-WITH = [in_place, summed, of_another_length]
+WITHOUT = [all_around, laplacian, advected, two_fields, chosen, diagonal]
+WITH = [in_place, far_together, summed, of_another_length]
 
 
 def parts(found: Any) -> tuple:

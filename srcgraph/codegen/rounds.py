@@ -28,7 +28,7 @@ from srcgraph.codegen.flow import NOTHING, assigned_names, live_before
 from srcgraph.codegen.statements import is_pure, names_in, nodes_in, statements_in, without
 from srcgraph.codegen.trips import copied_array, empty_array, own_arrays, read_in, stored_arrays
 
-MOST = 6
+MOST = 12
 """So many statements are written three times at most."""
 
 

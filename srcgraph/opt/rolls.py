@@ -33,7 +33,7 @@ def copied_once(graph: Graph) -> Graph:
         return graph
     opened = open_(graph)
     found: dict[Node, _Group] = {node: group for group in _groups(opened) for node in group.nodes}
-    return _Rolls(graph.name, found).run(opened) if found else graph
+    return dce(_Rolls(graph.name, found).run(opened)) if found else graph
 
 
 def in_parts(graph: Graph) -> Graph:
@@ -48,31 +48,49 @@ def _is_roll(node: Node) -> TypeGuard[Apply]:
     return isinstance(node, Apply) and node.op.name == "rolled"
 
 
+Shifts = Mapping[int, int]
+"""How far an array is shifted along each axis."""
+
+
 @dataclass(slots=True)
 class _Group:
-    """Shifts in one block that share a copy, and the copy, once it is made."""
+    """Shifts of one array in one block that share a copy, and the copy, once it is made."""
 
-    nodes: list[Apply]
+    base: Value
+    nodes: dict[Apply, Shifts]
     copy: Value | None = None
 
     @property
     def width(self) -> int:
         """How much more the copy has at each end."""
-        return max(abs(n.attrs["shift"]) for n in self.nodes)
+        return max(abs(by) for shifts in self.nodes.values() for by in shifts.values())
 
 
 def _groups(graph: Graph) -> Iterator[_Group]:
-    found: defaultdict[Value, list[Apply]] = defaultdict(list)
+    found: defaultdict[Value, dict[Apply, Shifts]] = defaultdict(dict)
+    of: dict[Value, tuple[Value, Shifts]] = {}
     added = {roll for _, roll in _added(graph)}
     for node in graph.nodes:
-        if _is_roll(node):
-            if node.inputs[0].type.ndim <= MOST_AXES and abs(node.attrs["shift"]) <= WIDEST:
-                found[node.inputs[0]].append(node)
+        if isinstance(node, Apply) and node.op.name == "copy":  # shifted by nothing
+            of[node.outputs[0]] = of.get(node.inputs[0], (node.inputs[0], {}))
+        if _is_roll(node) and node.inputs[0].type.ndim <= MOST_AXES:
+            base, shifts = of.get(node.inputs[0], (node.inputs[0], {}))
+            axis, by = node.attrs["axis"], node.attrs["shift"]
+            together = {**shifts, axis: shifts.get(axis, 0) + by}
+            base, together = (base, together) if _is_near(together) else (node.inputs[0], {axis: by})
+            if _is_near(together):
+                found[base][node] = together
+                of[node.outputs[0]] = base, together
         for inner in node_graphs(node):
             yield from _groups(inner)
-    for nodes in found.values():
-        if len(nodes) > 1 or (nodes[0] not in added and _is_read_by_elements(graph, nodes[0].outputs[0])):
-            yield _Group(nodes)
+    for base, nodes in found.items():
+        only = next(iter(nodes))
+        if len(nodes) > 1 or (only not in added and _is_read_by_elements(graph, only.outputs[0])):
+            yield _Group(base, nodes)
+
+
+def _is_near(shifts: Shifts) -> bool:
+    return max(map(abs, shifts.values()), default=0) <= WIDEST
 
 
 def _is_read_by_elements(graph: Graph, value: Value) -> bool:
@@ -113,17 +131,17 @@ class _Rolls(Rebuild):
 
     def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
         if node in self.groups:
-            return (self.of_copy(inputs[0], node.attrs["axis"], node.attrs["shift"], self.groups[node]),)
+            group = self.groups[node]
+            return (self.of_copy(self.value(group.base), group.nodes[node], group),)
         return super().apply(node, inputs)
 
-    def of_copy(self, x: Value, axis: int, shift: int, group: _Group) -> Value:
+    def of_copy(self, x: Value, shifts: Shifts, group: _Group) -> Value:
         """The part of a wider copy that is ``x`` shifted."""
         if group.copy is None:
             group.copy = OPS["wrapped"](x, width=group.width)
         operands: list[Value] = []
         for k, size in enumerate(x.type.shape):
-            first = group.width - shift if k == axis else group.width
-            operands += [self.builder.const(first), self.builder.dim_value(size)]
+            operands += [self.builder.const(group.width - shifts.get(k, 0)), self.builder.dim_value(size)]
         ndim = x.type.ndim
         return OPS["getitem"](group.copy, *operands, view=View((1,) * ndim, tuple(range(ndim))))
 
