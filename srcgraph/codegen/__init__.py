@@ -16,7 +16,8 @@ totals     sums of one nest that are only added to each other
 expr       an element of an array at an index, as one nested expression
 unsaid     integers of arrays whose text is one of Python's
 items      the vocabulary between schedule and text: statements whose variables have no names yet
-storage    values become buffers: which store is in place, which needs a copy;  rebound: arrays that a loop binds anew
+storage    values become buffers: which store is in place, which needs a copy;  rebound: arrays that a loop binds anew;
+           reading: what a nest reads around what it stores
 liveness   where each variable is still needed, as ranges (`spans`)
 late       what a loop hands on, after what it replaces is read
 names      the user's names; one name for the versions of one variable (`groups`)

@@ -16,9 +16,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import takewhile
 
-from srcgraph.codegen.expr import Index, apart, in_row, loop_index
 from srcgraph.codegen.items import (
     Block,
     Branch,
@@ -31,12 +29,10 @@ from srcgraph.codegen.items import (
     Loop,
     LoopStore,
     Origin,
-    Part,
     Ref,
     Store,
     Unpack,
     all_blocks,
-    dims_around,
     inner_blocks,
     ref,
     refs,
@@ -44,8 +40,8 @@ from srcgraph.codegen.items import (
     renamed,
 )
 from srcgraph.codegen.liveness import Liveness, Needed
+from srcgraph.codegen.reading import fills, is_copy, read_around
 from srcgraph.codegen.rebound import Rebound, rebound
-from srcgraph.codegen.statements import form_of
 from srcgraph.codegen.uses import in_memory
 from srcgraph.errors import InternalError
 from srcgraph.ir.graph import Value
@@ -122,12 +118,6 @@ def assign_storage(
     return stores, work.copies
 
 
-def fills(part: LoopStore, kernel: Kernel) -> bool:
-    """Whether a store writes every element of its array."""
-    dims = dims_around(part, kernel)
-    return not part.combine and dims == part.target.type.shape and part.at == loop_index(dims)
-
-
 def _makes_anew(made: ast.expr) -> bool:
     """Whether an array is a call's own, its rows one after another."""
     match made:
@@ -139,44 +129,6 @@ def _makes_anew(made: ast.expr) -> bool:
 
 
 _NEW = frozenset({"matmul", "matmul_exact", "np.empty", "np.zeros", "np.ones", "np.full"})
-
-
-def _is_copy(part: LoopStore, value: Value) -> bool:
-    """Whether a store puts the element of another array, as it is."""
-    match part.expr:
-        case ast.Subscript(value=Ref(value=read), slice=index) if read is value and not part.combine:
-            here = part.index[0] if len(part.index) == 1 else ast.Tuple([*part.index], ast.Load())
-            return form_of(index) == form_of(here)
-    return False
-
-
-def _read_around(kernel: Kernel, store: LoopStore) -> frozenset[Value]:
-    """The arrays a nest reads other than before ``store`` changes the element, or its row, or apart from all these."""
-    last = kernel.parts.index(store)
-    return frozenset(
-        value
-        for k, part in enumerate(kernel.parts)
-        for value, index in part.reads
-        if value is not store.base
-        and not (
-            (k <= last and _is_before(value, index, part, store, kernel)) or _is_apart(value, index, store, kernel)
-        )
-    )
-
-
-def _is_before(value: Value, index: Index, part: Part, store: LoopStore, kernel: Kernel) -> bool:
-    """Whether an earlier part reads the very element that is stored, or the row that its loops are at together."""
-    if index == store.at:
-        return True
-    if value.type.shape != store.target.type.shape:
-        return False
-    both = takewhile(lambda pair: pair[0] is pair[1], zip(part.inner, store.inner, strict=False))
-    dims = (*kernel.dims, *(d for loops, _ in both for d in loops.dims))
-    return in_row(index, store.at, [f"@{k}" for k, d in enumerate(dims) if d != 1])
-
-
-def _is_apart(value: Value, index: Index, store: LoopStore, kernel: Kernel) -> bool:
-    return value.type.shape == store.target.type.shape and apart(index, store.at, dims_around(store, kernel))
 
 
 class _Storage:
@@ -371,10 +323,10 @@ class _Storage:
         for part in item.parts:
             if isinstance(part, LoopStore) and part.base is not None:
                 here = [p.target for p in item.parts if isinstance(p, LoopStore)]
-                needed = live | _read_around(item, part)
+                needed = live | read_around(item, part)
                 if self.is_callers(part.base) and not self.conflict(part.base, live, here):
                     self.read_of_copies(item, part.base, needed, here, out)
-                    needed = live | _read_around(item, part)
+                    needed = live | read_around(item, part)
                 elif fills(part, item) and self.conflict(part.base, needed, here):
                     self.anew(item, part)
                     continue
@@ -389,7 +341,7 @@ class _Storage:
         variables = self.kept_in.get(part.target, frozenset())
         if not (variables or part.target in self.leaving) or not fills(part, item):
             return
-        needed = live | _read_around(item, part)
+        needed = live | read_around(item, part)
         beside = (p for p in item.parts if p.inner == part.inner)
         read = dict.fromkeys(v for other in beside for v, at in other.reads if at == part.at)
         read = {v: None for v in read if not any(self.wrapped.get(w) is v for p in item.parts for w, _ in p.reads)}
@@ -418,7 +370,7 @@ class _Storage:
             part.base = value
             self.put(part.target, self.of(value))
             return
-        copies = _is_copy(part, value)
+        copies = is_copy(part, value)
         same = part.target if copies else Value(part.target.name, value.type)
         out.append(Let(same, ref(value), item.origin))
         rename(item, {value: same})
