@@ -1,5 +1,5 @@
 """Calls that LLVM can make for several elements of an array at a time: those in loops without others, and no way out,
-of what does not depend on earlier steps.
+of what does not depend on earlier steps. Functions whose results are compared are the same wherever they are called.
 
 ``np.exp(x[i])`` is such a call if it is that of `srcgraph.runtime.vector`; elsewhere numba's own stays, as a person
 would write it. So is ``x[i] / d``, which is several multiplications where ``d`` stays the same (`quotients`).
@@ -11,7 +11,7 @@ import ast
 import copy
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from srcgraph.codegen.flow import NOTHING, live_before
 from srcgraph.codegen.statements import is_pure, names_in, nodes_in, statements_in
@@ -25,8 +25,10 @@ FUNCTIONS = {
     "math": frozenset(("erf", "erfc")),
 }  # fmt: skip
 """What there is for several elements, and where numba's own is."""
+EXTREMES = frozenset(("maximum", "minimum", "running_maximum", "running_minimum"))
 SPECIAL = frozenset(("ndtr", "expit", "log_expit"))
 """Those that `srcgraph.runtime.special` has for one number."""
+_ALL = frozenset().union(*FUNCTIONS.values(), SPECIAL, ("power",))
 QUOTIENT = "quotient"
 _HOMES = {QUOTIENT: "quotients"}
 """Modules of `srcgraph.runtime`, for what is not in `vector`."""
@@ -48,9 +50,64 @@ def several_at_once(functions: Sequence[ast.FunctionDef], divides: bool, sums: b
             _Calls(taken, found, carried).visit(loop)
             if not divides and QUOTIENT not in taken and not _is_short(loop):
                 _Quotients(found, carried).visit(loop)
+    compared = set(_compared(functions))
+    for function in functions if compared else ():
+        _Everywhere(taken, found, compared).visit(function)
     alone = Counter(n.id for n in names_in(*functions) if n.id in SPECIAL)
     alone.subtract(found)
     return {name: _HOMES.get(name, "vector") for name in found if alone[name] <= 0}
+
+
+def _compared(functions: Sequence[ast.FunctionDef]) -> Iterator[str]:
+    """The functions of whose results it is asked whether they are equal: those are the same wherever they are called.
+
+    The derivative of a largest element asks which elements are equal to it, and may compute these again.
+    """
+    integers = {name for f in functions for name in _counting(f.body)}
+    for node in nodes_in(*(s for f in functions for s in f.body)):
+        match node:
+            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() | ast.GtE() | ast.LtE()], comparators=[right]):
+                if not any(_is_integer(e, integers) for e in (left, right)):
+                    yield from (name for f in functions for name in _called(f))
+                    return
+            case ast.Call(func=ast.Name(id=name), args=[_, term]) if name in EXTREMES:
+                yield from _called(term)
+
+
+def _counting(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """Names of loops' numbers and of lengths."""
+    for s in statements_in(body):
+        match s:
+            case ast.For(target=ast.Name(id=name)):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(value=ast.Attribute(attr="shape"))):
+                yield name
+
+
+def _is_integer(node: ast.expr, integers: Set[str]) -> bool:
+    """Whether an operand is a number that is written, or surely made of numbers of loops and lengths."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.Name(id=name):
+            return name in integers
+        case ast.UnaryOp(operand=operand):
+            return _is_integer(operand, integers)
+        case ast.BinOp(left=left, right=right):
+            return any(isinstance(e, ast.Name) and e.id in integers for e in (left, right))
+    return False
+
+
+def _called(node: ast.AST) -> Iterator[str]:
+    """The functions of one number that are called in an expression or a function."""
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=home), attr=name)) if name in FUNCTIONS.get(home, ()):
+                yield name
+            case ast.Call(func=ast.Name(id=name)) if name in _ALL:
+                yield name
+            case ast.BinOp(op=ast.Pow(), right=right) if not _is_plain(right):
+                yield "power"
 
 
 def is_several(node: ast.AST) -> bool:
@@ -209,6 +266,19 @@ class _Calls(ast.NodeTransformer):
     def may_be(self, name: str, node: ast.expr) -> bool:
         """Whether several of these can be computed at a time."""
         if self.carried.reaches(node):
+            return False
+        self.found[name] += 1
+        return True
+
+
+class _Everywhere(_Calls):
+    """The same of all calls of some functions."""
+
+    def __init__(self, taken: set[str], found: Counter[str], names: set[str]):
+        self.taken, self.found, self.names = taken, found, names
+
+    def may_be(self, name: str, node: ast.expr) -> bool:
+        if name not in self.names:
             return False
         self.found[name] += 1
         return True
