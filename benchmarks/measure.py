@@ -6,11 +6,14 @@ A process per peer, because JAX, torch and numba each bring threads and memory o
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import importlib
 import os
+import shutil
 import statistics
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -38,6 +41,13 @@ def spent() -> float:
         return time.perf_counter()
     used = os.times()
     return time.process_time() + used.children_user + used.children_system
+
+
+def folder_for_now() -> Path:
+    """A new folder, which goes when the process ends."""
+    made = Path(tempfile.mkdtemp(prefix="srcgraph-bench-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
 
 
 class Absent(Exception):

@@ -15,7 +15,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +24,7 @@ from typing import Any
 import by_dace
 import by_pythran
 import numpy as np
-from measure import Absent, Program, differ
+from measure import Absent, Program, differ, folder_for_now
 
 import srcgraph as sg
 
@@ -275,8 +274,7 @@ def loss(name: str, size: str) -> Callable:
         f"    out = kernel({arguments})\n    return {' + '.join(scalars(name, size))}\n"
     )
     text = text if re.search(r"\bout\b", text.split("return")[1]) else text.replace("out = kernel", "kernel")
-    folder = Path(tempfile.mkdtemp(prefix="srcgraph-npbench-"))
-    path = folder / f"loss_{name}.py"
+    path = folder_for_now() / f"loss_{name}.py"
     path.write_text(text)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec and spec.loader

@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +13,7 @@ import by_pythran
 import numpy as np
 from cases import CASES
 from cases.record import ROUNDING, Case
-from measure import Absent, Program
+from measure import Absent, Program, folder_for_now
 
 import srcgraph as sg
 
@@ -99,7 +97,7 @@ def with_pythran(case: Case, derived: bool) -> Callable:
     if derived:
         raise Absent("no derivatives")
     text = f"import math\nimport numpy as np\n\n# pythran export {case.peers['pythran']}\n"
-    place = Path(tempfile.mkdtemp(prefix="srcgraph-bench-")) / f"by_pythran_{case.plain.__name__}.py"
+    place = folder_for_now() / f"by_pythran_{case.plain.__name__}.py"
     place.write_text(text + inspect.getsource(case.plain))
     return getattr(by_pythran.built(place), case.plain.__name__)
 

@@ -73,7 +73,7 @@ def _keep(body: Statements, own: set[str], stores: Counter[str], made: dict[str,
 def _empty(node: ast.stmt, stores: Counter[str]) -> tuple[str, str]:
     """The name of an array that is made without numbers in it, and how: by lengths that do not change."""
     assert isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name)
-    steady = all(stores[x] <= 1 for x in _read(node))
+    steady = all(stores[x] <= 1 for x in _steady(node))
     new = isinstance(node.value.func, ast.Attribute) and node.value.func.attr == "empty"
     return (node.targets[0].id, ast.unparse(node.value)) if steady and new else ("", "")
 
@@ -88,7 +88,7 @@ def _block(body: Sequence[ast.stmt], private: set[str], lengths: set[str]) -> tu
             inside |= {n.id for n in names_in(node.target)} if isinstance(node, ast.For) else set()
             rest: Statements = []
             for s in node.body:
-                if makes_array(s) and s.targets[0].id in private and inside.isdisjoint(_read(s)):  # type: ignore[attr-defined]
+                if makes_array(s) and s.targets[0].id in private and inside.isdisjoint(_steady(s)):  # type: ignore[attr-defined, arg-type]
                     out += _before(s, lengths)  # type: ignore[arg-type]
                     rest += made_again(s)  # type: ignore[arg-type]
                 else:
@@ -107,29 +107,41 @@ def _block(body: Sequence[ast.stmt], private: set[str], lengths: set[str]) -> tu
 
 
 def makes_array(node: ast.stmt) -> bool:
-    """``x = np.empty(...)`` or ``x = np.zeros(...)``."""
+    """``x = np.empty(...)``, or one that is full of a number."""
     match node:
         case ast.Assign(
             targets=[ast.Name()],
-            value=ast.Call(func=ast.Attribute(value=ast.Name(id="np"), attr="empty" | "zeros"), args=[_, *_]),
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id="np"), attr=how), args=[_, *_]),
         ):
-            return True
+            return how in ("empty", *_FILL)
     return False
 
 
-def _read(node: ast.stmt) -> set[str]:
-    return {n.id for n in names_in(node) if isinstance(n.ctx, ast.Load)}
+_FILL = {"zeros": ast.Constant(0), "ones": ast.Constant(1), "full": None}
+"""What arrays are full of, if it does not say so itself."""
+
+
+def as_empty(made: ast.Assign) -> list[ast.expr]:
+    """The shape of an array that is made, and its dtype if that is said: what `numpy.empty` is given."""
+    call = made.value
+    assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+    return [call.args[0], *call.args[2 if call.func.attr == "full" else 1 :]]
+
+
+def _steady(made: ast.Assign) -> set[str]:
+    """The names that the memory of an array depends on."""
+    return {n.id for n in names_in(*as_empty(made))}
 
 
 def _before(node: ast.Assign, lengths: set[str]) -> Statements:
     """What makes the array; a length that a check in the loop keeps from being negative is 0 here."""
-    call = node.value
+    call, (shape, *dtype) = node.value, as_empty(node)
     assert isinstance(call, ast.Call)
     safe = [_not_negative(e, lengths) for e in _sizes(node)]
-    made = ast.Tuple(safe, ast.Load()) if isinstance(call.args[0], ast.Tuple) else safe[0]
+    made = ast.Tuple(safe, ast.Load()) if isinstance(shape, ast.Tuple) else safe[0]
     empty = ast.Attribute(ast.Name("np", ast.Load()), "empty", ast.Load())
     target = ast.Name(node.targets[0].id, ast.Store())  # type: ignore[attr-defined]
-    return [ast.copy_location(ast.Assign([target], ast.Call(empty, [made, *call.args[1:]], call.keywords)), node)]
+    return [ast.copy_location(ast.Assign([target], ast.Call(empty, [made, *dtype], call.keywords)), node)]
 
 
 def _sizes(node: ast.Assign) -> list[ast.expr]:
@@ -144,8 +156,8 @@ def made_again(node: ast.Assign) -> Statements:
     if call.func.attr == "empty":
         return []
     array = ast.Name(node.targets[0].id, ast.Load())  # type: ignore[attr-defined]
-    fill = ast.Call(ast.Attribute(array, "fill", ast.Load()), [ast.Constant(0)], [])
-    return [ast.copy_location(ast.Expr(fill), node)]
+    number = _FILL[call.func.attr] or call.args[1]
+    return [ast.copy_location(ast.Expr(ast.Call(ast.Attribute(array, "fill", ast.Load()), [number], [])), node)]
 
 
 def _not_negative(size: ast.expr, lengths: set[str]) -> ast.expr:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from srcgraph.codegen.affine import axes_of
-from srcgraph.codegen.buffers import made_again, makes_array
+from srcgraph.codegen.buffers import as_empty, made_again, makes_array
 from srcgraph.codegen.statements import names_in, statements_in, without
 from srcgraph.codegen.trips import copied_array, own_arrays
 
@@ -69,7 +69,7 @@ def _exchange(pair: _Pair) -> ast.Assign:
 def _empty(made: ast.Assign) -> ast.Assign:
     assert isinstance(made.value, ast.Call)
     new = ast.Attribute(ast.Name("np", ast.Load()), "empty", ast.Load())
-    return ast.copy_location(ast.Assign(made.targets, ast.Call(new, made.value.args, [])), made)
+    return ast.copy_location(ast.Assign(made.targets, ast.Call(new, as_empty(made), [])), made)
 
 
 def _put_before(body: Statements, first: dict[ast.stmt, Statements]) -> Statements:
@@ -109,20 +109,22 @@ class _Known:
         stored = sum(n.id == pair.old and isinstance(n.ctx, ast.Store) for n in names_in(*body))
         if stored != 1 or not 0 < len(others) == self.stores[pair.old] - 1:
             return False
-        if not all(self.is_alike(value, pair.made.value) for value in others):
+        if not all(self.is_alike(value, pair.made) for value in others):
             return False
-        sizes = {n.id for a in pair.made.value.args for n in names_in(a)} - {"np"}  # type: ignore[attr-defined]
+        sizes = {n.id for n in names_in(*as_empty(pair.made))} - {"np"}
         steady = all(self.stores[x] + (x in self.params) == 1 for x in sizes - {"max", "min"})
         return steady and sizes <= self.first | self.params | {"max", "min"}
 
-    def is_alike(self, value: ast.expr, made: ast.expr) -> bool:
+    def is_alike(self, value: ast.expr, made: ast.Assign) -> bool:
         """Whether an array is made as long as another, and of the same numbers."""
         array = copied_array(value)
         if array:  # of the same numbers, as one name is of both
-            return [self.lengths.get((array, k)) for k in range(len(_sizes(made)))] == [*map(ast.unparse, _sizes(made))]
+            return [self.lengths.get((array, k)) for k in range(len(_sizes(made.value)))] == [
+                *map(ast.unparse, _sizes(made.value))
+            ]
         match value:
             case ast.Call(func=ast.Attribute(ast.Name("np"), "empty" | "zeros" | "ones"), args=args, keywords=[]):
-                return [*map(ast.unparse, args)] == [*map(ast.unparse, made.args)]  # type: ignore[attr-defined]
+                return [*map(ast.unparse, args)] == [*map(ast.unparse, as_empty(made))]
         return False
 
 

@@ -22,7 +22,8 @@ nan_reductions  np.nansum and the like: what leaves NaN out
 complex      parts of complex numbers
 diagonals    diagonals and triangles of matrices, np.eye and the like
 shaping      np.pad, np.tile, np.roll, np.insert and the like
-sequences    np.concatenate, np.cumsum, np.argmax and the like: joining, scanning, selecting
+sequences    np.concatenate, np.cumsum and the like: joining, scanning, selecting
+extremes     np.argmax, np.argmin
 searching    np.sort, np.searchsorted, np.nonzero and the like
 counting     np.histogram, np.bincount, np.unique and the like
 special      scipy.special: expit, gammaln, logsumexp and the like
@@ -60,6 +61,7 @@ from srcgraph.ir.ops import (
     effects,
     elementwise,
     equations,
+    extremes,
     factors,
     fourier,
     generators,
@@ -112,6 +114,7 @@ __all__ = [
     "effects",
     "elementwise",
     "equations",
+    "extremes",
     "factors",
     "fourier",
     "generators",

@@ -11,6 +11,7 @@ from srcgraph.ir.op import Op, composite, current_builder, sample
 from srcgraph.ir.ops import reduce
 from srcgraph.ir.ops.compare import equal, less_equal, where
 from srcgraph.ir.ops.elementwise import root
+from srcgraph.ir.ops.extremes import argmax, argmin
 from srcgraph.ir.ops.reductions import (
     AXES,
     as_operand,
@@ -20,7 +21,7 @@ from srcgraph.ir.ops.reductions import (
     reduced,
     sum_array,
 )
-from srcgraph.ir.ops.sequences import argmax, argmin, cumprod, cumsum
+from srcgraph.ir.ops.sequences import cumprod, cumsum
 from srcgraph.ir.ops.statistics import mean, squared_size, var
 from srcgraph.ir.ops.vector import div, sub
 from srcgraph.ir.types import BOOL

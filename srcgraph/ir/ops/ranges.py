@@ -42,7 +42,7 @@ def _elements(builder: Any, value: Value, deep: int) -> tuple[Dim | None, Dim | 
     if node is None:
         return _kept(builder, value, deep)
     match node.op.name:
-        case "cast" | "getitem":
+        case "cast" | "getitem" | "located":
             return _elements(builder, node.inputs[0], deep - 1)
         case "argsort" | "arange" if node.op.name == "argsort" or counts(builder, node):
             assert isinstance(value.type, ArrayType)

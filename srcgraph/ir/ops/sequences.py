@@ -1,4 +1,4 @@
-"""NumPy functions that join, scan, search and select; most are plain loops in graph code."""
+"""NumPy functions that join, scan and select; most are plain loops in graph code."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 
 from srcgraph.errors import InferenceError, Problem
-from srcgraph.ir.dims import as_dim, product
+from srcgraph.ir.dims import as_dim
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS, composite, current_builder, sample
 from srcgraph.ir.ops._loops import counted, item, with_item
 from srcgraph.ir.ops.checks import check_index, same_size
-from srcgraph.ir.ops.compare import equal, greater, less, logical_and, logical_not, logical_or, not_equal, where
+from srcgraph.ir.ops.compare import (
+    equal,
+    greater,
+    not_equal,
+    where,
+)  # fmt: skip
 from srcgraph.ir.ops.index import getitem, setitem
 from srcgraph.ir.ops.reductions import as_operand, one_axis, sum_dtype
 from srcgraph.ir.ops.remainders import maximum
@@ -21,7 +26,7 @@ from srcgraph.ir.ops.shape import broadcast_to, dims_of, empty, full, reshape, t
 from srcgraph.ir.ops.vector import add, cast, mul, sub
 from srcgraph.ir.promote import common_dtype
 from srcgraph.ir.types import BOOL, INT, ArrayType
-from srcgraph.ir.view import View, transposed
+from srcgraph.ir.view import View
 
 # -- joining ----------------------------------------------------------------------------------------
 
@@ -256,101 +261,6 @@ def _end(value: Value, x: Value, axis: int) -> Value:
         return value
     sizes = [current_builder().const(1) if k == axis else d for k, d in enumerate(dims_of(x))]
     return broadcast_to(value, *sizes) if isinstance(value.type, ArrayType) else full(value, *sizes)
-
-
-# -- searching --------------------------------------------------------------------------------------
-
-
-def _arg_extreme(a: Any, axis: Any, keepdims: bool, better: Any, what: str) -> Value:
-    b = current_builder()
-    x = as_operand(a)
-    if x.type.ndim == 0:
-        one_axis(0 if axis is None else axis, 1)
-        return b.const(np.int64(0))
-    ndim = x.type.ndim
-    if axis is None:
-        x = flat(x)
-    at = one_axis(0 if axis is None else axis, x.type.ndim)
-    count = dims_of(x)[at]
-    message = f"attempt to get {what} of an empty sequence"
-    b.call_named("check_that", greater(count, 0), error="ValueError", message=message)
-    kept = [d for k, d in enumerate(dims_of(x)) if k != at]
-    if not kept:
-        out = _first_extreme(x, better)
-    else:
-        others = b.dim_value(product(d for k, d in enumerate(x.type.shape) if k != at))
-        if at == x.type.ndim - 1:
-            out = _in_rows(x if len(kept) == 1 else reshape(x, others, count), better)
-        else:
-            x = x if at == 0 else getitem(x, view=transposed(ndim, [at, *(k for k in range(ndim) if k != at)]))
-            out = _in_columns(x if len(kept) == 1 else reshape(x, count, others), better)
-        out = out if len(kept) == 1 else reshape(out, *kept)
-    if not keepdims:
-        return out
-    return with_new_axes(out, list(range(ndim)) if axis is None else [at])
-
-
-def _wins(value: Value, best: Value, better: Any) -> Value:
-    """Whether a number is to be the extreme one from here on; the first NaN wins, as in NumPy."""
-    wins, b = better(value, best), current_builder()
-    if value.type.dtype.kind != "f":
-        return wins
-    return logical_or(wins, logical_and(b.call_named("isnan", value), logical_not(b.call_named("isnan", best))))
-
-
-def _first_extreme(x: Value, better: Any) -> Value:
-    """Where the first extreme element of an array of one axis is."""
-    b = current_builder()
-
-    def step(i: Value, best: Value, index: Value) -> Sequence[Value]:
-        value = item(x, 0, i)
-        wins = _wins(value, best, better)
-        return where(wins, value, best), where(wins, b.cast(i, INT, False), index)
-
-    start = [item(x, 0, b.const(0)), b.const(np.int64(0))]
-    return counted(dims_of(x)[0], start, step)[1]
-
-
-def _in_rows(x: Value, better: Any) -> Value:
-    """The same of each row."""
-
-    def row(i: Value, found: Value) -> Sequence[Value]:
-        return (with_item(found, 0, i, _first_extreme(item(x, 0, i), better)),)
-
-    rows = dims_of(x)[0]
-    return counted(rows, [empty(rows, dtype=INT)], row)[0]
-
-
-def _in_columns(x: Value, better: Any) -> Value:
-    """The same of each column, row after row."""
-    b = current_builder()
-    rows, columns = dims_of(x)
-
-    def row(i: Value, *state: Value) -> Sequence[Value]:
-        def element(j: Value, best: Value, index: Value) -> Sequence[Value]:
-            value, before = item(item(x, 0, i), 0, j), item(best, 0, j)
-            wins = _wins(value, before, better)
-            index = with_item(index, 0, j, where(wins, b.cast(i, INT, False), item(index, 0, j)))
-            return with_item(best, 0, j, where(wins, value, before)), index
-
-        return counted(columns, state, element)
-
-    return counted(rows, [OPS["copy"](item(x, 0, b.const(0))), full(np.int64(0), columns)], row)[1]
-
-
-_ARG = (sample("f64[5]"), sample("f64[3, 4]"), sample("f64[3, 4]", axis=0), sample("f64[3, 4]", axis=1, keepdims=True))
-
-
-@composite("argmax", python=np.argmax, method="argmax", static="axis keepdims", samples=_ARG)
-def argmax(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
-    """Index of the first largest element, along an axis or in the flattened array."""
-    return _arg_extreme(a, axis, keepdims, greater, "argmax")
-
-
-@composite("argmin", python=np.argmin, method="argmin", static="axis keepdims", samples=_ARG)
-def argmin(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
-    """Index of the first smallest element, along an axis or in the flattened array."""
-    return _arg_extreme(a, axis, keepdims, less, "argmin")
 
 
 # -- selecting --------------------------------------------------------------------------------------
