@@ -91,6 +91,7 @@ CASES: dict[Callable, tuple[Any, ...]] = {
     programs.branches: (X, 3.0),
     programs.reshaped: (M, X[:20]),
     programs.rounded: (X,),
+    programs.ends: (numbers(15, 4, 5),),
 }
 DTYPES: dict[Callable, tuple[Any, ...]] = {
     programs.of_integers: (integers(1, 21), 3),

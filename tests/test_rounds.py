@@ -1,4 +1,4 @@
-"""Stencils on grids that go round read the grid itself."""
+"""Stencils on grids that go round, or on as they end, read the grid itself."""
 
 from __future__ import annotations
 
@@ -77,8 +77,43 @@ def of_another_length(u, steps):
     return (ahead * behind)[:, 1:] * u[:, 1:]
 
 
-WITHOUT = [all_around, laplacian, advected, two_fields, chosen, diagonal]
-WITH = [in_place, far_together, summed, of_another_length]
+def insulated(u, steps):
+    for _ in range(steps):
+        p = np.pad(u, 1, mode="edge")
+        u = u + 0.1 * (p[2:, 1:-1] + p[:-2, 1:-1] + p[1:-1, 2:] + p[1:-1, :-2] - 4.0 * u)
+    return u
+
+
+def smoothed(u, steps):
+    v = u[0] * 2.0
+    for _ in range(steps):
+        p = np.pad(v, 2, mode="edge")
+        v = (p[:-4] + 4.0 * p[1:-3] + 6.0 * v * v + 4.0 * p[3:-1] + p[4:]) / 16.0
+    return v
+
+
+def both_ends(u, steps):
+    p, q = np.pad(u, 1, mode="edge"), np.pad(u, 1, mode="wrap")
+    return p[2:, 1:-1] * q[:-2, 1:-1] - p[1:-1, :-2] * q[1:-1, 2:] + steps * p[2:, 2:]
+
+
+def padded_in_place(u, steps):
+    v = u.copy()
+    for _ in range(steps):
+        p = np.pad(v, 1, mode="edge")
+        v[:] = v + 0.2 * (p[2:, 1:-1] - p[:-2, 1:-1]) * v
+    return v
+
+
+def changed_at_the_end(u, steps):
+    p = np.pad(u, 1, mode="edge")
+    p[0] = steps
+    return p[:-2, 1:-1] + p[1:-1, 2:]
+
+
+WITHOUT = [insulated, smoothed, both_ends, all_around, laplacian, advected, two_fields, chosen, diagonal]
+WITH = [padded_in_place, changed_at_the_end, in_place, far_together, summed, of_another_length]
+PADDED = [insulated, smoothed, both_ends, padded_in_place, changed_at_the_end]
 
 
 def parts(found: Any) -> tuple:
@@ -88,7 +123,7 @@ def parts(found: Any) -> tuple:
 @pytest.mark.parametrize("program", [*WITHOUT, *WITH], ids=lambda p: p.__name__)
 def test_values(program: Callable[..., Any]) -> None:
     compiled = sg.compile(program)
-    for shape in [(5, 6), (4, 4), (3, 2), (2, 3), (2, 1), (1, 1), (1, 2), (1, 0)]:
+    for shape in [(5, 6), (4, 4), (3, 2), (2, 3), (2, 1), (1, 1), (1, 2), *[(1, 0)] * (program not in PADDED)]:
         u = RNG.normal(size=shape)
         for steps in (1, 3):
             found, expected = parts(compiled(u.copy(), steps)), parts(program(u.copy(), steps))
@@ -119,5 +154,25 @@ def test_gradients(program: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("program", [*WITHOUT, *WITH], ids=lambda p: p.__name__)
 def test_texts(program: Callable[..., Any]) -> None:
     text = sg.compile(program).python(RNG.normal(size=(5, 6)), 2)
-    assert ("wrapped" not in text) == (program in WITHOUT), text
+    assert ("wrapped" not in text and "extended" not in text) == (program in WITHOUT), text
     assert "rolled" not in text
+
+
+@pytest.mark.parametrize("program", [insulated, both_ends, padded_in_place], ids=lambda p: p.__name__)
+def test_nothing_is_extended(program: Callable[..., Any]) -> None:
+    for shape in [(0, 3), (3, 0)]:
+        with pytest.raises(ValueError, match="can't extend empty axis") as expected:
+            program(np.zeros(shape), 1)
+        with pytest.raises(ValueError, match=str(expected.value)[:24]):
+            sg.compile(program)(np.zeros(shape), 1)
+
+
+def test_adjoints_of_ends_take_rows_at_once() -> None:
+    """A row of the padded array's derivative is one sum, and its ends are added to where they come from."""
+    u = RNG.normal(size=(5, 6))
+
+    def total(u, steps):
+        return np.sum(insulated(u, steps) ** 2)
+
+    text = sg.inspect(sg.grad(total), u, 2).cpu
+    assert "d_p[i, 1] += d_p[i, 0]" in text and "d_p[i, j] = " in text

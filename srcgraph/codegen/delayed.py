@@ -205,15 +205,22 @@ def aliased(ours: Accesses, theirs: Accesses, body: Sequence[ast.stmt]) -> bool:
     """Whether an array of the nests may be in the memory of another one: those made of other arrays, and parameters
     that are changed are told apart by the caller."""
     used = ours.names | theirs.names
+    same: dict[str, set[str]] = {name: {name} for name in used}
+    parts: set[str] = set()
     for node in statements_in(body):
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in used:
-                if isinstance(value, ast.Subscript | ast.Name | ast.Attribute | ast.IfExp | ast.Tuple):
-                    return True
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=other)):
+                both = same.get(name, {name}) | same.get(other, {other})
+                same |= dict.fromkeys(both, both)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() | ast.Attribute() | ast.IfExp()):
+                parts.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Tuple()):
+                parts.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="reshape" | "reshape_view"))):
+                parts.add(name)
             case ast.Assign(targets=[ast.Tuple(elts=elts)]):
-                if any(isinstance(e, ast.Name) and e.id in used for e in elts):
-                    return True
-    return False
+                parts |= {e.id for e in elts if isinstance(e, ast.Name)}
+    return any(len(same[name] & used) > 1 or not parts.isdisjoint(same[name]) for name in used)
 
 
 class Accesses:

@@ -87,8 +87,25 @@ class Padding:
         (zero,) = ast.parse(f"{row}[{', '.join(self.indices)}] = 0.0").body
         return self.nest(self.with_ends, zero)
 
-    def summed(self, loops: Sequence[tuple[ast.For, str]], row: str) -> ast.stmt:
-        """The nest in which all places of ``row`` take what they are due: of which rows, by loop."""
+    @property
+    def array(self) -> str:
+        """What is added to."""
+        return next(iter(self.spreads.values())).array
+
+    def fills(self, made: ast.stmt, rows: ast.expr) -> bool:
+        """Whether a statement makes the array full of zeros, and all its places take something, in so many rows."""
+        match made:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(func=ast.Attribute(attr="zeros"), args=[ast.Tuple(elts=[count, *sizes])]),
+            ) if name == self.array and not any(self.first):
+                taken = [rows, *self.counts]
+                return [*map(ast.unparse, taken)] == [*map(ast.unparse, (count, *sizes))]
+        return False
+
+    def summed(self, loops: Sequence[tuple[ast.For, str]], row: str, first: bool) -> ast.stmt:
+        """The nest in which all places of ``row`` take what they are due: of which rows, by loop. There is nothing
+        in them before, if it is the ``first``."""
         one = self.spreads[loops[0][0]]
         places = [ast.unparse(plus(ast.Name(i, ast.Load()), k)) for i, k in zip(self.indices, self.first, strict=True)]
         (made,) = ast.parse(f"{one.array}[{', '.join((row, *places))}] = 0").body
@@ -103,8 +120,8 @@ class Padding:
         assert total is not None
         op: ast.operator = ast.Sub() if isinstance(total, ast.UnaryOp) else ast.Add()
         value = total.operand if isinstance(total, ast.UnaryOp) else total
-        added = ast.copy_location(Added(made.targets[0], op, value), one.added)
-        return ast.copy_location(self.nest(self.counts, added), loops[0][0])
+        taken = ast.Assign(made.targets, total) if first else Added(made.targets[0], op, value)
+        return ast.copy_location(self.nest(self.counts, ast.copy_location(taken, one.added)), loops[0][0])
 
     def nest(self, sizes: Iterable[ast.expr], inner: ast.stmt) -> ast.stmt:
         """Loops over the places of a row."""

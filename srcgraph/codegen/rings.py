@@ -19,7 +19,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from srcgraph.codegen.affine import axes_of, beside, plus
+from srcgraph.codegen.buffers import makes_array
 from srcgraph.codegen.delayed import MOST, Accesses, Rows, aliased, fresh_names, made_by
+from srcgraph.codegen.flow import assigned_names
 from srcgraph.codegen.padded import Padding, padding
 from srcgraph.codegen.registers import Added, as_written
 from srcgraph.codegen.shifted import Shift
@@ -42,12 +44,26 @@ def _in_block(block: list[ast.stmt], body: list[ast.stmt], taken: set[str]) -> N
             _in_block(node.orelse, body, taken)
     k = 0
     while k + 1 < len(block):
-        first, second = block[k], block[k + 1]
+        between = _made_between(block, k)
+        first, second = block[k], block[k + 1 + len(between)]
         pair = _pair(first, second, body) if isinstance(first, ast.For) and isinstance(second, ast.For) else None
         if pair is not None:
+            block[k : k + 2 + len(between)] = [*between, first, second]
+            k += len(between)
             width = None if set(pair.made.values()).isdisjoint(block[:k]) else pair.padding(body)
-            block[k : k + 2] = [pair.ring(taken) if width is None else pair.padded(taken, width)]
+            before = block[k - 1] if k else first
+            block[k : k + 2] = [pair.ring(taken) if width is None else pair.padded(taken, width, before)]
         k += 1
+
+
+def _made_between(block: list[ast.stmt], k: int) -> list[ast.stmt]:
+    """The array that is made after a nest and before another one, if it may as well be made before both."""
+    made = block[k + 1]
+    if k + 2 == len(block) or not makes_array(made):
+        return []
+    bound = {n.id for n in names_in(made) if isinstance(n.ctx, ast.Store)}
+    used = {n.id for n in names_in(block[k])} & bound
+    return [made] if not used and assigned_names([block[k]]).isdisjoint(n.id for n in names_in(made)) else []
 
 
 @dataclass(slots=True)
@@ -93,9 +109,13 @@ class _Pair:
         assert isinstance(self.second.target, ast.Name)
         return padding(self.loops, self.second.target.id, self.made, self.rows[1], body)
 
-    def padded(self, taken: set[str], ends: Padding) -> ast.stmt:
-        """The loop over rows of the array that is added to."""
+    def padded(self, taken: set[str], ends: Padding, before: ast.stmt) -> ast.stmt:
+        """The loop over rows of the array that is added to, and what stands before it."""
         index, end = self.rows
+        apart = ends.array not in {n.id for n in names_in(self.first)}
+        filled = apart and self.least == 0 and ends.fills(before, plus(end, self.width))
+        if filled:
+            before.value.func.attr = "empty"  # type: ignore[attr-defined]
         names, number = self.in_ring(taken), self.width + 1
         for made in self.made.values():
             shape, made.value.func.attr = made.value.args[0], "zeros"  # type: ignore[attr-defined]
@@ -120,7 +140,7 @@ for {index} in range({ast.unparse(plus(end, self.width))}):
                     loop.body += ast.parse(f"{row} = {array}[({index} - {back}) % {number}]").body
         for node in (loop, *loop.body, *statements_in(test.orelse)):
             _placed(node, self.first)
-        loop.body.append(ends.summed(added, ast.unparse(plus(ast.Name(index, ast.Load()), self.least))))
+        loop.body.append(ends.summed(added, ast.unparse(plus(ast.Name(index, ast.Load()), self.least)), filled))
         return loop
 
     def ring(self, taken: set[str]) -> ast.stmt:

@@ -1,4 +1,4 @@
-"""Stencils on grids that go round, read where they are: no copy of the grid with more at its ends.
+"""Stencils on grids that go round, or go on as they end, read where they are: no copy with more at the ends.
 
     p = wrapped(u, 1)                               for i in range(n):
     for i in range(n):                                  i_next = (i + 1) % n
@@ -9,8 +9,9 @@
                                                         for j in range(max(m - 1, 1), m):
                                                             v[i, j] = u[i_next, (j - 1) % m]
 
-Rows go round by their numbers, and only at the ends of a row something comes round in it. The copy is needed where the
-nest stores into the grid itself.
+Rows go round by their numbers, and only at the ends of a row something comes round in it. Where the grid goes on as it
+ends, as `numpy.pad` has it by ``mode="edge"``, it is ``min(i + 1, n - 1)``. The copy is needed where the nest stores
+into the grid itself.
 """
 
 from __future__ import annotations
@@ -51,14 +52,35 @@ def _block(body: list[ast.stmt], grids: _Grids, fresh: Callable[[str], str]) -> 
                 _block(getattr(s, part), grids, fresh)
 
 
-def _copied(s: ast.stmt) -> tuple[str, str, int] | None:
-    """The copy that a statement makes, of which grid, and by how much it is wider at each end."""
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A copy ``made`` of a grid, how much wider it is at each end, and whether that is what comes round there."""
+
+    made: str
+    grid: str
+    width: int
+    round: bool
+
+    def place(self, index: str, by: int, length: str) -> ast.expr:
+        """Where the grid has what the copy has so far from a place."""
+        at = plus(ast.Name(index, ast.Load()), by)
+        if self.round:
+            return ast.BinOp(at, ast.Mod(), ast.Name(length, ast.Load()))
+        name, limit = ("max", ast.Constant(0)) if by < 0 else ("min", plus(ast.Name(length, ast.Load()), -1))
+        return ast.Call(ast.Name(name, ast.Load()), [at, limit], [])
+
+
+def _copied(s: ast.stmt) -> _Copy | None:
+    """The copy that a statement makes."""
     match s:
         case ast.Assign(
             targets=[ast.Name(id=made)],
-            value=ast.Call(func=ast.Name(id="wrapped"), args=[ast.Name(id=grid), ast.Constant(value=int(width))]),
+            value=ast.Call(
+                func=ast.Name(id="wrapped" | "extended" as how),
+                args=[ast.Name(id=grid), ast.Constant(value=int(width))],
+            ),
         ):
-            return made, grid, width
+            return _Copy(made, grid, width, how == "wrapped")
     return None
 
 
@@ -98,11 +120,13 @@ class _Grids:
 
     def only_in(self, loop: ast.For, made: ast.stmt, between: Sequence[ast.stmt]) -> bool:
         """Whether a loop alone reads a copy, whose grid is what it was before."""
-        name, grid, _ = _copied(made) or ("", "", 0)
+        copied = _copied(made)
+        assert copied is not None
+        name = copied.made
         reads = sum(n.id == name for n in names_in(loop))
         if not reads or self.names[name] != reads + 1 or self.stores[name] != 1:
             return False
-        return not any(grid in assigned_names([s]) | stored_arrays([s]) for s in between)
+        return not any(copied.grid in assigned_names([s]) | stored_arrays([s]) for s in between)
 
     def is_one_of(self, value: ast.expr, arrays: Set[str]) -> bool:
         """Whether a value is one of some arrays, or a copy, and so of their size."""
@@ -140,18 +164,18 @@ class _Round:
     made : list of ast.stmt
         What makes the copies.
     grids : dict
-        The copies' grids, and how much wider each copy is at each end.
+        The copies, by name.
     shape : tuple of str
         The grids' lengths.
     rows : dict
-        The names of the numbers of rows, by how far they are from the one the loop is at.
+        The names of the numbers of rows, by how far they are from the one the loop is at, and a copy that has more.
     """
 
     loop: ast.For
     made: list[ast.stmt]
-    grids: dict[str, tuple[str, int]]
+    grids: dict[str, _Copy]
     shape: tuple[str, ...]
-    rows: dict[int, str] = field(default_factory=dict)
+    rows: dict[tuple[int, bool], tuple[str, _Copy]] = field(default_factory=dict)
 
     @staticmethod
     def of(body: Sequence[ast.stmt], loop: ast.For, grids: _Grids) -> _Round | None:
@@ -159,16 +183,16 @@ class _Round:
         found = {
             s: copied for k, s in enumerate(before) if (copied := _copied(s)) and grids.only_in(loop, s, before[k:])
         }
-        shapes = {grids.shape(grid) for _, grid, _ in found.values()}
+        shapes = {grids.shape(c.grid) for c in found.values()}
         shape = shapes.pop() if len(shapes) == 1 else ()
         if len(shape) not in (1, 2):
             return None
-        nest = _Round(loop, [*found], {made: (grid, width) for made, grid, width in found.values()}, shape)
+        nest = _Round(loop, [*found], {c.made: c for c in found.values()}, shape)
         return nest if nest.is_plain() and nest.keeps_grids(before, grids.own) else None
 
     def keeps_grids(self, before: Sequence[ast.stmt], own: Set[str]) -> bool:
         """Whether nothing that the nest stores into can be a grid's memory."""
-        stored, read = stored_arrays([self.loop]), {grid for grid, _ in self.grids.values()}
+        stored, read = stored_arrays([self.loop]), {c.grid for c in self.grids.values()}
         if not read.isdisjoint(stored | assigned_names([self.loop])):
             return False
         return read <= own or all(array in own or _is_fresh(array, before) for array in stored)
@@ -206,7 +230,7 @@ class _Round:
         loops = [self.loop, row][: len(self.shape)] if len(self.shape) == 2 else [row]
         axes = axes_of(read.slice)
         found = [beside(a, ast.unparse(loop.target)) for a, loop in zip(axes, loops, strict=False)]
-        _, width = self.grids[ast.unparse(read.value)]
+        width = self.grids[ast.unparse(read.value)].width
         if len(axes) != len(loops) or any(k is None or not 0 <= k <= 2 * width for k in found):
             return None
         return [k - width for k in found if k is not None]
@@ -221,7 +245,7 @@ class _Round:
             reads_it = isinstance(s, ast.For) and not read_in(s).isdisjoint(self.grids)
             rows += self.in_three(s, fresh) if reads_it and isinstance(s, ast.For) else [s]
         index = ast.unparse(self.loop.target)
-        named = [(name, _round(index, by, self.shape[0])) for by, name in self.rows.items()]
+        named = [(name, c.place(index, by, self.shape[0])) for (by, _), (name, c) in self.rows.items()]
         first = [ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], at), self.loop) for name, at in named]
         self.loop.body = [*first, *rows]
         return [self.loop]
@@ -242,17 +266,14 @@ class _Round:
             made.body = [_Reads(self, row, at_end, fresh).visit(s) for s in made.body]
             yield made
 
-    def row_name(self, by: int, fresh: Callable[[str], str]) -> str:
+    def row_name(self, by: int, copied: _Copy, fresh: Callable[[str], str]) -> str:
         """The number of a row so far from the one the loop is at."""
         index = ast.unparse(self.loop.target)
-        if by and by not in self.rows:
+        key = by, copied.round
+        if by and key not in self.rows:
             beside_it = {-1: "before", 1: "next"}.get(by, f"{'plus' if by > 0 else 'minus'}_{abs(by)}")
-            self.rows[by] = fresh(f"{index}_{beside_it}")
-        return self.rows[by] if by else index
-
-
-def _round(index: str, by: int, length: str) -> ast.expr:
-    return ast.BinOp(plus(ast.Name(index, ast.Load()), by), ast.Mod(), ast.Name(length, ast.Load()))
+            self.rows[key] = fresh(f"{index}_{beside_it}"), copied
+        return self.rows[key][0] if by else index
 
 
 class _Reads(ast.NodeTransformer):
@@ -266,9 +287,9 @@ class _Reads(ast.NodeTransformer):
         if ast.unparse(node.value) not in self.nest.grids:
             return node
         *rows, by = self.nest.places(node, self.row) or [0]
-        index = ast.unparse(self.row.target)
-        column = _round(index, by, self.nest.shape[-1]) if self.at_end and by else plus(ast.Name(index, ast.Load()), by)
-        places: list[ast.expr] = [ast.Name(self.nest.row_name(k, self.fresh), ast.Load()) for k in rows]
+        index, copied = ast.unparse(self.row.target), self.nest.grids[ast.unparse(node.value)]
+        at_end = self.at_end and by
+        column = copied.place(index, by, self.nest.shape[-1]) if at_end else plus(ast.Name(index, ast.Load()), by)
+        places: list[ast.expr] = [ast.Name(self.nest.row_name(k, copied, self.fresh), ast.Load()) for k in rows]
         at = ast.Tuple([*places, column], ast.Load()) if places else column
-        grid, _ = self.nest.grids[ast.unparse(node.value)]
-        return ast.copy_location(ast.Subscript(ast.Name(grid, ast.Load()), at, node.ctx), node)
+        return ast.copy_location(ast.Subscript(ast.Name(copied.grid, ast.Load()), at, node.ctx), node)

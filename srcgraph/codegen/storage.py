@@ -310,7 +310,7 @@ class _Storage:
             self.put(item.value, frozenset({Buffer(item.value.name)}))
             self.made |= {item.value} if _makes_anew(item.expr) else set()
             match item.expr:
-                case ast.Call(func=ast.Name(id="wrapped"), args=[Ref(value=grid), *_]):
+                case ast.Call(func=ast.Name(id="wrapped" | "extended"), args=[Ref(value=grid), *_]):
                     self.wrapped[item.value] = grid
 
     def kernel(self, item: Kernel, live: Needed, out: list[Item]) -> None:

@@ -8,10 +8,12 @@ one thread in a loop; a nest for which neither can be shown is refused.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from srcgraph.codegen.affine import number_of
+from srcgraph.codegen.affine import Terms, added, number_of
 from srcgraph.codegen.expr import determines, literal
 from srcgraph.codegen.items import (
     INDICES,
@@ -164,13 +166,27 @@ def _check(kernel: Kernel) -> None:
     for store in stores:
         if not _is_injective(store.at, loops):
             raise refused("it cannot be shown that no two threads store into one place", store.origin)
-    same = memory_of(kernel)
+    same, own_numbers = memory_of(kernel), {*_numbers(kernel.parts)}
     for store in stores:
         for part in kernel.parts:
             own = [(part.target, part.index)] if isinstance(part, LoopStore) else []
             for array, index in (*own, *_elements(part)):
-                if same.get(array, array) is same.get(store.target, store.target) and _may_meet(index, store.index):
+                one_array = same.get(array, array) is same.get(store.target, store.target)
+                if one_array and _may_meet(index, store.index, own_numbers):
                     raise refused("a thread reads or stores into a place that another one stores into", part.origin)
+
+
+def _numbers(parts: Sequence[Part]) -> Iterator[Value]:
+    """The numbers that each thread has of its own."""
+    for part in parts:
+        match part:
+            case LoopLet():
+                yield part.value
+            case LoopReduce():
+                yield part.acc
+            case InnerReduce():
+                yield part.acc
+                yield from _numbers(part.parts)
 
 
 def _is_injective(at: Sequence[Dim], loops: Sequence[int]) -> bool:
@@ -190,14 +206,56 @@ def _elements(part: Part) -> Iterator[tuple[Value, Sequence[ast.expr]]]:
                 yield node.value.value, index
 
 
-def _may_meet(a: Sequence[ast.expr], b: Sequence[ast.expr]) -> bool:
-    """Whether two threads may come to one place: not if they have one index, nor if numbers in it tell them apart."""
-    apart = any(_are_apart(number_of(x), number_of(y)) for x, y in zip(a, b, strict=True))
-    return _text(a) != _text(b) and not apart
+def _may_meet(a: Sequence[ast.expr], b: Sequence[ast.expr], own: AbstractSet[Value]) -> bool:
+    """Whether two threads may come to one place: not if they have one index, nor if an axis tells them apart.
+
+    Each has numbers of its ``own``.
+    """
+    return _text(a) != _text(b) and not any(_are_apart(x, y, own) for x, y in zip(a, b, strict=True))
 
 
-def _are_apart(a: int | None, b: int | None) -> bool:
-    return a is not None and b is not None and a != b and min(a, b) >= 0
+def _are_apart(a: ast.expr, b: ast.expr, own: AbstractSet[Value]) -> bool:
+    """Whether no thread's ``a`` is another's ``b``: as ``m`` and ``m + 1``, or ``2 * i`` and ``2 * i + 1``."""
+    numbers = number_of(a), number_of(b)
+    if None not in numbers:
+        return numbers[0] != numbers[1] and min(n for n in numbers if n is not None) >= 0
+    terms = _terms(a, own), _terms(b, own)
+    if terms[0] is None or terms[1] is None:
+        return False
+    steps = [count for each in terms for name, count in (each or {}).items() if name.startswith(_INDEX)]
+    fixed = [{name: count for name, count in each.items() if not name.startswith(_INDEX)} for each in terms if each]
+    between = added(fixed[0] if terms[0] else {}, fixed[-1] if terms[1] else {}, -1)
+    distance, step = between.pop("", 0), math.gcd(*steps)
+    return not between and (distance % step != 0 if step else distance != 0)
+
+
+_INDEX = "@"
+
+
+def _terms(node: ast.expr, own: AbstractSet[Value]) -> Terms | None:
+    """An index as a sum of the nest's indices and of numbers that all threads share; None if it is none."""
+    value = number_of(node)
+    if value is not None:
+        return {"": value} if value else {}
+    match node:
+        case Ref(value=index) if index in INDICES:
+            return {f"{_INDEX}{INDICES.index(index)}": 1}
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+            x, y = _terms(left, own), _terms(right, own)
+            return None if x is None or y is None else added(x, y, 1 if isinstance(op, ast.Add) else -1)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            x, y = _terms(left, own), _terms(right, own)
+            for one, other in ((x, y), (y, x)):
+                if one is not None and other is not None and set(one) <= {""}:
+                    return added({}, other, one.get("", 0))
+    return {_dump(node): 1} if all(_is_shared(n, own) for n in ast.walk(node)) else None
+
+
+def _is_shared(node: ast.AST, own: AbstractSet[Value]) -> bool:
+    """Whether a part of an expression is the same for all threads."""
+    if isinstance(node, Ref):
+        return node.value not in INDICES and node.value not in own
+    return isinstance(node, ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | ast.expr_context | ast.Constant)
 
 
 def _text(index: Sequence[ast.expr]) -> str:

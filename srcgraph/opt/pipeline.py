@@ -34,7 +34,7 @@ from srcgraph.opt.renewed import renewed
 from srcgraph.opt.reshapes import carry_reshaped
 from srcgraph.opt.rewriting.database import EquilibriumDB, InSequence, SequenceDB
 from srcgraph.opt.rewriting.walkers import Equilibrium, Rewriter
-from srcgraph.opt.rolls import copied_once, in_parts
+from srcgraph.opt.rolls import copied_once, ends_in_parts, in_parts
 from srcgraph.opt.rowwise import rowwise
 from srcgraph.opt.rules import CANONICALIZE, SPECIALIZE, STABILIZE
 from srcgraph.opt.rules import LAST as FINAL
@@ -102,6 +102,7 @@ db.register("early", early, "fast_run", at="clean")
 _local("last", "fast_run", "last")(FINAL)
 db.register("copied_once", copied_once, "fast_run", "cpu", at="last")
 db.register("in_parts", in_parts, "fast_run", at="last")
+db.register("ends_in_parts", ends_in_parts, *ALWAYS, "gpu", at="last")
 db.register("accumulate", accumulate, "fast_run", at="last")
 db.register("together", together, "fast_run", at="last")
 db.register("contract", contract, "fast_run", at="last")
@@ -161,7 +162,7 @@ DERIVED = Passes(without=("primal", "last"))
 """What a derivative's graph goes through."""
 BEFORE_SPLIT = Passes(without=("primal", "last", "joins"))
 """The same, of which what depends on no cotangent runs once: no loop becomes one with another."""
-LAST = Passes(only=("last",))
+LAST = Passes(only=("last",), without=("gpu",))
 """What graphs go through that are not differentiated any more."""
 LAST_ON_GPU = Passes(only=("last",), without=("cpu",))
 """The same, where generated code runs on a GPU."""

@@ -2,7 +2,8 @@
 
 ``np.roll(u, 1, 0) + np.roll(u, -1, 0) - 2 * u`` copies ``u`` for each shift. A copy with one row more above and below
 has all of them as parts of itself, which need no memory. An array that is shifted once is copied in two parts, unless
-its elements are only computed with: then the copy is seldom made (`codegen/rounds`).
+its elements are only computed with: then the copy is seldom made (`codegen/rounds`). What `numpy.pad` makes of an
+array in one operation is made axis by axis for GPUs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import TypeGuard
 from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import Apply, Graph, Node, Value, node_graphs
 from srcgraph.ir.op import OPS
-from srcgraph.ir.ops.shaping import added_round, shifted_round
+from srcgraph.ir.ops.shaping import added_round, padded, shifted_round
+from srcgraph.ir.ops.wraps import PADDED
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.view import View, whole
 from srcgraph.ir.walk import all_nodes
@@ -42,6 +44,17 @@ def in_parts(graph: Graph) -> Graph:
         return graph
     opened = open_(graph)
     return dce(_InParts(graph.name, dict(_added(opened))).run(opened))
+
+
+def ends_in_parts(graph: Graph) -> Graph:
+    """Fill what has more at its ends axis by axis: where generated code calls nothing that does it."""
+    if not any(map(_is_padding, all_nodes(graph))):
+        return graph
+    return dce(_EndsInParts(graph.name).run(open_(graph)))
+
+
+def _is_padding(node: Node) -> TypeGuard[Apply]:
+    return isinstance(node, Apply) and node.op in PADDED.values()
 
 
 def _is_roll(node: Node) -> TypeGuard[Apply]:
@@ -162,3 +175,17 @@ class _InParts(Rebuild):
 
     def way(self, roll: Apply) -> tuple[Value, int]:
         return self.builder.const(roll.attrs["shift"]), roll.attrs["axis"]
+
+
+class _EndsInParts(Rebuild):
+    """A graph in which arrays are padded axis by axis."""
+
+    def apply(self, node: Apply, inputs: tuple[Value, ...]) -> Sequence[Value]:
+        if not _is_padding(node):
+            return super().apply(node, inputs)
+        (x,) = inputs
+        mode = next(mode for mode, op in PADDED.items() if op is node.op)
+        width = self.builder.const(node.attrs["width"])
+        for axis in range(x.type.ndim):
+            x = padded(x, axis, width, width, mode)
+        return (x,)

@@ -53,6 +53,7 @@ PASSES = {
     "computed where they are read",
     "eliminated": "systems of at most three equations are solved by elimination that is written out",
     "copied_once": "shifts round of one array are parts of one copy with more at its ends",
+    "ends_in_parts": "on GPUs, an array with more at its ends is made axis by axis",
     "in_parts": "an array shifted round once is copied in two parts, or added so to a derivative",
     "within": "loops of derivatives that add what is 0 unless a branch is taken are in that branch",
     "tabulated": "functions that loops inside loops compute again and again are computed before them, into an array",

@@ -29,7 +29,7 @@ from srcgraph.opt import (
     op,
     rewrite,
 )
-from srcgraph.opt.pipeline import DERIVED, LAST, PRIMAL, STAGES
+from srcgraph.opt.pipeline import DERIVED, LAST, LAST_ON_GPU, PRIMAL, STAGES
 from srcgraph.opt.rewriting.fgraph import FunctionGraph
 
 
@@ -180,6 +180,7 @@ def test_the_order_of_the_product() -> None:
         "recomputed", "eliminated", "interchanged", "peeled", "raised", "exchanged", "renewed", "forwarded",
         "abreast", "masked", "strips",
     ]  # fmt: skip
+    assert {r.name for r in LAST_ON_GPU} - {r.name for r in LAST} == {"ends_in_parts"}
     shown = db.summary().splitlines()
     assert [line[3:] for line in shown if line.startswith("-- ")] == list(STAGES)
     assert any("log(1 + x) -> log1p(x)" in line for line in shown)

@@ -10,7 +10,7 @@ import pytest
 
 import srcgraph as sg
 from srcgraph.ir.op import OPS
-from srcgraph.runtime.wraps import rolled, wrapped
+from srcgraph.runtime.wraps import extended, rolled, wrapped
 
 
 def laplacian(u, k):
@@ -158,6 +158,43 @@ def test_wrapped(width: int) -> None:
             found, meant = wrapped(given, width), OPS["wrapped"].numpy(given, width=width)
             assert found.shape == meant.shape
             assert not x.size or np.array_equal(found, meant)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_extended(width: int) -> None:
+    for shape in SHAPES:
+        x = np.random.default_rng(1).normal(size=shape)
+        for given in (x, x[::-1], np.asfortranarray(x)) if x.size else ():
+            assert np.array_equal(extended(given, width), np.pad(given, width, mode="edge"))
+
+
+WIDTHS = [1, 3, (1, 2), ((1, 0), (0, 2)), ((0, 0), (2, 2))]
+MODES: list[dict[str, Any]] = [
+    {"mode": "edge"}, {"mode": "wrap"}, {"mode": "reflect"}, {"mode": "symmetric"}, {"constant_values": 2},
+    {"constant_values": (1, 2)}, {}, {"mode": "mean"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", MODES, ids=str)
+def test_pad(given: dict[str, Any]) -> None:
+    mode, fill = given.get("mode", "constant"), given.get("constant_values", 0)
+    for widths in WIDTHS:
+
+        def of_floats(x, widths=widths):
+            return np.pad(x, widths, mode=mode)
+
+        def framed(x, widths=widths):
+            return np.pad(x, widths, constant_values=fill)
+
+        function = of_floats if "mode" in given else framed
+        compiled = sg.compile(function)
+        for dtype in (np.float64, np.float32, np.int64, np.complex128):
+            if dtype is np.complex128 and mode == "mean":
+                continue
+            x = np.random.default_rng(2).integers(-9, 9, (4, 5)).astype(dtype)
+            for array in (x, x[1:, ::-1], x[:1, :1]):
+                found, expected = compiled(array), function(array)
+                assert found.dtype == expected.dtype and np.array_equal(found, expected)
 
 
 def test_rolled() -> None:

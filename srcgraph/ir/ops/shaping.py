@@ -23,7 +23,7 @@ from srcgraph.ir.ops.sequences import concatenate, flat
 from srcgraph.ir.ops.shape import broadcast_to, copy, dims_of, empty, full, reshape, with_new_axes
 from srcgraph.ir.ops.statistics import mean
 from srcgraph.ir.ops.vector import add, mul, sub
-from srcgraph.ir.ops.wraps import MOST_AXES, rolled
+from srcgraph.ir.ops.wraps import MOST_AXES, PADDED, SOURCES, rolled
 from srcgraph.ir.types import BOOL, INT, ArrayType, is_complex
 from srcgraph.ir.view import View, transposed
 
@@ -92,12 +92,7 @@ def _mirrored(k: Value, n: Value) -> Value:
     return where(greater_equal(at, n), sub(sub(mul(2, n), 1), at), at)
 
 
-_SOURCES: dict[str, Callable[[Value, Value], Value]] = {
-    "edge": lambda k, n: minimum(maximum(k, 0), sub(n, 1)),
-    "reflect": _reflected,
-    "symmetric": _mirrored,
-    "wrap": lambda k, n: mod(k, n),
-}
+_SOURCES = {**SOURCES, "reflect": _reflected, "symmetric": _mirrored}
 
 
 def _extreme(of_any: Callable[..., Value], of_ordered: Op, x: Value, **options: Any) -> Value:
@@ -143,9 +138,36 @@ def pad(
         if not current_builder().proves(w.type.value):
             demand(greater_equal(w, 0), "ValueError", "index can't contain negative values")
             nonnegative(w)
+    for axis, pair in enumerate(sizes):
+        _check_extended(x, axis, pair, mode)
+    if mode == "constant" and len({id(v) for pair in fills for v in pair}) == 1:
+        return _in_a_frame(x, sizes, fills[0][0])
+    width = _one_width(sizes)
+    if mode in PADDED and 0 < width <= WIDEST and x.type.ndim <= 2:
+        return PADDED[mode](x, width=width)
     for axis, (before, after) in enumerate(sizes):
-        x = _padded(x, axis, before, after, mode, fills[axis])
+        x = padded(x, axis, before, after, mode, fills[axis])
     return x
+
+
+WIDEST = 8
+"""With so many elements at most at each end, an array is padded by one operation."""
+
+
+def _one_width(sizes: list[list[Value]]) -> int:
+    """How many elements are added at each end, if that is one known number, else 0."""
+    found = {w.type.value for pair in sizes for w in pair}
+    only = found.pop() if len(found) == 1 else None
+    return only.const if only is not None and only.const is not None else 0
+
+
+def _check_extended(x: Value, axis: int, pair: list[Value], mode: str) -> None:
+    b, n = current_builder(), dims_of(x)[axis]
+    if mode != "constant" and not b.proves(n.type.value - 1):
+        added = greater(add(*pair), 0)
+        fine = b.call_named("logical_or", greater(n, 0), b.call_named("logical_not", added))
+        message = f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+        demand(fine, "ValueError", message)
 
 
 def _assigned(fill: Any, dtype: np.dtype) -> Value:
@@ -157,18 +179,21 @@ def _assigned(fill: Any, dtype: np.dtype) -> Value:
     return b.assigned(b.cast(value, value.type.dtype, False), dtype)
 
 
-def _padded(x: Value, axis: int, before: Value, after: Value, mode: str, fills: tuple[Any, Any]) -> Value:
+def _in_a_frame(x: Value, sizes: list[list[Value]], fill: Any) -> Value:
+    """``x`` with one number all around it."""
+    ndim, lengths = x.type.ndim, dims_of(x)
+    around = [add(add(n, before), after) for n, (before, after) in zip(lengths, sizes, strict=True)]
+    out = full(_assigned(fill, x.type.dtype), *around)
+    operands = [v for n, (before, _) in zip(lengths, sizes, strict=True) for v in (before, n)]
+    return setitem(out, x, *operands, view=View((1,) * ndim, tuple(range(ndim))))
+
+
+def padded(x: Value, axis: int, before: Value, after: Value, mode: str, fills: tuple[Any, Any] = (0, 0)) -> Value:
     """``x`` padded along one axis."""
-    b = current_builder()
     n = dims_of(x)[axis]
     out = resized(x, axis, add(add(n, before), after))
     view = slice_of(x.type.ndim, axis)
     out = setitem(out, x, before, n, view=view)
-    if mode != "constant" and not b.proves(n.type.value - 1):
-        added = greater(add(before, after), 0)
-        fine = b.call_named("logical_or", greater(n, 0), b.call_named("logical_not", added))
-        message = f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
-        demand(fine, "ValueError", message)
     if mode in _SOURCES:
         source = _SOURCES[mode]
 
