@@ -13,6 +13,7 @@ import numpy as np
 from srcgraph.codegen import sums, tapes
 from srcgraph.codegen.ahead import read_ahead
 from srcgraph.codegen.aliases import Aliases
+from srcgraph.codegen.behind import in_one_loop
 from srcgraph.codegen.body import Body, is_extreme, is_sum
 from srcgraph.codegen.buffers import made_once
 from srcgraph.codegen.checked import checked_first
@@ -240,6 +241,7 @@ class Module:
             whole = [made_once(swapped(f)) for f in whole]
             for f in () if self.parallel else whole:
                 delayed(f.body, {*params, *reserved})
+                f.body = in_one_loop(f.body, {*params, *reserved})
             parts = [part for f in whole for part in written_once(f, marked)]
             functions = [made_once(f) for part in parts for f in outlined(part, self.lines())]
         else:

@@ -34,6 +34,7 @@ from srcgraph.codegen.statements import names_in, nodes_in, statements_in
 from srcgraph.codegen.sums import Summed
 from srcgraph.codegen.trips import (
     Exchange,
+    Put,
     Repeated,
     calls_functions,
     empty_array,
@@ -336,7 +337,7 @@ class _Pair:
             names.uses[first.array] -= sum(n.id == first.array for n in names_in(*second.body))
         else:
             names.gone.add(self.made)
-        put = _Put({*elements}, value)
+        put = Put({*elements}, value)
         second.body = [*steps, *(put.visit(s) for s in body)]
         ast.copy_location(second, first.loop)
 
@@ -367,13 +368,3 @@ def _as_quick(first: _Filling, second: ast.For, in_order: bool) -> bool:
         return True
     quick = bodies[several.index(True)]
     return operations(quick) <= FEW and not calls_functions(quick)
-
-
-class _Put(ast.NodeTransformer):
-    """A number in place of some nodes."""
-
-    def __init__(self, nodes: Set[ast.AST], value: ast.expr):
-        self.nodes, self.value = nodes, value
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        return self.value if node in self.nodes else self.generic_visit(node)  # type: ignore[return-value]

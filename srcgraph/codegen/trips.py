@@ -161,6 +161,16 @@ class Exchange(ast.NodeTransformer):
         return ast.copy_location(ast.Name(self.new, node.ctx), node) if node.id == self.old else node
 
 
+class Put(ast.NodeTransformer):
+    """A number in place of some elements."""
+
+    def __init__(self, nodes: Set[ast.AST], value: ast.expr):
+        self.nodes, self.value = nodes, value
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        return self.value if node in self.nodes else self.generic_visit(node)  # type: ignore[return-value]
+
+
 # -- checks ------------------------------------------------------------------------------------------------
 
 

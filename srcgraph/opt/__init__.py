@@ -29,6 +29,7 @@ rowwise   loops that go down columns, as loops along rows;  tiles: what of them 
 forwarded what a trip stores and the next reads, handed on as a number
 peeled    loops whose first or last steps differ, in three parts
 raised    loops of derivatives over elements, as operations on rows
+edgewise  arrays whose middle has been stored, computed part by part
 exchanged  loops that fill another array than the one they read
 renewed    loops that compute an array anew of itself, in its memory
 eliminated  small systems of equations, solved by elimination that is written out

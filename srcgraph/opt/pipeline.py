@@ -14,6 +14,7 @@ from srcgraph.opt.coordinates import coordinates
 from srcgraph.opt.dce import dce
 from srcgraph.opt.distribute import distribute
 from srcgraph.opt.early import early
+from srcgraph.opt.edgewise import edgewise
 from srcgraph.opt.eliminated import eliminated
 from srcgraph.opt.exchanged import exchanged
 from srcgraph.opt.forwarded import forwarded
@@ -114,6 +115,7 @@ db.register("eliminated", eliminated, "fast_run", at="last")
 db.register("interchanged", interchanged, "fast_run", "cpu", at="last")
 db.register("peeled", peeled, "fast_run", "cpu", at="last")
 db.register("raised", raised, "fast_run", at="last")
+db.register("edgewise", edgewise, "fast_run", "cpu", at="last")
 db.register("exchanged", exchanged, "fast_run", at="last")
 db.register("renewed", renewed, "fast_run", "cpu", at="last")
 db.register("forwarded", forwarded, "fast_run", "cpu", at="last")

@@ -63,6 +63,7 @@ PASSES = {
     "strips": "functions that a loop waits for nothing to compute are computed a strip of its steps at a time",
     "interchanged": "loops in each other go along the rows of most arrays, where their order is free",
     "raised": "loops of derivatives whose steps add to several elements of an array are operations on rows",
+    "edgewise": "what a loop computes of an array whose middle it has stored is computed of the middle, and the edges",
     "exchanged": "a loop that copies an array in order to change it fills another one",
     "renewed": "an array that a loop computes anew of itself, element by element, is stored into",
     "carry_reshaped": "a loop that changes an array through a reshape of it carries the reshaped array",

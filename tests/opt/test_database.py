@@ -177,7 +177,7 @@ def test_the_order_of_the_product() -> None:
     assert [r.name for r in DERIVED] == [n for n in primal if n not in ("thread", "appended", "rowwise")]
     assert [r.name for r in LAST] == [
         "last_rules", "copied_once", "in_parts", "accumulate", "together", "contract", "once", "added", "coordinates",
-        "recomputed", "eliminated", "interchanged", "peeled", "raised", "exchanged", "renewed", "forwarded",
+        "recomputed", "eliminated", "interchanged", "peeled", "raised", "edgewise", "exchanged", "renewed", "forwarded",
         "abreast", "masked", "strips",
     ]  # fmt: skip
     assert {r.name for r in LAST_ON_GPU} - {r.name for r in LAST} == {"ends_in_parts"}
