@@ -158,6 +158,14 @@ class _Level:
         return ast.copy_location(made, self.loop)
 
 
+def _counts_by_one(run: ast.expr) -> bool:
+    """Whether a loop is over the numbers of a range, one after the other."""
+    match run:
+        case ast.Call(func=ast.Name(id="range"), args=args):
+            return len(args) < 3
+    return False
+
+
 def _guard(loop: ast.For) -> ast.If | None:
     """The choice at the end of a loop that does nothing but to run another loop, or not."""
     last = loop.body[-1]
@@ -209,6 +217,8 @@ class _Nest:
             levels.append(_Level(current.target.id, current, numbers, guard))
             body, current = current.body, inner
         if len(levels) < 2 or not all(isinstance(s, ast.Assign | ast.AugAssign) for s in body):
+            return None
+        if not all(_counts_by_one(level.loop.iter) for level in levels):
             return None
         if any(isinstance(s, Added) for s in body):
             return None  # what derivatives add is put in order elsewhere
@@ -268,14 +278,23 @@ class _Nest:
             return False
         if any(not stored.isdisjoint(read_in(s)) for s in tests):
             return False
-        whole = [*numbers, *tests, *self.body]
-        if not (live_before(whole, NOTHING, NOTHING, NOTHING) & (made - indices)) <= NOTHING:
+        if not self.has_numbers_of_its_own(tests):
             return False
         outer = {level.index for level in self.steps} | assigned_names([s for e in self.steps for s in e.numbers])
         inner = [part for level in self.points for part in (level.loop.iter, *level.numbers)]
         if not outer.isdisjoint(n.id for n in names_in(*inner)):
             return False
         return made.isdisjoint(n.id for level in levels for n in names_in(level.loop.iter) if n.id not in indices)
+
+    def has_numbers_of_its_own(self, tests: Sequence[ast.stmt]) -> bool:
+        """Whether no step needs a number of the one before, in any of the loops: what a loop computes before the next
+        one is not changed in that."""
+        parts = [*([*level.numbers] for level in (*self.steps, *self.points)), [*tests], self.body]
+        bound = [assigned_names(part) for part in parts]
+        if sum(map(len, bound)) > len(set[str]().union(*bound)):
+            return False
+        before = live_before([s for part in parts for s in part], NOTHING, NOTHING, NOTHING)
+        return before.isdisjoint(set[str]().union(*bound))
 
     def exchanged(self, taken: set[str]) -> list[ast.stmt]:
         """The loops in the other order, after all checks."""

@@ -9,10 +9,12 @@ import sys
 import time
 import warnings
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 from fuzz.check import Fate, check
 from fuzz.generator import program
+from fuzz.nests import short_strips
 from fuzz.shrink import shrink
 from srcgraph.opt.passes import run_passes
 from srcgraph.runtime import specialization
@@ -43,7 +45,8 @@ def main() -> None:
         text = program(seed)
         native = bool(options.native) and k % options.native == options.native - 1
         sizes = (5, 1) if k % 5 == 0 else (5, 2, 0)  # axes of length 1 are a version of their own
-        fate = checked(text, native, sizes, options.states)
+        with short_strips() if k % 2 else nullcontext():
+            fate = checked(text, native, sizes, options.states)
         if options.show:
             print(f"{text}\n{fate}")
         if k % 500 == 499:

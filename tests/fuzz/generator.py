@@ -6,11 +6,11 @@ from random import Random
 
 from fuzz.helpers import HELPERS, RECORDS, SEQUENCES
 from fuzz.kinds import BOOL, FLOAT, INT, PARAMETERS, Kind, Shape
+from fuzz.nests import Nests
 from fuzz.numbers import bare
-from fuzz.structures import Structures
 
 
-class Writer(Structures):
+class Writer(Nests):
     """Writes one program.
 
     Attributes
@@ -29,6 +29,7 @@ class Writer(Structures):
         self.used = 0
         self.memory = random.choice((0.0, 0.2, 0.2, 1.5))
         self.structured = random.choice((0.0, 0.0, 1.0, 4.0))
+        self.nested = random.choice((0.0, 0.0, 1.0, 4.0, 60.0))
         self.extra: tuple[str, ...] = ()
         self.wanted: tuple[Kind, ...] = ()
 
@@ -61,7 +62,8 @@ class Writer(Structures):
             (2, self.store_slice), (1, self.store_masked), (self.memory, self.alias), (self.memory, self.swap),
             (0.8, self.unpack), (0.5, self.in_place), (0.3, self.raise_if), (0.5, self.effect),
             (0 if deep else 3, self.branch), (0 if deep else 2.5, self.for_loop), (0 if deep else 1, self.while_loop),
-            (self.structured, self.structure), (0.5, self.early_return), (1.2 if loop else 0, self.leave),
+            (self.structured, self.structure), (self.nested, self.nest), (0.5, self.early_return),
+            (1.2 if loop else 0, self.leave),
         ]  # fmt: skip
         while True:
             maker = self.random.choices([m for _, m in makers], [w for w, _ in makers])[0]

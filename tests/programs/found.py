@@ -836,3 +836,38 @@ def sorted_by_numbers(x, counts):
     items.sort(key=lambda v: v * v - v, reverse=True)
     first = sum((w * x[k] for w, k in enumerate(order)), 0.0)
     return first, sum((w * v for w, v in enumerate(items)), 0.0), ties, flags
+
+
+def filtered_again(x):
+    """What one element hands on to the next one keeps the loops around as they are."""
+    y, out = x.copy(), np.zeros(len(x))
+    for c in range(3):
+        z = 0.0
+        for i in range(len(y)):
+            z = 0.5 * z + y[i]
+            y[i] = z
+            out[i] += z * c
+    return y, out
+
+
+def every_second_again(x):
+    """Loops that do not go over all elements, again and again."""
+    y = x.copy()
+    for _ in range(2):
+        for i in range(0, len(x), 2):
+            y[i] = np.exp(x[i])
+        for i in range(len(x) - 2, 0, -1):
+            y[i] = np.sin(x[i]) + 0.5 * y[i]
+    return y
+
+
+def pushed_from_indices(xi, x):
+    """Places that an array holds go onto a list while it is emptied; `float` items are not asked of lists."""
+    todo, total = [0], 0.0
+    while len(todo) > 0 and total < 50.0:
+        u = todo.pop()
+        total += x[u] * x[u]
+        for k in range(u, u + 1):
+            if 0 < xi[k] < len(x) and xi[k] > u:
+                todo.append(xi[k])
+    return total
