@@ -10,7 +10,7 @@ from collections.abc import Mapping, Set
 
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.promote import is_weak
-from srcgraph.ir.types import BOOL, INT, ArrayType
+from srcgraph.ir.types import BOOL, INT, ArrayType, TensorType
 
 _CALLS = ("power", "gcd", "lcm")
 """What functions compute whose results do not say what they are."""
@@ -63,11 +63,11 @@ class Unsaid:
         if value not in self.known:
             node = self.definitions.get(value)
             unknown = WORD if is_weak(value.type) else None
-            self.known[value] = unknown if node is None else self._made(node)
+            self.known[value] = unknown if node is None else self._made(node, value.type)
         return self.known[value]
 
-    def _made(self, node: Apply) -> int | None:
-        name, out = node.op.name, node.outputs[0].type
+    def _made(self, node: Apply, out: TensorType) -> int | None:
+        name = node.op.name
         if name == "const":
             return int(node.attrs["value"]).bit_length() if is_weak(out) else None
         if is_weak(out) or name in _CALLS:
