@@ -20,7 +20,7 @@ import numpy as np
 
 from srcgraph.ir.closure import open_
 from srcgraph.ir.graph import Apply, Graph, Node, Value, node_graphs, node_inputs
-from srcgraph.ir.op import OPS
+from srcgraph.ir.op import OPS, current_builder
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.view import element
@@ -33,7 +33,7 @@ MOST = 3
 """So many equations are few."""
 COLUMNS = 6
 """So many right-hand sides are."""
-USERS = ("lu_solve", "lu_det")
+USERS = ("lu_solve", "lu_det", "lu_slogdet")
 Row: TypeAlias = list[Value]
 
 
@@ -119,14 +119,29 @@ class _Factors:
 
     def is_singular(self) -> Value:
         """Whether there is a zero on the diagonal of ``U``; what is divided by it is never used."""
-        zeros = (OPS["equal"](row[k], 0.0) for k, row in enumerate(self.rows))
-        return functools.reduce(OPS["logical_or"], zeros)
+        return functools.reduce(OPS["logical_or"], (OPS["equal"](u, 0.0) for u in self.diagonal))
+
+    @property
+    def diagonal(self) -> list[Value]:
+        return [row[k] for k, row in enumerate(self.rows)]
 
     def determinant(self) -> Value:
-        product = functools.reduce(OPS["mul"], (row[k] for k, row in enumerate(self.rows)))
-        for _, _, were in self.exchanges:
-            product = OPS["where"](were, OPS["neg"](product), product)
+        product = self.with_sign(functools.reduce(OPS["mul"], self.diagonal), [])
         return OPS["where"](self.is_singular(), product.type.dtype.type(0), product)
+
+    def sign_and_logarithm(self) -> tuple[Value, Value]:
+        """Of the determinant."""
+        kind = self.rows[0][0].type.dtype.type
+        sign = self.with_sign(current_builder().const(kind(1)), [OPS["less"](u, 0.0) for u in self.diagonal])
+        size = functools.reduce(OPS["add"], (OPS["log"](OPS["absolute"](u)) for u in self.diagonal))
+        singular = self.is_singular()
+        return OPS["where"](singular, kind(0), sign), OPS["where"](singular, kind(-np.inf), size)
+
+    def with_sign(self, x: Value, negative: Sequence[Value]) -> Value:
+        """A number with the sign that exchanges give it, and what else makes it another one."""
+        for changes in (*(were for _, _, were in self.exchanges), *negative):
+            x = OPS["where"](changes, OPS["neg"](x), x)
+        return x
 
     def solved(self, b: list[Row]) -> list[Row]:
         """``x`` with ``a @ x == b``."""
@@ -187,6 +202,8 @@ class _Eliminated(Rebuild):
             return super().apply(node, inputs)
         if node.op.name == "lu_det":
             return (factors.determinant(),)
+        if node.op.name == "lu_slogdet":
+            return factors.sign_and_logarithm()
         b = inputs[3]
         x = (factors.solved_transposed if node.attrs["transposed"] else factors.solved)(_rows(b))
         return (self.filled(b, [v for row in x for v in row], node.outputs[0].name),)

@@ -43,7 +43,24 @@ def of_literals(a: Any, b: Any) -> Any:
     return total
 
 
-PROGRAMS = [solved, inverted, determinants, of_literals]
+def likelihoods(a: Any, b: Any) -> Any:
+    out = np.empty(len(a))
+    for k in range(len(a)):
+        s = a[k] @ a[k].T + np.eye(a.shape[1])
+        out[k] = np.log(np.linalg.det(s)) + b[k] @ np.linalg.solve(s, b[k])
+    return out
+
+
+def signs(a: Any, b: Any) -> Any:
+    out = np.empty((len(a), 2))
+    for k in range(len(a)):
+        sign, size = np.linalg.slogdet(a[k])
+        out[k, 0] = sign
+        out[k, 1] = size * b[k, 0]
+    return out
+
+
+PROGRAMS = [solved, inverted, determinants, of_literals, likelihoods, signs]
 
 
 def name(program: Callable[..., Any]) -> str:
@@ -66,6 +83,19 @@ def test_values(program: Callable[..., Any], n: int) -> None:
     else:
         np.testing.assert_allclose(sg.compile(program)(a[3:], b[3:]), program(a[3:], b[3:]), rtol=1e-10)
     assert ("lu_factor" in sg.compile(program).python(a, b)) == (n == 4 and program is not of_literals)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_signs_of_matrices_without_inverse(n: int) -> None:
+    a, b = given(n)
+    a[0], a[1] = 0.0, 1.0
+    a[2], a[3, 0], b = -a[2], np.inf, np.abs(b)
+    for dtype in (np.float64, np.float32):
+        x, y = a.astype(dtype), b.astype(dtype)
+        with np.errstate(all="ignore"):
+            expected = signs(x, y)
+        np.testing.assert_allclose(sg.compile(signs)(x, y)[:3], expected[:3], rtol=1e-5)
+        np.testing.assert_allclose(sg.compile(signs)(x, y)[4:], expected[4:], rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("n", [2, 3])
