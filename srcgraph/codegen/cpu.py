@@ -50,6 +50,7 @@ from srcgraph.codegen.running import with_running_extremes
 from srcgraph.codegen.several import several_at_once
 from srcgraph.codegen.shared_rows import row_by_row
 from srcgraph.codegen.shifted import gathered
+from srcgraph.codegen.shorter import shorter
 from srcgraph.codegen.source import Places, Text, emit
 from srcgraph.codegen.statements import defined, names_in
 from srcgraph.codegen.steady import asked_before
@@ -238,7 +239,7 @@ class Module:
             whole = self.shared_out(_function(name, params, statements, options), names, watched)
             for f in () if self.parallel else whole:
                 narrowed(f.body)
-            whole = [made_once(swapped(f)) for f in whole]
+            whole = [made_once(swapped(shorter(f))) for f in whole]
             for f in () if self.parallel else whole:
                 delayed(f.body, {*params, *reserved})
                 f.body = in_one_loop(f.body, {*params, *reserved})

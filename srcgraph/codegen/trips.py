@@ -235,6 +235,16 @@ def read_in(s: ast.stmt) -> set[str]:
     return {n.id for n in names_in(s) if isinstance(n.ctx, ast.Load)}
 
 
+def _whole_names(value: ast.expr) -> Iterator[str]:
+    """The names that a value is, or has as items."""
+    match value:
+        case ast.Name(id=name):
+            yield name
+        case ast.Tuple(elts=items):
+            for item in items:
+                yield from _whole_names(item)
+
+
 def own_arrays(body: Sequence[ast.stmt], axes: Mapping[str, int] = MappingProxyType({})) -> frozenset[str]:
     """The arrays that statements make, and of which nothing but elements and the shape is used, or which are returned.
 
@@ -248,8 +258,8 @@ def own_arrays(body: Sequence[ast.stmt], axes: Mapping[str, int] = MappingProxyT
                 fine[name] += 1 if made.setdefault(name, ndim) == ndim else 0
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in axes and copied_array(value):
                 fine[name] += 1 if made.setdefault(name, axes[name]) == axes[name] else 0
-            case ast.Return(value=value):
-                fine.update(n.id for n in ast.walk(value or s) if isinstance(n, ast.Name))
+            case ast.Return(value=value) if value is not None:
+                fine.update(_whole_names(value))
     for node in (n for s in body for n in ast.walk(s)):
         match node:
             case ast.Subscript(value=ast.Name(id=name), slice=index) if made.get(name) == _element_axes(index):
