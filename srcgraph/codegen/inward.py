@@ -158,11 +158,11 @@ class _Level:
         return ast.copy_location(made, self.loop)
 
 
-def _counts_by_one(run: ast.expr) -> bool:
-    """Whether a loop is over the numbers of a range, one after the other."""
+def _is_range(run: ast.expr, most: int = 3) -> bool:
+    """Whether a loop is over the numbers of a range, of which so many things are said at most."""
     match run:
         case ast.Call(func=ast.Name(id="range"), args=args):
-            return len(args) < 3
+            return len(args) <= most
     return False
 
 
@@ -218,7 +218,7 @@ class _Nest:
             body, current = current.body, inner
         if len(levels) < 2 or not all(isinstance(s, ast.Assign | ast.AugAssign) for s in body):
             return None
-        if not all(_counts_by_one(level.loop.iter) for level in levels):
+        if not all(_is_range(level.loop.iter) for level in levels):
             return None
         if any(isinstance(s, Added) for s in body):
             return None  # what derivatives add is put in order elsewhere
@@ -235,7 +235,8 @@ class _Nest:
         if not first or any(names != {level.index for level in nest.points} for names in at):
             return None
         gone_through_again = nest.is_of_few_steps() or not nest.reads_more()
-        return nest if gone_through_again and nest.is_exchangeable(places.keys(), live) else None
+        divisible = nest.is_of_few_steps() or len(nest.points) > 1 or _is_range(nest.points[0].loop.iter, 2)
+        return nest if gone_through_again and divisible and nest.is_exchangeable(places.keys(), live) else None
 
     def is_of_few_steps(self) -> bool:
         count = math.prod(known_steps(level.loop.iter) for level in self.steps)
