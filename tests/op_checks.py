@@ -30,6 +30,7 @@ from srcgraph.ir.types import ArrayType, Type, is_float, is_inexact, parse_type
 from srcgraph.ir.verify import verify
 from srcgraph.ir.walk import same_graph
 from srcgraph.opt.ad.vjp import gradient
+from srcgraph.opt.marks import unmarked
 from srcgraph.opt.passes import run_passes
 from srcgraph.opt.pipeline import DERIVED, PRIMAL
 from srcgraph.runtime.load import load
@@ -105,7 +106,7 @@ class Case:
 
 
 def run_compiled(graph: Graph, inputs: list[Any]) -> list[Any]:
-    generated = generate(graph, Interface({}, list(range(len(graph.results)))), name="op")
+    generated = generate(unmarked(graph), Interface({}, list(range(len(graph.results)))), name="op")
     run, _ = load(generated.text.text, "op")
     out = run(*inputs)
     return list(out) if len(graph.results) > 1 else [out]
@@ -113,7 +114,7 @@ def run_compiled(graph: Graph, inputs: list[Any]) -> list[Any]:
 
 def run_plainly(graph: Graph, inputs: list[Any]) -> list[Any]:
     """Run the generated text as plain Python: each op in it is compiled by another test."""
-    generated = generate(graph, Interface({}, list(range(len(graph.results)))), name="op")
+    generated = generate(unmarked(graph), Interface({}, list(range(len(graph.results)))), name="op")
     out = plain_text(generated.text.text, "op")(*inputs)
     return list(out) if len(graph.results) > 1 else [out]
 

@@ -72,7 +72,7 @@ def steps(x, n):
         k = np.empty(len(y))
         k[0] = x[0]
         k[1:] = x[1:] * y[:-1]
-        y = y + 0.1 * np.sin(k)
+        y = y + 0.1 * np.sin(k) * np.sum(k)
     return np.sum(y * y)
 
 
