@@ -176,3 +176,20 @@ def test_adjoints_of_ends_take_rows_at_once() -> None:
 
     text = sg.inspect(sg.grad(total), u, 2).cpu
     assert "d_p[i, 1] += d_p[i, 0]" in text and "d_p[i, j] = " in text
+
+
+def shallow(h, hu, steps):
+    for _ in range(steps):
+        f = hu * hu / h + 0.5 * h * h
+        hn = 0.5 * (np.roll(h, 1) + np.roll(h, -1)) - 0.1 * (np.roll(hu, -1) - np.roll(hu, 1))
+        hun = 0.5 * (np.roll(hu, 1) + np.roll(hu, -1)) - 0.1 * (np.roll(f, -1) - np.roll(f, 1))
+        h, hu = hn, hun
+    return h, hu
+
+
+def test_arguments_of_one_length() -> None:
+    for n in (1, 2, 3, 8):
+        h, hu = RNG.uniform(1.0, 2.0, n), RNG.normal(size=n)
+        for found, expected in zip(sg.compile(shallow)(h, hu, 4), shallow(h, hu, 4), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert "wrapped" not in sg.compile(shallow).python(h, hu, 4)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +66,7 @@ from srcgraph.codegen.upward import upward
 from srcgraph.codegen.variables import Variables, variables_of
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
-from srcgraph.ir.graph import NOWHERE, Apply, Graph, Origin
+from srcgraph.ir.graph import NOWHERE, Apply, Graph, Origin, Value
 from srcgraph.ir.types import BOOL, ArrayType, ListType, ScalarType, TensorType, Type, is_float, is_integer
 from srcgraph.ir.walk import all_nodes, calling, calls
 
@@ -220,8 +221,9 @@ class Module:
         statements = tidy(statements + body.placed([leave], last_origin(block, interface)))
         users = {*params, *(n.id for n in names_in(*statements))}
         watching = self.watched(names) if watched else set()
-        sums_in_order = "reassoc" not in self.fastmath
-        statements = quick_loops(statements, users, {*params, *reserved}, watching, not self.parallel, sums_in_order)
+        lengths = dict(_lengths(plain.params, scheduler.providers, names))
+        in_order = not self.parallel, "reassoc" not in self.fastmath
+        statements = quick_loops(statements, users, {*params, *reserved}, watching, lengths, *in_order)
         statements = with_running_extremes(statements, names.of_type(_is_one_float), {*params, *reserved, *users})
         statements = read_ahead(statements, {*params, *reserved}, lambda: self.aliases(statements, params, names))
         statements = in_arrays(statements, _numbers_in_lists(names), {*params, *reserved})
@@ -291,14 +293,15 @@ def quick_loops(
     users: AbstractSet[str],
     taken: AbstractSet[str],
     watched: AbstractSet[str],
+    lengths: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     rows_in_order: bool = True,
     sums_in_order: bool = True,
 ) -> list[ast.stmt]:
     """The loops of a function as LLVM takes several steps of at a time; helpers whose names are taken are not used.
 
-    The integers that are ``watched`` may need more than 64 bits, and then something is raised. Unless
-    ``rows_in_order``, threads share them, and none waits for another; unless ``sums_in_order``, LLVM takes several
-    terms at a time.
+    The integers that are ``watched`` may need more than 64 bits, and then something is raised. Of arguments the names
+    of their ``lengths`` are known. Unless ``rows_in_order``, threads share them, and none waits for another; unless
+    ``sums_in_order``, LLVM takes several terms at a time.
     """
     statements = asked_before(guarded(filled_once(statements)), watched)
     statements = inward(statements, {*taken, *users})
@@ -308,12 +311,22 @@ def quick_loops(
     if row_by_row(statements, watched, rows_in_order):
         statements = reread(handed_on(statements, watched, sums_in_order))
     if rows_in_order:
-        statements = read_round(statements, taken, {*taken, *users})
+        statements = read_round(statements, lengths, taken, {*taken, *users})
     statements = checked_first(statements, watched, {*taken, *users}, sums_in_order)
     if free:
         statements = gathered(in_rings(statements, taken) if rows_in_order else statements, taken)
         statements = in_registers(statements, set(taken))
     return in_blocks(as_written(statements), taken)
+
+
+def _lengths(
+    params: Sequence[Value], providers: Mapping[Any, Value], names: Names
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The names of the lengths of arguments, of which all are known by names."""
+    for param in params:
+        shape = param.type.shape if isinstance(param.type, ArrayType) else ()
+        if shape and all(d.symbol in providers for d in shape):
+            yield names.of(param), tuple(names.of(providers[d.symbol]) for d in shape)
 
 
 def _is_one_float(type: Type) -> bool:

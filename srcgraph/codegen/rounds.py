@@ -20,7 +20,7 @@ import ast
 import copy
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from srcgraph.codegen.affine import axes_of, beside, plus
@@ -33,11 +33,13 @@ MOST = 12
 """So many statements are written three times at most."""
 
 
-def read_round(body: list[ast.stmt], params: Set[str], taken: Set[str]) -> list[ast.stmt]:
+def read_round(
+    body: list[ast.stmt], lengths: Mapping[str, tuple[str, ...]], params: Set[str], taken: Set[str]
+) -> list[ast.stmt]:
     """The statements of a function without such copies; names that are ``taken`` have other meanings."""
     if any(_copied(s) for s in statements_in(body)):
         fresh = fresh_names({*taken, *(n.id for n in names_in(*body))})
-        _block(body, _Grids(body, params), functools.cache(fresh))  # nests may have rows of one name
+        _block(body, _Grids(body, lengths, params), functools.cache(fresh))  # nests may have rows of one name
     return body
 
 
@@ -87,24 +89,16 @@ def _copied(s: ast.stmt) -> _Copy | None:
 class _Grids:
     """How large arrays are, as far as that is known by names of lengths, each bound once."""
 
-    def __init__(self, body: Sequence[ast.stmt], params: Set[str]):
-        self.params = params
+    def __init__(self, body: Sequence[ast.stmt], lengths: Mapping[str, tuple[str, ...]], params: Set[str]):
+        self.lengths, self.params = lengths, params
         self.own = own_arrays(without(body, {s for s in statements_in(body) if _copied(s)}))
         self.stores = Counter(n.id for n in names_in(*body) if isinstance(n.ctx, ast.Store))
         self.names = Counter(n.id for n in names_in(*body))
         self.values: dict[str, list[ast.expr]] = {}
-        self.lengths: dict[str, dict[int, str]] = {}
         for s in statements_in(body):
             match s:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     self.values.setdefault(name, []).append(value)
-        for s in body:
-            match s:
-                case ast.Assign(
-                    targets=[ast.Name(id=name)],
-                    value=ast.Subscript(ast.Attribute(ast.Name(id=array), "shape"), ast.Constant(value=int(axis))),
-                ) if self.stores[name] == 1:
-                    self.lengths.setdefault(array, {})[axis] = name
 
     def shape(self, array: str, seen: Set[str] = frozenset()) -> tuple[str, ...]:
         """The names of an array's lengths, whatever it is bound to; () if they are not known."""
@@ -112,8 +106,7 @@ class _Grids:
         around = {*seen, array}
         found = {self.made(value, around) for value in values if not self.is_one_of(value, around)}
         if array in self.params:
-            known = self.lengths.get(array, {})
-            found.add(tuple(known[k] for k in sorted(known)) if known.keys() == {*range(len(known))} else ())
+            found.add(self.lengths.get(array, ()))
         (only,) = found if len(found) == 1 else ((),)
         complete = len(values) == self.stores[array] and all(self.stores[n] + (n in self.params) == 1 for n in only)
         return only if complete else ()
