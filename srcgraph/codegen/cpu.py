@@ -325,8 +325,9 @@ def _lengths(
     """The names of the lengths of arguments, of which all are known by names."""
     for param in params:
         shape = param.type.shape if isinstance(param.type, ArrayType) else ()
-        if shape and all(d.symbol in providers for d in shape):
-            yield names.of(param), tuple(names.of(providers[d.symbol]) for d in shape)
+        known = [providers[d.symbol] for d in shape if d.symbol in providers]
+        if shape and len(known) == len(shape) and all(value in names.groups for value in known):
+            yield names.of(param), tuple(map(names.of, known))
 
 
 def _is_one_float(type: Type) -> bool:

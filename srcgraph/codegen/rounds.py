@@ -27,7 +27,7 @@ from srcgraph.codegen.affine import axes_of, beside, plus
 from srcgraph.codegen.delayed import fresh_names
 from srcgraph.codegen.flow import NOTHING, assigned_names, live_before
 from srcgraph.codegen.statements import is_pure, names_in, nodes_in, statements_in, without
-from srcgraph.codegen.trips import copied_array, empty_array, own_arrays, read_in, stored_arrays
+from srcgraph.codegen.trips import Exchange, copied_array, empty_array, own_arrays, read_in, stored_arrays
 
 MOST = 12
 """So many statements are written three times at most."""
@@ -44,6 +44,8 @@ def read_round(
 
 
 def _block(body: list[ast.stmt], grids: _Grids, fresh: Callable[[str], str]) -> None:
+    for s in [s for s in body if _copied(s)]:
+        _one_for_each(s, body, grids, fresh)
     for loop in [s for s in body if isinstance(s, ast.For)]:
         nest = _Round.of(body, loop, grids)
         if nest is not None:
@@ -70,6 +72,31 @@ class _Copy:
             return ast.BinOp(at, ast.Mod(), ast.Name(length, ast.Load()))
         name, limit = ("max", ast.Constant(0)) if by < 0 else ("min", plus(ast.Name(length, ast.Load()), -1))
         return ast.Call(ast.Name(name, ast.Load()), [at, limit], [])
+
+
+def _one_for_each(made: ast.stmt, body: list[ast.stmt], grids: _Grids, fresh: Callable[[str], str]) -> None:
+    """Give each nest that reads a copy one of its own, if none of them is needed then."""
+    copied = _copied(made)
+    assert copied is not None
+    nests = [s for s in body if isinstance(s, ast.For) and copied.made in read_in(s)]
+    uses = [sum(n.id == copied.made for n in names_in(nest)) for nest in nests]
+    if len(nests) < 2 or sum(uses) + 1 != grids.names[copied.made]:
+        return
+    before = list(body)
+    names = [copied.made, *(fresh(f"{copied.made}_{k}") for k in range(2, len(nests) + 1))]
+    for nest, name, count in zip(nests, names, uses, strict=True):
+        Exchange(copied.made, name).visit(nest)
+        grids.names[name], grids.stores[name] = count + 1, 1
+        if name != copied.made:
+            body.insert(body.index(made) + 1, Exchange(copied.made, name).visit(copy.deepcopy(made)))
+    if any(
+        (found := _Round.of(body, nest, grids)) is None or name not in found.grids
+        for nest, name in zip(nests, names, strict=True)
+    ):
+        body[:] = before
+        for nest, name in zip(nests, names, strict=True):
+            Exchange(name, copied.made).visit(nest)
+        grids.names[copied.made] = sum(uses) + 1
 
 
 def _copied(s: ast.stmt) -> _Copy | None:
