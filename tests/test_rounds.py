@@ -111,8 +111,8 @@ def changed_at_the_end(u, steps):
     return p[:-2, 1:-1] + p[1:-1, 2:]
 
 
-WITHOUT = [insulated, smoothed, both_ends, all_around, laplacian, advected, two_fields, chosen, diagonal]
-WITH = [padded_in_place, changed_at_the_end, in_place, far_together, summed, of_another_length]
+WITHOUT = [far_together, insulated, smoothed, both_ends, all_around, laplacian, advected, two_fields, chosen, diagonal]
+WITH = [padded_in_place, changed_at_the_end, in_place, summed, of_another_length]
 PADDED = [insulated, smoothed, both_ends, padded_in_place, changed_at_the_end]
 
 
