@@ -43,7 +43,9 @@ def kind_of(low: Lowering, entity: Entity, state: State, growing: bool = False) 
             return own if isinstance(own, headers.Broken) else headers.Fresh(contents.Items(own.items))  # type: ignore[union-attr]
         kind = item_kind(low, nested.inside(contents.content_in(state, entity.cell), len(entity.at)), state)
         if kind is None or must_grow(kind) or isinstance(kind, headers.Several):
-            return headers.Broken("a list of lists of this kind is not supported", nested.LISTS)
+            return headers.Broken(
+                "a list of lists that begin empty, or hold anything but numbers, is not supported", nested.LISTS
+            )
         return kind if isinstance(kind, headers.Broken) else headers.Row(kind)
     if isinstance(entity, Instance):
         why = f"a list of {entity.cls.__name__} objects whose length, or an index into it, is known only at run time"

@@ -53,8 +53,11 @@ def _pool(low: Lowering, items: Entity) -> Entity:
     if known is not None:
         return Tup(known)
     match items:
-        case Iteration(kind="range"):
-            return items
+        case Iteration(kind="range", parts=parts):
+            ends = [lists.known_int(low, low.value(p)) for p in parts]
+            known = [e for e in ends if e is not None]
+            numbers = range(*known) if len(known) == len(ends) else range(FEW + 1)
+            return Tup(tuple(map(Const, numbers))) if len(numbers) <= FEW else items
         case Array() if ref_type(low, items).ndim == 1:
             return new_array(low, read(low, items), items.cell.name)
         case Array():

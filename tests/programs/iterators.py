@@ -268,3 +268,16 @@ def filtered_in_each_trip(x, a, n):
         least += 0.1
         d["p"] += 1.0
     return total, [v for v in filter(lambda q: q > least, x)], d
+
+
+def orders_of_a_range(x):
+    """Of a range whose ends are known the items are, too."""
+    total = 0.0
+    if len(x) > 3:
+        for p in itertools.permutations(range(3)):
+            total += x[p[0]] * x[p[1]] - x[p[2]]
+    for a, b in itertools.combinations(range(1, 4), 2):
+        total += a * b
+    for a, b in itertools.product(range(2), range(3, 0, -1)):
+        total += a - b
+    return total
