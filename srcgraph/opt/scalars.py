@@ -179,7 +179,7 @@ class Groups:
         for param, result in zip(params, node.body.results, strict=False):
             maker = made.get(result)
             anew = isinstance(maker, If) or (isinstance(maker, Apply) and maker.op.name == "matmul")
-            if anew and is_small(param) and math.prod(lengths(param)) <= FED:
+            if is_small(param) and math.prod(lengths(param)) <= FED and (anew or _is_state(param, maker, node.body)):
                 self.chosen_anew.add(param)
 
     def apply(self, node: Apply) -> None:
@@ -244,6 +244,16 @@ class Groups:
 
 
 Chosen: TypeAlias = Callable[[Value], bool]
+
+
+def _is_state(param: Value, maker: Node | None, body: Graph) -> bool:
+    """Whether all elements of what a trip hands on are computed, of single elements of what it got."""
+    if not isinstance(maker, Apply):
+        return False
+    if maker.op.kind != "elementwise" and not (maker.op.name in ("setitem", "add_at") and _is_all(maker)):
+        return False
+    reads = (n for n in all_nodes(body) if isinstance(n, Apply) and n.op.name == "getitem" and n.inputs[0] is param)
+    return any(isinstance(n.outputs[0].type, ScalarType) for n in reads)
 
 
 def _is_all(node: Apply) -> bool:

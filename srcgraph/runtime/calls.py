@@ -148,7 +148,7 @@ def _tests(made: Compiled, version: Specialization, args: Sequence[Any], given: 
         _checks(tests, version, leaves)
     if deep is not None and not deep.is_last(depth):
         tests.test("DEEP", deep.give_up, RecursionError)
-    _run(tests, version, how)
+    _run(tests, version, how, leaves)
     return tests
 
 
@@ -313,13 +313,13 @@ class _Raised:
         return self.version.failed(error) if isinstance(error, Exception) else error
 
 
-def _run(tests: _Tests, version: Specialization, how: Exactly) -> None:
+def _run(tests: _Tests, version: Specialization, how: Exactly, leaves: Sequence[Any]) -> None:
     """Call what numba compiled, and make the result of what that returns."""
     entry, returned = how.compiled.entry_point, how.compiled.signature.return_type
     tuples = isinstance(returned, BaseTuple)
     if type(entry) is not types.BuiltinFunctionType or c_function(entry)[0] != _EXTENDED:
         raise _Unsupported
-    parts = list(_parts(tests, how, None if version.single else len(returned) if tuples else 0))
+    parts = list(_parts(tests, how, None if version.single else len(returned) if tuples else 0, leaves))
     same = [0, *[0] * (WORDS - 1)]
     as_it_is = not how.several and parts[0][:2] == [RESULTS["SAME"], -1]
     handler = tests.place(_Raised(version))
@@ -331,7 +331,7 @@ def _run(tests: _Tests, version: Specialization, how: Exactly) -> None:
         tests.words += [*part, *same][:WORDS]
 
 
-def _parts(tests: _Tests, how: Exactly, outputs: int | None) -> Iterator[list[int]]:
+def _parts(tests: _Tests, how: Exactly, outputs: int | None, leaves: Sequence[Any]) -> Iterator[list[int]]:
     """Words that say what is returned; ``outputs`` is how many items numba's tuple has."""
     for part in how.parts:
         match part:
@@ -343,6 +343,14 @@ def _parts(tests: _Tests, how: Exactly, outputs: int | None) -> Iterator[list[in
                 yield [RESULTS["CONVERTED"], -1, tests.place(part.value)]
             case Part(kind="tuple"):
                 yield [RESULTS["TUPLE"], part.at, part.value]
+            case Part(kind="either"):
+                yield [RESULTS["EITHER"], part.at, part.value]
+            case Part(kind="apart"):
+                others = [k << 8 | leaves[k].itemsize for k in part.value.others(leaves)]
+                own = [RESULTS["NO_ARGUMENT"], part.at, tests.place(part.value)]
+                if len(own) + len(others) > WORDS or any(leaves[k].itemsize > 255 for k in part.value.others(leaves)):
+                    raise _Unsupported
+                yield [*own, *others, *[-1] * (WORDS - len(own) - len(others))]
             case _:
                 if outputs is not None and part.at >= outputs:
                     raise _Unsupported

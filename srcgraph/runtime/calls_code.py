@@ -40,7 +40,7 @@ items, the items, the bytes of ``bytes``; of arrays; the byte order of a dtype."
 
 def text() -> str:
     """The module."""
-    numbers = {**TESTS, **RESULTS, **PLACES, "MOST": MOST, "STEP": 8 * WORDS}
+    numbers = {**TESTS, **RESULTS, **PLACES, "MOST": MOST, "STEP": 8 * WORDS, "TWO_STEPS": 16 * WORDS, "WORDS": WORDS}
     return re.sub(r"<(\w+)>", lambda found: str(numbers[found[1]]), CODE + RETURNED)
 
 

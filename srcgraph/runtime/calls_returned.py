@@ -6,11 +6,11 @@ RESULTS = {
     name: k
     for k, name in enumerate((
         "ARGUMENT", "FIXED", "SAME", "NUMBER", "DOUBLE", "SINGLE", "COMPLEX", "COMPLEX_SINGLE", "CONVERTED",
-        "TUPLE",
+        "TUPLE", "EITHER", "NO_ARGUMENT",
     ))
 }  # fmt: skip
-"""Kinds of parts of a result: an argument, something known, what numba made, numbers of NumPy's made of that, and a
-tuple of the parts that follow."""
+"""Kinds of parts of a result: an argument, something known, what numba made, numbers of NumPy's made of that, a tuple
+of the parts that follow, one of the two that follow, and an array that is not to be an argument's."""
 
 
 RETURNED = """
@@ -23,6 +23,8 @@ declare double @PyFloat_AsDouble(ptr)
 declare double @PyComplex_RealAsDouble(ptr)
 declare double @PyComplex_ImagAsDouble(ptr)
 declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare i32 @PyObject_IsTrue(ptr)
+declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 declare ptr @srcgraph_calls_scalar(ptr, ptr, ptr)
 
 ; A part of what a call returns, of what numba's function returned: a new reference, or null.
@@ -37,6 +39,8 @@ define internal ptr @part(ptr %out, ptr %args, ptr %at) {
     i64 <ARGUMENT>, label %argument
     i64 <FIXED>, label %fixed
     i64 <TUPLE>, label %tuple
+    i64 <EITHER>, label %either
+    i64 <NO_ARGUMENT>, label %no_argument
   ]
 argument:
   %given = call ptr @item(ptr %args, i64 %place)
@@ -49,6 +53,47 @@ tuple:
   %inner = getelementptr i8, ptr %at, i64 <STEP>
   %built = call ptr @tuple(ptr %out, ptr %args, ptr %inner, i64 %place)
   ret ptr %built
+either:
+  %test = call ptr @item(ptr %out, i64 %place)
+  %truth = call i32 @PyObject_IsTrue(ptr %test)
+  %holds = icmp sgt i32 %truth, 0
+  %steps = select i1 %holds, i64 <STEP>, i64 <TWO_STEPS>
+  %chosen = getelementptr i8, ptr %at, i64 %steps
+  %one_of_two = call ptr @part(ptr %out, ptr %args, ptr %chosen)
+  ret ptr %one_of_two
+no_argument:
+  %made_or_not = call ptr @item(ptr %out, i64 %place)
+  %mine = call {i64, i64} @extent(ptr %made_or_not, i64 1)
+  %my_low = extractvalue {i64, i64} %mine, 0
+  %my_high = extractvalue {i64, i64} %mine, 1
+  br label %other
+other:
+  %word = phi i64 [3, %no_argument], [%next_word, %apart]
+  %other_at = getelementptr i64, ptr %at, i64 %word
+  %packed = load i64, ptr %other_at
+  %no_more = icmp slt i64 %packed, 0
+  br i1 %no_more, label %alone, label %another
+another:
+  %other_place = lshr i64 %packed, 8
+  %other_size = and i64 %packed, 255
+  %other_array = call ptr @item(ptr %args, i64 %other_place)
+  %its = call {i64, i64} @extent(ptr %other_array, i64 %other_size)
+  %its_low = extractvalue {i64, i64} %its, 0
+  %its_high = extractvalue {i64, i64} %its, 1
+  %begins = icmp ult i64 %my_low, %its_high
+  %ends = icmp ult i64 %its_low, %my_high
+  %meet = and i1 %begins, %ends
+  br i1 %meet, label %ask, label %apart
+apart:
+  %next_word = add i64 %word, 1
+  %was_last = icmp eq i64 %next_word, <WORDS>
+  br i1 %was_last, label %alone, label %other
+ask:
+  %kept_apart = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %type, ptr %made_or_not, ptr %args, ptr null)
+  ret ptr %kept_apart
+alone:
+  call void @Py_IncRef(ptr %made_or_not)
+  ret ptr %made_or_not
 output:
   %whole = icmp slt i64 %place, 0
   br i1 %whole, label %number, label %one
@@ -143,9 +188,11 @@ put:
   store ptr %part, ptr %place
   %what = load i64, ptr %at
   %is_tuple = icmp eq i64 %what, <TUPLE>
+  %is_either = icmp eq i64 %what, <EITHER>
+  %has_parts = or i1 %is_tuple, %is_either
   %inside_at = getelementptr i64, ptr %at, i64 2
   %inside = load i64, ptr %inside_at
-  %skipped = select i1 %is_tuple, i64 %inside, i64 0
+  %skipped = select i1 %has_parts, i64 %inside, i64 0
   %steps = add i64 %skipped, 1
   %bytes = mul i64 %steps, <STEP>
   %at_after = getelementptr i8, ptr %at, i64 %bytes

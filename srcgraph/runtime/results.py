@@ -6,7 +6,7 @@ a view of it, comes back as that very memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -110,13 +110,13 @@ class Part:
     Attributes
     ----------
     kind : str
-        An ``output``, an ``argument``, something ``fixed``, a ``tuple`` of parts, which follow it, or what is ``made``
-        of all outputs.
+        An ``output``, an ``argument``, something ``fixed``, a ``tuple`` of parts, which follow it, ``either`` of two
+        parts, which follow it, an output that is kept ``apart`` from arguments, or what is ``made`` of all outputs.
     at : int
-        The output's position among the values that the generated code returns, or the argument's; how many items
-        a tuple has.
+        The output's position among the values that the generated code returns, or the argument's, or that of the test
+        which of two it is; how many items a tuple has.
     value : object
-        The type that a number is made of, if any; what is fixed; how many parts are inside a tuple; what makes it.
+        The type that a number is made of, if any; what is fixed; how many parts follow that are inside; what makes it.
     """
 
     kind: str
@@ -124,6 +124,8 @@ class Part:
     value: Any = None
 
 
+INSIDE = ("tuple", "either")
+"""The kinds of parts with others inside."""
 Direct: TypeAlias = tuple[list[Part], bool]
 """Parts, and whether a tuple of them is returned; before those of a tuple inside it stands what says so."""
 
@@ -132,7 +134,7 @@ def items_of(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
     """The parts of each item of a tuple."""
     first = 0
     while first < len(parts):
-        after = first + 1 + (parts[first].value if parts[first].kind == "tuple" else 0)
+        after = first + 1 + (parts[first].value if parts[first].kind in INSIDE else 0)
         yield parts[first:after]
         first = after
 
@@ -153,6 +155,13 @@ def _direct(template: Template, results: Sequence[Value], place: dict[int, int])
             return [Part("argument", param)], False
         case Fixed(value=value):
             return [Part("fixed", value=value)], False
+        case EitherOf(test=k, then=then, orelse=orelse):
+            sides = [_direct(side, results, place) for side in (then, orelse)]
+            plain = [parts for side in sides if side is not None for parts, several in [side] if not several]
+            if len(plain) < 2 or any(len(parts) > 1 for parts in plain):
+                return None
+            checked = [_checked(side, *parts) for side, parts in zip((then, orelse), plain, strict=True)]
+            return [Part("either", place[k], 2), *checked], False
         case TupleOf(items=items, cls=cls) if cls is tuple and items:
             found: list[Part] = []
             for item in items:
@@ -163,6 +172,25 @@ def _direct(template: Template, results: Sequence[Value], place: dict[int, int])
                 found += [*([Part("tuple", count, len(own))] if several else []), *own]
             return found, True
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Copies an array that is new on some paths only, where it is in the memory of arguments but for some."""
+
+    maybe: Collection[int]
+
+    def __call__(self, found: np.ndarray, leaves: Sequence[Any]) -> np.ndarray:
+        others = (leaves[k] for k in self.others(leaves))
+        return found.copy("K") if any(np.may_share_memory(found, x) for x in others) else found
+
+    def others(self, leaves: Sequence[Any]) -> list[int]:
+        """The arguments that it is kept apart from."""
+        return [k for k, x in enumerate(leaves) if k not in self.maybe and isinstance(x, np.ndarray)]
+
+
+def _checked(template: Template, part: Part) -> Part:
+    return Part("apart", part.at, Apart(template.maybe)) if isinstance(template, NewArray) else part
 
 
 def maker(template: Template, results: Sequence[Value], place: dict[int, int]) -> Make:
@@ -199,13 +227,8 @@ def _apart(template: Template, make: Make) -> Make:
     """What is new on some paths only: the generated code gives it as it is, which may be an argument."""
     if not isinstance(template, NewArray):
         return make
-
-    def made(outs: Sequence[Any], leaves: Sequence[Any], objects: Any) -> np.ndarray:
-        found = make(outs, leaves, objects)
-        known = (x for k, x in enumerate(leaves) if k not in template.maybe and isinstance(x, np.ndarray))
-        return found.copy("K") if any(np.may_share_memory(found, x) for x in known) else found
-
-    return made
+    apart = Apart(template.maybe)
+    return lambda outs, leaves, objects: apart(make(outs, leaves, objects), leaves)
 
 
 def _maker(template: Template, results: Sequence[Value], place: dict[int, int]) -> Make:

@@ -17,12 +17,13 @@ from srcgraph.frontend.session import FunctionCode
 from srcgraph.frontend.specialize import Lowered, lower_entry
 from srcgraph.frontend.template import Never
 from srcgraph.infer.signature import (
+    SMALL,
     Column,
     Skeleton,
     TupleArg,
     passed_twice,
 )
-from srcgraph.ir.graph import Apply, For, Graph, Node, While, node_graphs
+from srcgraph.ir.graph import Apply, For, Graph, Node, While, node_graphs, node_inputs
 from srcgraph.ir.types import ArrayType
 from srcgraph.ir.walk import all_nodes, kept_params
 from srcgraph.opt.inline import inline
@@ -85,6 +86,9 @@ def lowered(
             found = lower_entry(
                 code, skeletons, static_globals, distinct, raises, derived, checked=current_mode().check
             )
+            if not (general or way.small) and has_short_axes(args) and asks_for_short(found):
+                way = way._replace(small=True)
+                continue
             alike = way._replace(alike=True)
             if general or way.alike or not depends_on_lengths(found):
                 return found, skeletons, way
@@ -157,10 +161,26 @@ def _specialized(
 
 def depends_on_lengths(found: Lowered) -> bool:
     """Whether it depends on lengths known when running whether axes are stretched, or loops check lengths."""
-    graphs = list(found.program.graphs.values())
-    loops = (g for graph in graphs for n in all_nodes(graph) if isinstance(n, For | While) for g in node_graphs(n))
-    inside = any(_is_check(n, "same_size", "equal_size", "check_upper") for g in loops for n in all_nodes(g))
-    return inside or any(_is_check(n, "check_fits", "broadcast_size") for g in graphs for n in all_nodes(g))
+    if any(_is_check(n, "same_size", "equal_size", "check_upper") for n in _in_loops(found)):
+        return True
+    graphs = found.program.graphs.values()
+    return any(_is_check(n, "check_fits", "broadcast_size") for g in graphs for n in all_nodes(g))
+
+
+def asks_for_short(found: Lowered) -> bool:
+    """Whether loops raise unless an axis has a length that is a small number: the state of a system, for one."""
+    for node in _in_loops(found):
+        if _is_check(node, "same_size"):
+            known = [getattr(v.type, "value", None) for v in node_inputs(node)]
+            if any(k is not None and k.const is not None and 1 < k.const <= SMALL for k in known):
+                return True
+    return False
+
+
+def _in_loops(found: Lowered) -> Iterator[Node]:
+    graphs = found.program.graphs.values()
+    loops = (n for graph in graphs for n in all_nodes(graph) if isinstance(n, For | While))
+    return (n for loop in loops for g in node_graphs(loop) for n in all_nodes(g))
 
 
 def _is_check(node: Node, *names: str) -> bool:

@@ -70,6 +70,7 @@ def exactly(version: Specialization, leaves: Sequence[Any], most: int, depth: in
     parts, several = returned
     if parts[0].kind == "made":
         parts = [Part("made", value=Whole(parts[0].value, version.single))]
+    parts = [Part("output", p.at) if p.kind == "apart" and not p.value.others(leaves) else p for p in parts]
     return None if compiled is None or compiled.objectmode else Exactly(compiled, parts, several)
 
 
@@ -260,10 +261,17 @@ def _built(parts: Sequence[Part], whole: str, names: Sequence[str], known: dict[
         if part.kind == "tuple":
             texts.append(_built(inner[1:], whole, names, known, True))
             continue
+        if part.kind == "either":
+            then, orelse = (_built([one], whole, names, known, False) for one in inner[1:])
+            texts.append(f"({then} if {whole or f'__out[{part.at}]'} else {orelse})")
+            continue
         known[own := f"__o{len(known)}"] = part.value
         text = whole or f"__out[{part.at}]"
         if part.kind == "made":
             return f"{own}(__out)"
+        if part.kind == "apart":
+            texts.append(f"{own}({text}, ({', '.join(names)},))")
+            continue
         made = {"argument": lambda: names[part.at], "fixed": lambda: own, "output": lambda: text}[part.kind]()
         texts.append(f"{own}({made})" if part.kind == "output" and part.value is not None else made)
     return f"({', '.join(texts)},)" if several else texts[0]

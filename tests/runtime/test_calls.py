@@ -397,3 +397,45 @@ def test_lists_longer_than_any_memory() -> None:
     assert times([1.0, 2.0], 3) == repeated([1.0, 2.0], 3)
     with pytest.raises(MemoryError):
         times([1.0, 2.0], 2**63 - 1)
+
+
+def bound_anew(x, p, n):
+    for _ in range(n):
+        x = x * p
+    return x
+
+
+def left_early(x, p, n):
+    if n > 3:
+        return x
+    return p.copy()
+
+
+def in_a_tuple(x, p, n):
+    y = x
+    if n % 2:
+        y = x + p
+    return n * 2.0, y, p
+
+
+def a_part(x, p, n):
+    if n > 1:
+        return x
+    return p[1:].copy()
+
+
+@pytest.mark.parametrize("function", [bound_anew, left_early, in_a_tuple, a_part])
+def test_an_argument_or_what_is_new(function: Any) -> None:
+    """An argument comes back as it is, and what is new in memory of its own."""
+    made = sg.compile(function)
+    x, p = np.arange(1.0, 5.0), np.arange(2.0, 6.0)
+    for n in (0, 1, 2, 5) * 3:
+        for given in ((x, p), (x, x), (x[::-1], p)):
+            found, expected = made(*given, n), function(*given, n)
+            found, expected = (r if isinstance(r, tuple) else (r,) for r in (found, expected))
+            for got, want in zip(found, expected, strict=True):
+                assert np.array_equal(got, want) and type(got) is type(want)
+                for given_one in given if isinstance(want, np.ndarray) else ():
+                    assert (got is given_one) == (want is given_one)
+                    assert np.may_share_memory(got, given_one) == np.may_share_memory(want, given_one)
+    assert lists_of(made)
