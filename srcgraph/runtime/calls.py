@@ -344,7 +344,7 @@ def _parts(tests: _Tests, how: Exactly, outputs: int | None, leaves: Sequence[An
             case Part(kind="tuple"):
                 yield [RESULTS["TUPLE"], part.at, part.value]
             case Part(kind="either"):
-                yield [RESULTS["EITHER"], part.at, part.value]
+                yield [RESULTS["EITHER"], -1 if outputs is None else part.at, part.value]
             case Part(kind="apart"):
                 others = [k << 8 | leaves[k].itemsize for k in part.value.others(leaves)]
                 own = [RESULTS["NO_ARGUMENT"], part.at, tests.place(part.value)]

@@ -54,7 +54,13 @@ tuple:
   %built = call ptr @tuple(ptr %out, ptr %args, ptr %inner, i64 %place)
   ret ptr %built
 either:
-  %test = call ptr @item(ptr %out, i64 %place)
+  %only = icmp slt i64 %place, 0
+  br i1 %only, label %tested, label %test_of_several
+test_of_several:
+  %one_test = call ptr @item(ptr %out, i64 %place)
+  br label %tested
+tested:
+  %test = phi ptr [%out, %either], [%one_test, %test_of_several]
   %truth = call i32 @PyObject_IsTrue(ptr %test)
   %holds = icmp sgt i32 %truth, 0
   %steps = select i1 %holds, i64 <STEP>, i64 <TWO_STEPS>

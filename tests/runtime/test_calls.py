@@ -424,7 +424,17 @@ def a_part(x, p, n):
     return p[1:].copy()
 
 
-@pytest.mark.parametrize("function", [bound_anew, left_early, in_a_tuple, a_part])
+def one_of_the_two(x, p, n):
+    return x if n > 1 else p
+
+
+def both(x, p, n):
+    if n > 1:
+        return p, x
+    return x, x
+
+
+@pytest.mark.parametrize("function", [bound_anew, left_early, in_a_tuple, a_part, one_of_the_two, both])
 def test_an_argument_or_what_is_new(function: Any) -> None:
     """An argument comes back as it is, and what is new in memory of its own."""
     made = sg.compile(function)
