@@ -185,7 +185,7 @@ class _Abreast(Striped):
         few = OPS["add" if strip.up else "sub"](first, self.builder.const(FEW))
         asked = [OPS["less" if strip.up else "greater"](few, end)]
         for node in body.loop.body.nodes:
-            if isinstance(node, Apply) and node.outputs[0] in body.tapes:
+            if isinstance(node, Apply) and node.outputs[0] in body.tapes and node.op.name == "empty":
                 self.nodes_early(needed(node.inputs, body.free))
                 rows = functools.reduce(OPS["mul"], self.values(node.inputs))
                 asked.append(OPS["less_equal"](rows, self.builder.const(ROWS)))

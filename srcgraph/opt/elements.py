@@ -101,6 +101,8 @@ class Body:
                 between.take(node, waiting)
                 varying.update(node.outputs)
                 continue
+            if node.op.kind == "update" and node.inputs[0] in self.tapes:
+                return False
             if (is_pure(node) or passes_divisor(node)) and waiting.isdisjoint(reads(node)):
                 self.free.append(node)
             else:
