@@ -712,7 +712,7 @@ def interpreted(versions: Versions, args: tuple[Any, ...]) -> Outcome:
 OVERLAPS = frozenset((
     "reversed_into_itself", "stored_into_meanwhile", "lists_inside", "product_kept_while_stored",
     "bound_anew_in_a_loop", "apart_from_a_branch_on", "stored_in_a_branch_and_raised", "branch_in_a_branch",
-    "equal_arrays_stored",
+    "equal_arrays_stored", "bound_to_what_is_changed", "an_extreme_of_itself",
 ))  # fmt: skip
 """Programs that store an array into itself elsewhere, or into one they combine, which NumPy and Python, too, copy;
 one that hands a list inside a list to a function, which is given its numbers and gives them back; those where a product

@@ -114,7 +114,7 @@ def assign_storage(
     work.leaving = {block.values[k] for k in interface.returned} if inplace else set()
     work.block(block)
     stores = work.changed(block, params, interface)
-    work.returned(block, params, interface)
+    work.returned(block, params, interface, frozenset(b for param, _ in stores for b in work.of(param)))
     return stores, work.copies
 
 
@@ -477,6 +477,8 @@ class _Storage:
                 self.put(param, frozenset({Buffer(param.name)}))
                 if item.outputs[k] in self.seen and self.is_callers(inits[k]):
                     self.callers |= self.of(param)
+                elif self.of(inits[k]) & (self.callers | self.lent):
+                    self.lent |= self.of(param)
             else:
                 self.put(param, self.of(inits[k]) | {Buffer(param.name, owned=False)})
         if item.test is not None:
@@ -506,7 +508,7 @@ class _Storage:
             item.body.results[k] = ref(moved)
             stays = self.of(moved) == self.of(param)
             before = self.of(inits[k])
-            self.put(output, before if stays else self.moved_on(output, before))
+            self.put(output, before if stays else self.moved_on(output, before | self.of(moved)))
             self.made |= {output} if stays and inits[k] in self.made else set()
         else:
             self.put(output, self.of(inits[k]) | self.of(values[k]))
@@ -529,16 +531,17 @@ class _Storage:
             stores.append((param, value))
         return stores
 
-    def returned(self, block: Block, params: Sequence[Value], interface: Interface) -> None:
-        """Arrays handed to the caller are in memory of their own."""
+    def returned(self, block: Block, params: Sequence[Value], interface: Interface, written: Buffers) -> None:
+        """Arrays handed to the caller are in memory of their own, and not in what is ``written`` at the end."""
         given: Buffers = frozenset(b for k, p in enumerate(params) if k not in interface.owned for b in self.of(p))
         seen = given
         for k in interface.returned:
             value = block.values[k]
             if not isinstance(value.type, ArrayType):
                 continue
-            mine = self.of(value) - given if k in interface.borrowed else self.of(value)
-            mine |= {b for b in given if not self.lent.isdisjoint(mine)}
+            mine = self.of(value) - (given - written) if k in interface.borrowed else self.of(value)
+            may_be_given = self.lent | self.callers if written else self.lent
+            mine |= {b for b in given if not may_be_given.isdisjoint(mine)}
             shared = mine & seen or any(not b.owned for b in mine)
             if shared:
                 value = self.copied(value, "it is returned", Origin(), block.items)

@@ -871,3 +871,27 @@ def pushed_from_indices(xi, x):
             if 0 < xi[k] < len(x) and xi[k] > u:
                 todo.append(xi[k])
     return total
+
+
+def bound_to_what_is_changed(x, k):
+    """A copy that is the argument's memory, as long as that is changed elsewhere, is returned."""
+    v = x * 1.0
+    if k > 2:
+        v = x
+        x *= 0.9
+    x[:] = 0.5 * x
+    u, w = x, v * 2.0
+    for _ in range(k):
+        u[:] = x + 0.5
+        w *= 0.9
+        u, w = w, u
+    return v, u, w
+
+
+def an_extreme_of_itself(x):
+    v = np.zeros(len(x))
+    for _ in range(2):
+        v = np.maximum(x, x)
+        if len(x) > 0:
+            x[0] = 5.0
+    return v
