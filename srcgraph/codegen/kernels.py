@@ -27,7 +27,7 @@ from srcgraph.codegen.items import (
     ref,
     renamed,
 )
-from srcgraph.ir.dims import Dim, as_dim
+from srcgraph.ir.dims import Dim, as_dim, maximum
 from srcgraph.ir.graph import Apply, Value
 from srcgraph.ir.op import Reduction
 from srcgraph.ir.types import FLOAT, INT, ArrayType, ScalarType
@@ -63,6 +63,11 @@ def new_array(value: Value, sizes: Sequence[ast.expr], how: str = "empty", fill:
 
 def extents(s: Scheduler, dims: Sequence[Dim]) -> tuple[ast.expr, ...]:
     return tuple(s.write.dim(without_clamp(d)) for d in dims)
+
+
+def _at_least_none(dim: Dim) -> Dim:
+    """A length that nothing has checked: the one of an array that is somewhere else."""
+    return dim if dim.symbol or dim.const is not None else maximum(dim, as_dim(0))
 
 
 def without_clamp(dim: Dim) -> Dim:
@@ -176,7 +181,8 @@ def made(s: Scheduler, node: Apply) -> Iterator[Item]:
         case "broadcast_to" if not node.inputs[0].type.ndim:
             yield from _filled(s, node)
         case "empty":
-            expr = allocation(s, out)
+            dims = [_at_least_none(d) if node.attrs.get("absent") else d for d in out.type.shape]
+            expr = new_array(out, [s.write.dim(d) for d in dims])
             s.name(out)
             yield Let(out, expr, node.origin)
         case "copy" if node.inputs[0] in s.variables:

@@ -895,3 +895,15 @@ def an_extreme_of_itself(x):
         if len(x) > 0:
             x[0] = 5.0
     return v
+
+
+def shorter_unless_short(x, n):
+    """What stands for an array that is made on the other path only has no length less than none."""
+    v = x.copy()
+    w = v
+    for _ in range(n):
+        if len(v) < 3:
+            break
+        v = 0.5 * (v[:-1] + v[1:])
+        w[0] += v[0]
+    return v, w

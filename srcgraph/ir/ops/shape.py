@@ -48,7 +48,7 @@ empty = define(
     name="empty",
     doc="An array of the given lengths whose elements have no meaning yet; ``absent`` where there is none to be read.",
     infer=lambda *dims, dtype, absent=False: ArrayType(dtype, sizes(dims)),
-    numpy=lambda *dims, dtype, absent=False: np.zeros(dims, dtype),
+    numpy=lambda *dims, dtype, absent=False: np.zeros([max(d, 0) for d in dims] if absent else dims, dtype),
     kind="structural",
     fresh=True,
 )
