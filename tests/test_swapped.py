@@ -1,4 +1,4 @@
-"""Two arrays that a loop fills in turns, where a user makes a new one in each trip."""
+"""Arrays that a loop fills in turns, where a user makes a new one in each trip."""
 
 from __future__ import annotations
 
@@ -108,6 +108,142 @@ def kept_too(m, x, n):
     return u, before
 
 
+def three_in_turns(m, x, n):
+    before, u = x * 0.5, x * 2.0
+    for _ in range(n):
+        new = np.empty(len(x))
+        for j in range(len(x)):
+            new[j] = 0.5 * u[len(x) - 1 - j] - 0.3 * before[j]
+        before = u
+        u = new
+    return u
+
+
+def arguments_in_turns(before, u, n):
+    for _ in range(n):
+        new = np.zeros_like(u)
+        new[1:-1] = 2 * u[1:-1] - before[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        before = u
+        u = new
+    return before, u
+
+
+def of_two_arguments(m, x, n):
+    u, before = arguments_in_turns(m[1], m[2], n)
+    return u, before
+
+
+def one_array_twice(m, x, n):
+    u = x * 2.0
+    before = u
+    while np.sum(u * u) > 1e-3 and n > 0:
+        new = np.empty(len(x))
+        for j in range(len(x)):
+            new[j] = 0.5 * u[len(x) - 1 - j] - 0.3 * before[j]
+        before = u
+        u = new
+        n -= 1
+    return u, before
+
+
+def again_and_again(m, x, n):
+    """The inner loop begins with what it left."""
+    u = x * 1.0
+    total = 0.0
+    for k in range(3):
+        before = u
+        for _ in range(n):
+            new = np.empty(len(x))
+            for j in range(len(x)):
+                new[j] = 0.5 * u[len(x) - 1 - j] - 0.3 * before[j]
+            before = u
+            u = new
+        total += u[k] * before[k + 1]
+    return total
+
+
+def edges_stored_later(m, x, n):
+    """What is zero in each new array is not in those that the loop had."""
+    u = x
+    for k in range(n):
+        new = np.zeros(len(x))
+        for j in range(1, len(x) - 1):
+            new[j] = u[j - 1] + 0.5 * u[j + 1]
+        u = new
+        u[0] = k + 1.0
+    return u
+
+
+def more_or_less(m, x, n):
+    """The places that are stored into depend on the trip."""
+    u = x
+    for k in range(n):
+        new = np.zeros(len(x))
+        for j in range(k + 1, len(x) - 1):
+            new[j] = u[j - 1] + 0.5 * u[j + 1]
+        u = new
+    return u
+
+
+def some_of_them(m, x, n):
+    u = x
+    for k in range(n):
+        new = np.ones(len(x))
+        for j in range(len(x)):
+            if u[j] > 0.1 * k:
+                new[j] = u[j] * 0.9
+        u = new
+    return u
+
+
+def left_early(m, x, n):
+    u = x
+    for k in range(n):
+        new = np.zeros(len(x))
+        for j in range(len(x)):
+            if u[j] > 0.5 + k:
+                break
+            new[j] = u[j] + 0.5
+        u = new
+    return u
+
+
+def the_best(m, x, n):
+    """What is kept is known by another name."""
+    u, best, least = x, x, np.inf
+    for k in range(n):
+        new = np.empty(len(x))
+        for j in range(len(x)):
+            new[j] = 1.5 * u[len(x) - 1 - j] * np.cos(k + x[j])
+        u = new
+        size = np.sum(u * u)
+        if size < least:
+            best, least = u, size
+    return best
+
+
+def a_row_of_the_last(m, x, n):
+    u, row, total = m, m[0], 0.0
+    for k in range(n):
+        new = np.empty_like(m)
+        for i in range(len(m)):
+            for j in range(len(m)):
+                new[i, j] = 0.5 * u[j, i] + 0.1 * k
+        total += row[1]
+        row = u[1]
+        u = new
+    return total
+
+
+def by_products(m, x, n):
+    v = m[0]
+    for _ in range(n):
+        new = m @ v
+        new /= np.sqrt(np.sum(new * new))
+        v = new
+    return v
+
+
 def shrinking(m, x, n):
     u = x * 2.0
     for k in range(n):
@@ -149,14 +285,27 @@ def in_a_list(m, x, n):
 
 
 SWAPPED = [forward, neighbours, inside, rows, until, best_of_each]
-LEFT = [kept_too, shrinking, used_later, of_the_argument, in_a_list]
+IN_A_RING = [
+    kept_too,
+    of_the_argument,
+    of_two_arguments,
+    one_array_twice,
+    again_and_again,
+    edges_stored_later,
+    more_or_less,
+    some_of_them,
+    left_early,
+    a_row_of_the_last,
+]
+LEFT = [shrinking, used_later, in_a_list, the_best]
+PROGRAMS = [*SWAPPED, three_in_turns, *IN_A_RING, *LEFT, by_products]
 
 
 def parts(found: Any) -> tuple:
     return found if isinstance(found, tuple) else (found,)
 
 
-@pytest.mark.parametrize("program", [*SWAPPED, *LEFT], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_values(program: Callable[..., Any]) -> None:
     compiled = sg.compile(program)
     for n in (1, 2, 3, 6):
@@ -167,7 +316,7 @@ def test_values(program: Callable[..., Any]) -> None:
         np.testing.assert_array_equal(x, X)
 
 
-@pytest.mark.parametrize("program", [*SWAPPED, *LEFT], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_gradients(program: Callable[..., Any]) -> None:
     def total(m, x, n):
         found = program(m, x, n)
@@ -197,6 +346,37 @@ def test_texts(program: Callable[..., Any]) -> None:
     loop = text[re.search(r"for \w+ in range\(n\)", text).start() :]  # type: ignore[union-attr]
     assert not re.search(r"empty|zeros|copy", loop), text
     assert re.search(r"(\w+), (\w+) = \2, \1", loop), text
+
+
+@pytest.mark.parametrize("program", IN_A_RING, ids=lambda p: p.__name__)
+def test_texts_of_rings(program: Callable[..., Any]) -> None:
+    text = sg.compile(program).python(M, X, 3)
+    loop = text[re.search(r"for \w+ in range\(\w+\)|while ", text).start() :]  # type: ignore[union-attr]
+    assert re.search(r"(\w+), (\w+(?:, \w+)?) = \2, \1 ", loop), text
+    assert not re.search(r"np\.empty|np\.zeros|np\.ones", loop) or program is again_and_again, text
+
+
+def test_arrays_that_take_three_turns() -> None:
+    text = sg.compile(three_in_turns).python(M, X, 3)
+    assert "u, before, new = new, u, before" in text
+
+
+def test_zeros_that_stay() -> None:
+    assert "fill(" not in sg.compile(of_two_arguments).python(M, X, 3)
+    assert "fill(" not in sg.compile(edges_stored_later).python(M, X, 3)
+    for program in (more_or_less, some_of_them, left_early):
+        assert "fill(" in sg.compile(program).python(M, X, 3), program
+
+
+def test_an_argument_twice_and_one_of_two_parts() -> None:
+    compiled = sg.compile(arguments_in_turns)
+    for n in range(5):
+        x = X.copy()
+        for found, expected in zip(compiled(x, x, n), arguments_in_turns(X, X, n), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-13)
+        for found, expected in zip(compiled(x[1:], x[:-1], n), arguments_in_turns(X[1:], X[:-1], n), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-13)
+        np.testing.assert_array_equal(x, X)
 
 
 @pytest.mark.parametrize("program", LEFT, ids=lambda p: p.__name__)

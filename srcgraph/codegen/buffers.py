@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from srcgraph.codegen.statements import names_in, statements_in
 
@@ -24,7 +24,7 @@ def made_once(function: ast.FunctionDef) -> ast.FunctionDef:
         stores.update(a.arg for a in function.args.args)  # the first trip reads what the caller gave
         axes = {x: len(_sizes(s)) for x, s in found.items()}  # type: ignore[arg-type]
         own = set(found) - _known_otherwise(function.body, axes)
-        lengths = _lengths(function.body, stores)
+        lengths = lengths_in(function.body, stores)
         alike = _made_alike(function.body, {x for x in own if stores[x] > 1}, stores)
         function.body = _block(function.body, {x for x in own if stores[x] == 1} | alike, lengths)[0]
         _keep(function.body, {x for x in own if stores[x] == 2} | alike, stores, {})
@@ -89,7 +89,7 @@ def _block(body: Sequence[ast.stmt], private: set[str], lengths: set[str]) -> tu
             rest: Statements = []
             for s in node.body:
                 if makes_array(s) and s.targets[0].id in private and inside.isdisjoint(_steady(s)):  # type: ignore[attr-defined, arg-type]
-                    out += _before(s, lengths)  # type: ignore[arg-type]
+                    out.append(made_before(s, lengths, s.targets[0].id))  # type: ignore[arg-type, attr-defined]
                     rest += made_again(s)  # type: ignore[arg-type]
                 else:
                     rest.append(s)
@@ -133,15 +133,15 @@ def _steady(made: ast.Assign) -> set[str]:
     return {n.id for n in names_in(*as_empty(made))}
 
 
-def _before(node: ast.Assign, lengths: set[str]) -> Statements:
-    """What makes the array; a length that a check in the loop keeps from being negative is 0 here."""
+def made_before(node: ast.Assign, lengths: set[str], name: str, full: bool = False) -> ast.Assign:
+    """What makes such an array before a loop; a length that a check in the loop keeps from being negative is 0 here."""
     call, (shape, *dtype) = node.value, as_empty(node)
     assert isinstance(call, ast.Call)
     safe = [_not_negative(e, lengths) for e in _sizes(node)]
-    made = ast.Tuple(safe, ast.Load()) if isinstance(shape, ast.Tuple) else safe[0]
+    axes = ast.Tuple(safe, ast.Load()) if isinstance(shape, ast.Tuple) else safe[0]
     empty = ast.Attribute(ast.Name("np", ast.Load()), "empty", ast.Load())
-    target = ast.Name(node.targets[0].id, ast.Store())  # type: ignore[attr-defined]
-    return [ast.copy_location(ast.Assign([target], ast.Call(empty, [made, *dtype], call.keywords)), node)]
+    made = ast.Call(call.func, [axes, *call.args[1:]], []) if full else ast.Call(empty, [axes, *dtype], call.keywords)
+    return ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], made), node)
 
 
 def _sizes(node: ast.Assign) -> list[ast.expr]:
@@ -181,7 +181,7 @@ def _is_length(size: ast.expr, lengths: set[str]) -> bool:
     return False
 
 
-def _lengths(body: Sequence[ast.stmt], stores: Counter[str]) -> set[str]:
+def lengths_in(body: Sequence[ast.stmt], stores: Counter[str]) -> set[str]:
     """Names that are bound once, to the length of an axis."""
     found: set[str] = set()
     for s in statements_in(body):
@@ -200,6 +200,12 @@ def _known_otherwise(body: Sequence[ast.stmt], axes: dict[str, int]) -> set[str]
     """
     rows = _rows(body, axes)
     axes = {**axes, **{row: axes[array] - count for row, (array, count) in rows.items()}}
+    found = known_otherwise(body, axes, rows)
+    return found | {array for row, (array, _) in rows.items() if row in found}
+
+
+def known_otherwise(body: Sequence[ast.stmt], axes: Mapping[str, int], rows: Collection[str] = ()) -> set[str]:
+    """The names of which more is used than an element, a length or a copy, but for what makes the ``rows``."""
     found: set[str] = set()
     todo: list[ast.AST] = list(body)
     while todo:
@@ -225,7 +231,7 @@ def _known_otherwise(body: Sequence[ast.stmt], axes: dict[str, int]) -> set[str]
                 found.add(name)
             case _:
                 todo.extend(ast.iter_child_nodes(node))
-    return found | {array for row, (array, _) in rows.items() if row in found}
+    return found
 
 
 def _rows(body: Sequence[ast.stmt], axes: dict[str, int]) -> dict[str, tuple[str, int]]:

@@ -241,7 +241,7 @@ class Module:
             whole = self.shared_out(_function(name, params, statements, options), names, watched)
             for f in () if self.parallel else whole:
                 narrowed(f.body)
-            whole = [made_once(swapped(shorter(f))) for f in whole]
+            whole = [made_once(swapped(shorter(f), {*params, *reserved})) for f in whole]
             for f in () if self.parallel else whole:
                 delayed(f.body, {*params, *reserved})
                 f.body = in_one_loop(f.body, {*params, *reserved})

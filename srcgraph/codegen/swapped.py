@@ -1,4 +1,4 @@
-"""Two arrays that a loop fills in turns, in place of one made in each trip.
+"""Arrays that a loop fills in turns, in place of one made in each trip.
 
     for t in range(steps):                    new = np.empty(n)
         new = np.empty(n)                     for t in range(steps):
@@ -6,70 +6,126 @@
             new[i] = f(old, i)      is                new[i] = f(old, i)
         old = new                                 old, new = new, old
 
-What ``old`` was before a trip nobody needs after it, and the next one fills it anew: both are of one shape.
+What ``old`` was before a trip nobody needs after it, and the next one fills it anew: both are of one shape. Where it is
+a caller's array at first, or may be known by another name, it stays what it was, and the loop has one more of its own:
+
+        old = new
+        new, new_2 = new_2, new
+
+An array may be handed on several times, as ``oldest = old; old = new``: the last that it was is filled anew.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from srcgraph.codegen.affine import axes_of
-from srcgraph.codegen.buffers import as_empty, made_again, makes_array
+from srcgraph.codegen.buffers import as_empty, known_otherwise, lengths_in, made_again, made_before, makes_array
+from srcgraph.codegen.delayed import fresh_names
+from srcgraph.codegen.flow import assigned_names, leaves
 from srcgraph.codegen.statements import names_in, statements_in, without
-from srcgraph.codegen.trips import copied_array, own_arrays
+from srcgraph.codegen.trips import copied_array, stored_arrays
 
 Statements = list[ast.stmt]
 
 
-def swapped(function: ast.FunctionDef) -> ast.FunctionDef:
-    """The function with such arrays made before its loops."""
+def swapped(function: ast.FunctionDef, taken: set[str]) -> ast.FunctionDef:
+    """The function with such arrays made before its loops; names ``taken`` are no variables' of it."""
     loops = [s for s in statements_in(function.body) if isinstance(s, ast.For | ast.While)]
-    found = [pair for loop in loops for pair in _pairs(loop)]
+    found = [chain for loop in loops for chain in _chains(loop)]
     if found:
         known = _Known(function, found)
+        fresh = fresh_names({*known.names, *taken})
         first: dict[ast.stmt, Statements] = {}
-        for pair in filter(known.may_swap, found):
-            at, last = pair.loop.body.index(pair.made), pair.loop.body.index(pair.handed)
-            pair.loop.body[last] = _exchange(pair)
-            pair.loop.body[at : at + 1] = made_again(pair.made)
-            first.setdefault(pair.loop, []).append(_empty(pair.made))
+        for chain in filter(known.may_take_turns, found):
+            alike = chain.is_stored_alike()
+            names = [chain.new] if known.may_swap(chain) and not alike else chain.ring(fresh)
+            first.setdefault(chain.loop, []).extend(made_before(chain.made, known.counts, x, alike) for x in names)
+            chain.take_turns(names, [] if alike else made_again(chain.made))
         function.body = _put_before(function.body, first)
     return function
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
-    """An array that a loop makes, and the name that it has from there on."""
+class _Chain:
+    """An array that a loop makes, and the names that it has from there on, the next one first."""
 
     loop: ast.For | ast.While
     made: ast.Assign
-    handed: ast.Assign
-    new: str
-    old: str
+    handed: tuple[ast.Assign, ...]
+
+    @property
+    def new(self) -> str:
+        return _target(self.made)
+
+    @property
+    def olds(self) -> list[str]:
+        return [_target(s) for s in self.handed]
+
+    def ring(self, fresh: Callable[[str], str]) -> list[str]:
+        """As many names as arrays are needed at once."""
+        base = re.sub(r"_\d+$", "", self.new)
+        return [self.new, *(fresh(base) for _ in self.handed)]
+
+    def is_stored_alike(self) -> bool:
+        """Whether an array that is full of a number has the same other elements in each trip."""
+        body = self.loop.body
+        if not made_again(self.made):
+            return False
+        between = body[body.index(self.made) + 1 : body.index(self.handed[-1])]
+        filling = [s for s in between if any(n.id == self.new for n in names_in(s))]
+        if not stored_arrays([s for s in body if s not in filling]).isdisjoint(self.olds):
+            return False
+        return all(_stores_alike(s, self.new, assigned_names([self.loop])) for s in filling)
+
+    def take_turns(self, names: Sequence[str], again: Statements) -> None:
+        """Make none in the loop, but do this ``again``, and let the arrays of these names be the next one in turns."""
+        body = self.loop.body
+        body[body.index(self.made) : body.index(self.made) + 1] = again
+        last = body.index(self.handed[0])
+        if len(names) > 1:
+            body.insert(last + 1, _exchange(names, [*names[1:], names[0]], self.handed[0]))
+            return
+        body[last] = _exchange([*self.olds, self.new], [self.new, *self.olds], self.handed[0])
+        for s in self.handed[1:]:
+            body.remove(s)
 
 
-def _pairs(loop: ast.For | ast.While) -> Iterator[_Pair]:
+def _chains(loop: ast.For | ast.While) -> Iterator[_Chain]:
     made = {_target(s): s for s in loop.body if makes_array(s) and not s.value.keywords}  # type: ignore[attr-defined]
-    for s in loop.body:
-        match s:
-            case ast.Assign(targets=[ast.Name(id=old)], value=ast.Name(id=new)) if new in made:
-                yield _Pair(loop, made[new], s, new, old)  # type: ignore[arg-type]
+    handed = {
+        s.value.id: s for s in loop.body if isinstance(s, ast.Assign) and _target(s) and isinstance(s.value, ast.Name)
+    }
+    for new in filter(made.get, handed):
+        links = [handed[new]]
+        while (older := handed.get(_target(links[-1]))) and older not in links:
+            links.append(older)
+        yield _Chain(loop, made[new], tuple(links))  # type: ignore[arg-type]
 
 
-def _exchange(pair: _Pair) -> ast.Assign:
-    targets: list[ast.expr] = [ast.Name(pair.old, ast.Store()), ast.Name(pair.new, ast.Store())]
-    values: list[ast.expr] = [ast.Name(pair.new, ast.Load()), ast.Name(pair.old, ast.Load())]
-    made = ast.Assign([ast.Tuple(targets, ast.Store())], ast.Tuple(values, ast.Load()))
-    return ast.copy_location(made, pair.handed)
+def _exchange(names: Sequence[str], others: Sequence[str], at: ast.stmt) -> ast.Assign:
+    targets: list[ast.expr] = [ast.Name(x, ast.Store()) for x in names]
+    values: list[ast.expr] = [ast.Name(x, ast.Load()) for x in others]
+    return ast.copy_location(ast.Assign([ast.Tuple(targets, ast.Store())], ast.Tuple(values, ast.Load())), at)
 
 
-def _empty(made: ast.Assign) -> ast.Assign:
-    assert isinstance(made.value, ast.Call)
-    new = ast.Attribute(ast.Name("np", ast.Load()), "empty", ast.Load())
-    return ast.copy_location(ast.Assign(made.targets, ast.Call(new, as_empty(made), [])), made)
+def _stores_alike(s: ast.stmt, array: str, changed: Set[str]) -> bool:
+    """Whether a statement only stores into an array, at places that none of the names that are ``changed`` has a part
+    in."""
+    match s:
+        case ast.For(target=ast.Name(id=index), iter=run, body=body, orelse=[]):
+            inner = [inner for inner in body if any(n.id == array for n in names_in(inner))]
+            changed_there = changed - ({index} - assigned_names(body))
+            is_steady = changed.isdisjoint(n.id for n in names_in(run)) and not leaves(body)
+            return is_steady and all(_stores_alike(each, array, changed_there) for each in inner)
+        case ast.Assign(targets=[ast.Subscript(ast.Name(), index)], value=value):
+            read = {n.id for n in names_in(index, value)}
+            return array not in read and changed.isdisjoint(n.id for n in names_in(index))
+    return False
 
 
 def _put_before(body: Statements, first: dict[ast.stmt, Statements]) -> Statements:
@@ -85,35 +141,54 @@ def _put_before(body: Statements, first: dict[ast.stmt, Statements]) -> Statemen
 class _Known:
     """What is known of the names in a function, but for what loops hand on."""
 
-    def __init__(self, function: ast.FunctionDef, pairs: Sequence[_Pair]):
+    def __init__(self, function: ast.FunctionDef, chains: Sequence[_Chain]):
         self.names = Counter(n.id for n in names_in(*function.body))
         self.stores = Counter(n.id for n in names_in(*function.body) if isinstance(n.ctx, ast.Store))
         self.params = {a.arg for a in function.args.args}
         self.first = {n.id for s in function.body if isinstance(s, ast.Assign) for t in s.targets for n in names_in(t)}
-        handed = {pair.handed for pair in pairs}
+        handed = {s for chain in chains for s in chain.handed}
         self.made = [s for s in statements_in(function.body) if isinstance(s, ast.Assign) and s not in handed]
         self.lengths = dict(_lengths(s for s in function.body if self.stores[_target(s)] == 1))
-        axes = {pair.old: len(_sizes(pair.made.value)) for pair in pairs}
-        self.own = own_arrays(without(function.body, handed), axes)
+        self.counts = lengths_in(function.body, self.stores)
+        self.body = without(function.body, handed)
 
-    def may_swap(self, pair: _Pair) -> bool:
-        """Whether all that either array ever is, is of one shape, and known by no other name."""
-        body = pair.loop.body
+    def may_take_turns(self, chain: _Chain) -> bool:
+        """Whether what a trip makes is known by these names alone while the loop runs, and always of one shape."""
+        body, new = chain.loop.body, chain.new
+        steps = [body.index(s) for s in (chain.made, *chain.handed[::-1])]
         inside = Counter(n.id for n in names_in(*body))
-        between = Counter(n.id for n in names_in(*body[body.index(pair.made) : body.index(pair.handed) + 1]))
-        if self.stores[pair.new] != 1 or not self.names[pair.new] == inside[pair.new] == between[pair.new]:
+        between = Counter(n.id for n in names_in(*body[steps[0] : steps[-1] + 1]))
+        if (
+            self.stores[new] != 1
+            or not self.names[new] == inside[new] == between[new]
+            or sorted(steps[1:]) != steps[1:]
+        ):
             return False
-        if pair.old in self.params or not {pair.old, pair.new} <= self.own:
+        stored = Counter(n.id for n in names_in(*body) if isinstance(n.ctx, ast.Store))
+        axes = dict.fromkeys((new, *chain.olds), len(_sizes(chain.made.value)))
+        if any(stored[x] != 1 for x in chain.olds) or len(axes) <= len(chain.olds):
             return False
-        others = [s.value for s in self.made if isinstance(s.targets[0], ast.Name) and s.targets[0].id == pair.old]
-        stored = sum(n.id == pair.old and isinstance(n.ctx, ast.Store) for n in names_in(*body))
-        if stored != 1 or not 0 < len(others) == self.stores[pair.old] - 1:
+        if known_otherwise(without(body, {*chain.handed}), axes) & {*axes}:
             return False
-        if not all(self.is_alike(value, pair.made) for value in others):
-            return False
-        sizes = {n.id for n in names_in(*as_empty(pair.made))} - {"np"}
+        sizes = {n.id for n in names_in(*as_empty(chain.made))} - {"np"}
         steady = all(self.stores[x] + (x in self.params) == 1 for x in sizes - {"max", "min"})
         return steady and sizes <= self.first | self.params | {"max", "min"}
+
+    def may_swap(self, chain: _Chain) -> bool:
+        """Whether all that any of these arrays ever is, is of one shape, and known by no other name."""
+        body = chain.loop.body
+        if not self.params.isdisjoint(chain.olds) or body.index(chain.handed[0]) - body.index(chain.handed[-1]) >= len(
+            chain.handed
+        ):
+            return False
+        axes = dict.fromkeys((chain.new, *chain.olds), len(_sizes(chain.made.value)))
+        return not known_otherwise(self.body, axes) & {*axes} and all(
+            self.is_one_shape(old, chain) for old in chain.olds
+        )
+
+    def is_one_shape(self, old: str, chain: _Chain) -> bool:
+        others = [s.value for s in self.made if _target(s) == old]
+        return 0 < len(others) == self.stores[old] - 1 and all(self.is_alike(value, chain.made) for value in others)
 
     def is_alike(self, value: ast.expr, made: ast.Assign) -> bool:
         """Whether an array is made as long as another, and of the same numbers."""
