@@ -404,3 +404,40 @@ def test_a_user_s_place_of_the_largest() -> None:
     assert compiled(X[:5], X[:2]) == X[0]
     with pytest.raises(IndexError, match="index 0 is out of bounds for axis 0 with size 0"):
         compiled(X[:0], X[:0])
+
+
+def a_length_that_changes(x, k, n):
+    u = x
+    for _ in range(n):
+        new = np.zeros(len(x))
+        for i in range(k[0]):
+            new[i] = u[i] * 0.5 + 1
+        k[0] -= 1
+        u = new
+    return u
+
+
+def a_number_that_changes(x, k, n):
+    u, v = x, 1.0
+    for _ in range(n):
+        new = np.full(len(x), v)
+        new[1:] = 0.5 * u[:-1]
+        u = new
+        v = 2.0 * v
+    return u
+
+
+def a_number_of_the_trip(x, k, n):
+    u = x
+    for t in range(n):
+        new = np.full(len(x), t + 0.5)
+        new[0] = u[1]
+        u = new
+    return u
+
+
+@pytest.mark.parametrize("program", [a_length_that_changes, a_number_that_changes, a_number_of_the_trip])
+def test_what_is_not_stored_may_change(program: Callable[..., Any]) -> None:
+    for n in range(4):
+        found, expected = sg.compile(program)(X, np.array([3, 1]), n), program(X, np.array([3, 1]), n)
+        np.testing.assert_array_equal(found, expected)

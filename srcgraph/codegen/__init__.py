@@ -28,7 +28,7 @@ rows, shifted, rings, padded  what derivatives add to arrays: row by row, each r
 ahead      elements that the next step reads, too, read before anything is stored
 buffers    arrays that a loop makes anew in each trip, made once before it;  narrow: a row or a number, where one trip
            uses no more;  swapped: some of them, filled in turns;  rounds: grids that go round, read where they are
-shorter    arrays that each trip makes shorter, in one memory
+shorter    arrays that each trip makes shorter, in one memory;  saved: arrays that a tape keeps as they are, not copies
 delayed    arrays that are computed of others and then stored into them: a few rows are kept;  behind: elements
 unfilled   what would be taken from lists that nothing is put into
 steady     checks that ask the same in each trip, before the loop

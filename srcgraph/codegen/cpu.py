@@ -48,11 +48,13 @@ from srcgraph.codegen.rings import in_rings
 from srcgraph.codegen.rounds import read_round
 from srcgraph.codegen.rows import by_rows
 from srcgraph.codegen.running import with_running_extremes
+from srcgraph.codegen.saved import saved_whole
 from srcgraph.codegen.several import several_at_once
 from srcgraph.codegen.shared_rows import row_by_row
 from srcgraph.codegen.shifted import gathered
 from srcgraph.codegen.shorter import shorter
 from srcgraph.codegen.source import Places, Text, emit
+from srcgraph.codegen.sparse import skipping
 from srcgraph.codegen.statements import defined, names_in
 from srcgraph.codegen.steady import asked_before
 from srcgraph.codegen.storage import Copied, Interface
@@ -241,7 +243,7 @@ class Module:
             whole = self.shared_out(_function(name, params, statements, options), names, watched)
             for f in () if self.parallel else whole:
                 narrowed(f.body)
-            whole = [made_once(swapped(shorter(f), {*params, *reserved})) for f in whole]
+            whole = [made_once(swapped(shorter(saved_whole(f)), {*params, *reserved})) for f in whole]
             for f in () if self.parallel else whole:
                 delayed(f.body, {*params, *reserved})
                 f.body = in_one_loop(f.body, {*params, *reserved})
@@ -315,7 +317,7 @@ def quick_loops(
     statements = checked_first(statements, watched, {*taken, *users}, sums_in_order)
     if free:
         statements = gathered(in_rings(statements, taken) if rows_in_order else statements, taken)
-        statements = in_registers(statements, set(taken))
+        statements = skipping(in_registers(statements, set(taken)))
     return in_blocks(as_written(statements), taken)
 
 

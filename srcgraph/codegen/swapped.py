@@ -27,7 +27,7 @@ from srcgraph.codegen.affine import axes_of
 from srcgraph.codegen.buffers import as_empty, known_otherwise, lengths_in, made_again, made_before, makes_array
 from srcgraph.codegen.delayed import fresh_names
 from srcgraph.codegen.flow import assigned_names, leaves
-from srcgraph.codegen.statements import names_in, statements_in, without
+from srcgraph.codegen.statements import names_in, nodes_in, statements_in, without
 from srcgraph.codegen.trips import copied_array, stored_arrays
 
 Statements = list[ast.stmt]
@@ -74,13 +74,14 @@ class _Chain:
     def is_stored_alike(self) -> bool:
         """Whether an array that is full of a number has the same other elements in each trip."""
         body = self.loop.body
-        if not made_again(self.made):
+        changed = assigned_names([self.loop])
+        if not made_again(self.made) or not all(_is_steady(e, changed) for e in self.made.value.args):  # type: ignore[attr-defined]
             return False
         between = body[body.index(self.made) + 1 : body.index(self.handed[-1])]
         filling = [s for s in between if any(n.id == self.new for n in names_in(s))]
         if not stored_arrays([s for s in body if s not in filling]).isdisjoint(self.olds):
             return False
-        return all(_stores_alike(s, self.new, assigned_names([self.loop])) for s in filling)
+        return all(_stores_alike(s, self.new, changed) for s in filling)
 
     def take_turns(self, names: Sequence[str], again: Statements) -> None:
         """Make none in the loop, but do this ``again``, and let the arrays of these names be the next one in turns."""
@@ -120,12 +121,18 @@ def _stores_alike(s: ast.stmt, array: str, changed: Set[str]) -> bool:
         case ast.For(target=ast.Name(id=index), iter=run, body=body, orelse=[]):
             inner = [inner for inner in body if any(n.id == array for n in names_in(inner))]
             changed_there = changed - ({index} - assigned_names(body))
-            is_steady = changed.isdisjoint(n.id for n in names_in(run)) and not leaves(body)
+            is_steady = _is_steady(run, changed) and not leaves(body)
             return is_steady and all(_stores_alike(each, array, changed_there) for each in inner)
         case ast.Assign(targets=[ast.Subscript(ast.Name(), index)], value=value):
             read = {n.id for n in names_in(index, value)}
-            return array not in read and changed.isdisjoint(n.id for n in names_in(index))
+            return array not in read and _is_steady(index, changed)
     return False
+
+
+def _is_steady(node: ast.expr, changed: Set[str]) -> bool:
+    """Whether an expression is of numbers that do not change: elements may."""
+    plain = not any(isinstance(n, ast.Subscript | ast.Attribute) for n in nodes_in(node))
+    return plain and changed.isdisjoint(n.id for n in names_in(node))
 
 
 def _put_before(body: Statements, first: dict[ast.stmt, Statements]) -> Statements:

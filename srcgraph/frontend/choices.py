@@ -6,14 +6,14 @@ branch of its own (`branching.each`), so the rest of the frontend sees only enti
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING
 
 from srcgraph.frontend.entities import (
     UNBOUND,
-    Array,
     Choice,
     Closure,
     Const,
@@ -21,12 +21,14 @@ from srcgraph.frontend.entities import (
     Method,
     Partial,
     Raised,
+    State,
     Text,
     boxes_of,
     cells_of,
     parts_of,
     values_of,
     with_parts,
+    within,
 )
 from srcgraph.frontend.memory import refuse
 from srcgraph.frontend.presence import told
@@ -53,6 +55,12 @@ def choosable(entity: Entity) -> bool:
 
 def options_of(entity: Entity) -> tuple[Entity, ...]:
     return entity.options if isinstance(entity, Choice) else (entity,)
+
+
+def single(entity: Entity) -> Entity | None:
+    """The only option; None if there are others."""
+    options = options_of(entity)
+    return options[0] if len(options) == 1 else None
 
 
 def possible(low: Lowering, entity: Entity) -> Entity:
@@ -104,7 +112,8 @@ def join_choices(joiner: Joiner, x: Entity, y: Entity, name: str) -> Make:
     """One choice of what two paths made."""
     low = joiner.low
     xs, ys = options_of(x), options_of(y)
-    merged = low.session.in_order([*xs, *ys], same_function)
+    alike = same_function if all(map(_are_apart, (xs, ys))) else operator.eq
+    merged = low.session.in_order([*xs, *ys], alike)
     places = [[_position(merged, o) for o in options] for options in (xs, ys)]
     if len(merged) > MOST:
         raise refuse(f"{name!r} may be more than {MOST} different functions or constants", low.loc)
@@ -126,7 +135,14 @@ def join_choices(joiner: Joiner, x: Entity, y: Entity, name: str) -> Make:
 
 
 def _position(options: Sequence[Entity], option: Entity) -> int:
+    if option in options:
+        return list(options).index(option)
     return next(k for k, known in enumerate(options) if same_function(known, option))
+
+
+def _are_apart(options: Sequence[Entity]) -> bool:
+    """Whether no two options are one function with different values."""
+    return not any(same_function(x, y) for x, y in combinations(options, 2))
 
 
 def same_function(x: Entity, y: Entity) -> bool:
@@ -191,6 +207,15 @@ def tag_among(low: Lowering, entity: Entity, options: Sequence[Entity]) -> Value
     return renumbered(low, entity, [_position(options, e) for e in options_of(entity)])
 
 
-def fixed(options: Sequence[Entity], known: Sequence[Entity]) -> bool:
-    """Whether all options mean the same in every trip of a loop: new ones hold no values of the trip."""
-    return all(o in known or not (values_of(o) or any(isinstance(p, Array) for p in parts_of(o))) for o in options)
+def fixed(options: Sequence[Entity], known: Sequence[Entity], before: State) -> bool:
+    """Whether all options mean the same in every trip of a loop: new ones were there ``before``, or hold nothing."""
+    new = [o for o in options if o not in known and not all(isinstance(e, Const) for e in _held(o))]
+    there = [e for held in before.names.values() for e in within(held, before)] if new else []
+    return all(o in there for o in new)
+
+
+def _held(option: Entity) -> list[Entity]:
+    """What a function, or what it was made of, holds."""
+    parts = parts_of(option)
+    inner = [e for part in parts if choosable(part) for e in _held(part)]
+    return [*inner, *(part for part in parts if not choosable(part))]

@@ -7,6 +7,7 @@ search ends.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,7 +16,7 @@ import numpy as np
 
 from srcgraph.frontend import contents
 from srcgraph.frontend.boxes import held, held_in
-from srcgraph.frontend.choices import choosable, fixed, options_of, same_function
+from srcgraph.frontend.choices import choosable, fixed, options_of, same_function, single
 from srcgraph.frontend.either import Option
 from srcgraph.frontend.entities import (
     ALREADY,
@@ -25,6 +26,7 @@ from srcgraph.frontend.entities import (
     Array,
     Cell,
     Choice,
+    Closure,
     Const,
     Either,
     Entity,
@@ -32,6 +34,8 @@ from srcgraph.frontend.entities import (
     Key,
     Listing,
     Maybe,
+    Method,
+    Partial,
     Record,
     Rows,
     Scalar,
@@ -42,6 +46,8 @@ from srcgraph.frontend.entities import (
     arrays_of,
     boxes_of,
     cells_of,
+    parts_of,
+    with_parts,
     within,
 )
 from srcgraph.frontend.exchange import Exchanged
@@ -144,6 +150,14 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Holding:
+    """One function, without what it holds: of that, as of defaults, the shapes."""
+
+    function: Entity
+    items: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Fresh:
     """A list of its own at each iteration."""
 
@@ -197,6 +211,7 @@ Shape: TypeAlias = (
     | Exchanged
     | Several
     | OneOf
+    | Holding
     | Fresh
     | Fields
     | NewObject
@@ -272,7 +287,7 @@ def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> S
     if isinstance(entry, Instance) and isinstance(end, Instance) and entry.cls is end.cls:
         return _widen_objects(low, entry, end, ends, name)
     if choosable(entry) and choosable(end):
-        return _widen_options(low, entry, end, name)
+        return _widen_options(low, entry, end, ends, name)
     return Broken(_differs(name, entry, end), "give it one kind of value before and inside the loop")
 
 
@@ -300,13 +315,31 @@ def _widen_later(low: Lowering, entry: Entity, end: Entity, absent: Unbound | Co
     return shape if isinstance(shape, Broken) else Later(shape, absent == NONE or name not in low.internal, absent)
 
 
-def _widen_options(low: Lowering, entry: Entity, end: Entity, name: str) -> Shape:
-    merged = low.session.in_order([*options_of(entry), *options_of(end)], same_function)
+def _widen_options(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> Shape:
+    one, other = single(entry), single(end)
+    if one is not None and other is not None and _may_hold(one) and _may_hold(other) and same_function(one, other):
+        pairs = enumerate(zip(parts_of(one), parts_of(other), strict=True))
+        return _holding(one, [widen(low, a, b, ends, f"{name}_{k}") for k, (a, b) in pairs])
+    merged = low.session.in_order([*options_of(entry), *options_of(end)], operator.eq)
     made = any(b not in low.state.names for option in merged for b in boxes_of(option))
-    if made or not fixed(merged, options_of(entry)):
-        why = f"{name!r} is a function made anew in each iteration"
-        return Broken(why, "make it before the loop, and pass it what changes", unroll=True)
+    if made or not fixed(options_of(end), options_of(entry), ends.before):
+        return _made_anew(name)
     return OneOf(tuple(merged))
+
+
+def _may_hold(function: Entity) -> bool:
+    """Whether a function holds numbers and arrays, no objects of which others may know."""
+    return isinstance(function, Closure | Partial | Method) and not any(map(boxes_of, parts_of(function)))
+
+
+def _holding(function: Entity, items: Sequence[Shape]) -> Shape:
+    broken = next((item for item in items if isinstance(item, Broken)), None)
+    return broken or Holding(with_parts(function, [UNBOUND] * len(items)), tuple(items))
+
+
+def _made_anew(name: str) -> Broken:
+    why = f"{name!r} is a function made anew in each iteration"
+    return Broken(why, "make it before the loop, and pass it what changes", unroll=True)
 
 
 def _fresh(content: contents.ContentShape) -> Shape:
@@ -394,6 +427,11 @@ def shape_of(low: Lowering, entity: Entity, ends: Ends | State, name: str = "") 
         return Broken(entity.why, entity.hint)
     if isinstance(entity, Tup):
         return Several(tuple(shape_of(low, e, ends, name) for e in entity.items), entity.cls)
+    if choosable(entity) and not fixed(options_of(entity), (), ends if isinstance(ends, State) else ends.before):
+        one = single(entity)
+        if one is None or not _may_hold(one):
+            return _made_anew(name)
+        return _holding(one, [shape_of(low, e, ends, f"{name}_{k}") for k, e in enumerate(parts_of(one))])
     if isinstance(entity, Choice):
         return OneOf(entity.options)
     if isinstance(entity, Listing) and entity.at:
@@ -435,9 +473,11 @@ def join_shapes(x: Shape, y: Shape) -> Shape:
         case (Buffer(), Part()):
             return x
         case (OneOf(options=a), OneOf(options=b)):
-            return OneOf((*a, *(o for o in b if not any(same_function(o, known) for known in a))))
+            return OneOf((*a, *(o for o in b if o not in a)))
         case (Several(items=a, cls=cls), Several(items=b)):
             return _several(list(map(join_shapes, a, b)), cls)
+        case (Holding(function=f, items=a), Holding(function=g, items=b)) if f == g:
+            return _holding(f, list(map(join_shapes, a, b)))
         case (Fresh(content=a), Fresh(content=b)):
             return _fresh(contents.join_content_shapes(a, b))
         case (Fields(items=a), Fields(items=b)) if x.names == y.names:

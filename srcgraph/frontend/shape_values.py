@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from srcgraph.frontend import contents, headers
 from srcgraph.frontend.boxes import held, new_box
-from srcgraph.frontend.choices import tag_among
+from srcgraph.frontend.choices import single, tag_among
 from srcgraph.frontend.either import choice_of, is_array, operands_of, own_content
 from srcgraph.frontend.entities import (
     ALREADY,
@@ -25,7 +25,9 @@ from srcgraph.frontend.entities import (
     Scalar,
     Tup,
     Unusable,
+    parts_of,
     sources_of,
+    with_parts,
 )
 from srcgraph.frontend.exchange import Exchanged, homes
 from srcgraph.frontend.kinds import as_joined
@@ -57,7 +59,7 @@ def leaf_types(shape: headers.Shape) -> list[tuple[str, Type]]:
             operands = [("_at", PY_INT)] * sum(count for _, _, count in options)
             array = [("_own", headers.unsized(type))] if own and stored else [] if stored else [("", type)]
             return [*array, *tests, *operands]
-        case headers.Several(items=items):
+        case headers.Several(items=items) | headers.Holding(items=items):
             return [(f"_{k}{s}", t) for k, item in enumerate(items) for s, t in leaf_types(item)]
         case headers.Fresh(content=content):
             return contents.leaf_types(content)
@@ -109,6 +111,10 @@ def leaf_values(low: Lowering, shape: headers.Shape, entity: Entity) -> list[Val
         case headers.Several(items=items):
             assert isinstance(entity, Tup)
             return [v for s, e in zip(items, entity.items, strict=True) for v in leaf_values(low, s, e)]
+        case headers.Holding(items=items):
+            function = single(entity)
+            assert function is not None
+            return [v for s, e in zip(items, parts_of(function), strict=True) for v in leaf_values(low, s, e)]
         case headers.Fresh(content=content):
             assert isinstance(entity, Listing)
             return contents.leaf_values(low, content, contents.content(low, entity), entity.cell.name)
@@ -174,6 +180,9 @@ def instantiate(low: Lowering, shape: headers.Shape, leaves: Iterator[Value], na
             return ref
         case headers.Several(items=items, cls=cls):
             return Tup(tuple(instantiate(low, s, leaves, name) for s in items), cls)
+        case headers.Holding(function=function, items=items):
+            parts = [instantiate(low, s, leaves, f"{name}_{k}") for k, s in enumerate(items)]
+            return with_parts(function, parts)
         case headers.Fresh(content=content):
             held = contents.instantiate(low, content, leaves, name)
             return held if isinstance(held, Unusable) else contents.new_list(low, held, name)

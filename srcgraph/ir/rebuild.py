@@ -285,12 +285,14 @@ class Rebuild:
         params = []
         sizes: dict[Dim, Dim] = {}
         for param, before, init in zip(old, old_inits, inits, strict=True):
-            new = self.builder.fresh(param.name, self.retyped(param.type, before.type, init.type, sizes))
+            new = self.builder.fresh(param.name, self.retyped(param, before.type, init.type, sizes))
             self.bind(param, new)
             params.append(new)
         return params
 
-    def retyped(self, param: Type, before: Type, init: Type, sizes: dict[Dim, Dim]) -> Type:
+    def retyped(self, old: Value, before: Type, init: Type, sizes: dict[Dim, Dim]) -> Type:
+        """The type of a loop's new parameter; ``before`` was that of what the loop began with, ``init`` is now."""
+        param = old.type
         if isinstance(param, ArrayType) and isinstance(before, ArrayType) and isinstance(init, ArrayType):
             for p, b in zip(param.shape, before.shape, strict=True):
                 if p != b and p not in sizes:

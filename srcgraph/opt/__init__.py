@@ -12,7 +12,7 @@ dce       drop nodes, branch outputs and loop carries that nothing needs
 settle    carries that never change, and branches that agree, become plain values
 simplify  replay: literals fold, equal nodes merge, decided branches and loops go
 thread    branches on one condition that follow each other become one
-appended  lists that a loop appends to in every trip, as arrays
+appended  lists that a loop appends to in every trip, as arrays;  list_uses: which lists these are
 lanes     matrix products of all lanes of a loop at once
 marks     what programs say to derivatives goes, once these are taken
 once, added  products of matrices: what they read, and where they go

@@ -20,7 +20,7 @@ CASES: list[tuple[Callable, tuple[Any, ...], str, int, int]] = [
     (programs.branch, (X, 1.0), "d_s d_t", 0, 0),
     (programs.inactive_carry, (X, X + 1.0, 3), "d_u cos", 1, 1),  # d_x
     (programs.overwritten, (X,), "y[ d_y", 0, 0),
-    (programs.loop_fill, (X, 3), "", 1, 1),  # of each trip
+    (programs.loop_fill, (X, 3), "", 2, 1),  # that the trips fill in turns
     (programs.carried, (X, 3), "", 2, 1),  # v, d_v
     (programs.elements, (X,), "", 1, 0),
     (programs.one_branch, (X, 1.0), "ones", 1, 0),  # the result, where nothing depends on x

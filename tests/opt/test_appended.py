@@ -123,6 +123,136 @@ MADE = [
 ]  # fmt: skip
 
 
+def tree(x: Any, n: int) -> Any:
+    """A list that is shorter in each trip."""
+    row = [x[i % len(x)] * i for i in range(n + 1)]
+    for step in range(n, 0, -1):
+        new = []
+        for j in range(step):
+            new.append(0.6 * row[j] + 0.5 * row[j + 1])
+        row = new
+    return row
+
+
+def pascal(x: Any, n: int) -> Any:
+    """A list that is longer in each trip, and to which is appended before a loop and after it."""
+    row = [x[0]]
+    for _ in range(n):
+        new = []
+        new.append(x[1])
+        for j in range(len(row) - 1):
+            new.append(row[j] + 0.5 * row[j + 1])
+        new.append(row[-1] * x[2])
+        row = new
+    return row, len(row), row[-1]
+
+
+def distance(x: Any, n: int) -> Any:
+    """Lists of one length, filled in turns."""
+    before = list(range(len(x) + 1))
+    for i in range(1, n + 1):
+        now = [i]
+        for j in range(1, len(x) + 1):
+            cost = 0 if x[(i - 1) % 4] == x[j - 1] else 1
+            now.append(min(before[j] + 1, now[j - 1] + 1, before[j - 1] + cost))
+        before = now
+    return before[-1]
+
+
+def until_small(x: Any, n: int) -> Any:
+    now, trips = [v * 1.0 for v in x], 0
+    while sum(now) > 0.5 and trips < n:
+        last = now
+        now = [0.5 * v * x[0] for v in last]
+        now[trips % len(x)] *= 0.5
+        trips += 1
+        if now[0] > 1e6:
+            break
+    return now, trips
+
+
+def one_of_two(x: Any, n: int) -> Any:
+    """Of different lengths."""
+    now = [x[0]] * 3
+    for i in range(n):
+        if now[0] > 0.35 * x[1]:
+            now = [v * 0.4 for v in now]
+        else:
+            now = [x[j] + now[0] for j in range(i % 3 + 1)]
+    return now
+
+
+def zeros_first(x: Any, n: int) -> Any:
+    ways = [0.0] * max(n, 1)
+    for k in range(3):
+        new = []
+        for i in range(len(ways)):
+            new.append(ways[i] + x[k] * (ways[i - 1] if i > 0 else 1.0))
+        ways = new
+        ways[0] += 1.0
+    return ways
+
+
+def one_kept(x: Any, n: int) -> Any:
+    """The list before is still needed when the one after it is changed."""
+    now = [x[i % 4] for i in range(len(x))]
+    for _ in range(n):
+        last = now
+        now = [v * 0.5 for v in last]
+        now[0] = last[1] + last[2]
+        now[1] += last[0]
+    return np.array(now), now[0]
+
+
+def too_long(x: Any, n: int) -> Any:
+    """Items that are not there."""
+    row = [x[0], x[1], x[2]]
+    for _ in range(n):
+        new = []
+        for j in range(2):
+            new.append(row[j] - row[j + 1])
+        row = new
+    return row
+
+
+def whole_numbers(x: Any, n: int) -> Any:
+    row = [i * i for i in range(max(n, 1))]
+    for k in range(n):
+        row = [v // 2 + k for v in row]
+    return row, np.array(row, dtype=np.float64)
+
+
+def of_an_array(x: Any, n: int) -> Any:
+    row = list(x)
+    for k in range(n):
+        row = [v * x[0] + k for v in row]
+    return row
+
+
+HANDED_ON = [
+    tree, pascal, distance, until_small, one_of_two, zeros_first, one_kept, too_long, whole_numbers, of_an_array,
+]  # fmt: skip
+
+
+def passed_to_a_function(x: Any, n: int) -> Any:
+    def halves(row: Any) -> Any:
+        return [v * 0.5 for v in row]
+
+    row = [v + 1.0 for v in x]
+    for _ in range(n):
+        row = halves(row)
+    return row
+
+
+def with_one_more(x: Any, n: int) -> Any:
+    row = [v * 1.0 for v in x]
+    for _ in range(n):
+        row = [v * 0.5 for v in row]
+        row.append(x[0])
+        row.pop()
+    return row
+
+
 def appended_again(x: Any, n: int) -> Any:
     out = []
     for i in range(n):
@@ -184,6 +314,8 @@ def whole_in_a_trip(x: Any, n: int) -> Any:
 
 
 KEPT = [whole_in_a_trip, appended_again, some, left, twice, taken_out, changed_in_a_branch]
+PROGRAMS = [*MADE, *HANDED_ON, passed_to_a_function, with_one_more, *KEPT]
+OF_INTEGERS = [distance, whole_numbers]
 X = np.array([0.3, 0.9, 1.7, 0.1])
 
 
@@ -205,7 +337,7 @@ def plain(found: Any) -> Any:
     return type(found), round(float(found), 12)
 
 
-@pytest.mark.parametrize("f", MADE + KEPT)
+@pytest.mark.parametrize("f", PROGRAMS)
 def test_values(f: Callable[..., Any]) -> None:
     made, before = sg.compile(f), sg.compile(f, mode=PLAIN)
     for n in (0, 1, 2, 3, 4, 7, 20, -3):
@@ -215,7 +347,9 @@ def test_values(f: Callable[..., Any]) -> None:
     assert ".append(" in before.python(X, 3)
 
 
-@pytest.mark.parametrize("f", [f for f in MADE + KEPT if f not in (by_threes, several, short_floats, in_a_dict)])
+@pytest.mark.parametrize(
+    "f", [f for f in PROGRAMS if f not in (by_threes, several, short_floats, in_a_dict, *OF_INTEGERS)]
+)
 def test_gradients(f: Callable[..., Any]) -> None:
     def loss(x: Any, n: int) -> Any:
         found = f(x, n)
@@ -227,7 +361,7 @@ def test_gradients(f: Callable[..., Any]) -> None:
 
     made, step = sg.grad(loss), 1e-6
     for n in (1, 3, 8):
-        if f is too_early and n > 3:
+        if (f is too_early and n > 3) or (f is too_long and n > 1):
             continue
         near = [(loss(X + step * e, n) - loss(X - step * e, n)) / (2 * step) for e in np.eye(4)]
         np.testing.assert_allclose(made(X, n), near, rtol=1e-6, atol=1e-8)

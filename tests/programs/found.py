@@ -1,6 +1,7 @@
 """Programs that random generation found to go wrong, each the smallest that did."""
 
 import enum
+import functools
 import math
 
 import numpy as np
@@ -907,3 +908,82 @@ def shorter_unless_short(x, n):
         v = 0.5 * (v[:-1] + v[1:])
         w[0] += v[0]
     return v, w
+
+
+def _step_by(p):
+    def step(u, w=p):
+        return u + w
+
+    return step
+
+
+def _scale_by(p):
+    def scale(u, *, w=p):
+        return u * w + 1.0
+
+    return scale
+
+
+def functions_exchanged(a, n):
+    """Of one function with different defaults the loop carries these."""
+    f, g, x = _step_by(a), _step_by(2.0 * a), 1.0
+    for _ in range(n):
+        x = f(x)
+        f, g = g, f
+    h, p, q = _scale_by(1.0), _scale_by(2.0), _scale_by(a)
+    while n > 0:
+        x = 0.5 * h(x)
+        n -= 1
+        if x > 1.0:
+            h, p = p, q
+    return x, f(x), h(1.0), p(x)
+
+
+def the_best_function(a, n):
+    best = _scale_by(a)
+    least = best(1.2)
+    for k in range(n):
+        f = _scale_by(a * np.cos(2.0 * k))
+        if f(1.2) < least:
+            best, least = f, f(1.2)
+    return best(1.2) + least
+
+
+class _Move:
+    def __init__(self, by):
+        self.by = by
+
+    def go(self, u):
+        return u + self.by
+
+
+def _weighted(w, u):
+    return u * w.sum() + w[0]
+
+
+def methods_and_what_they_belong_to(x, a, n):
+    u, m, q = a, _Move(a).go, _Move(2.0 * a).go
+    f = functools.partial(_weighted, x)
+    for k in range(n):
+        u = 0.3 * f(m(u))
+        m, q = q, m
+        f = functools.partial(_weighted, np.array([a * k, u]))
+    return u, m(u)
+
+
+def made_in_the_loop_alone(a, n):
+    u = a
+    for k in range(n + 1):
+        if k > 0:
+            u = 0.5 * f(u)  # noqa: F821
+        f = _step_by(a * k)
+    return u + f(u)
+
+
+def kept_by_an_object(a, n):
+    move, u = _Move(0.0), a
+    move.by = _scale_by(a)
+    for k in range(n):
+        u = 0.3 * move.by(u)
+        move.by = _scale_by(0.5 * k)
+    return u
