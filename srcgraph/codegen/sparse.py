@@ -8,7 +8,7 @@
         d_D[i, j - 1] += 0.0 if up else t             d_D[i - 1, j] += t if up else 0.0
                                                       d_D[i, j - 1] += 0.0 if up else t
 
-What the least of some numbers is depends on one of them alone: most of such derivatives are 0.
+What the least of some numbers is depends on one of them alone: where a derivative goes one way or another, most are 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import ast
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from srcgraph.codegen.flow import NOTHING, assigned_names, live_before
+from srcgraph.codegen.flow import NOTHING, Names, assigned_names, live_before
 from srcgraph.codegen.registers import Added
 from srcgraph.codegen.statements import is_pure, names_in, nodes_in, statements_in
 
@@ -27,37 +27,42 @@ Value = float | bool | None
 
 def skipping(body: list[ast.stmt]) -> list[ast.stmt]:
     """Change such loops of a function."""
-    loops = [s for s in statements_in(body) if isinstance(s, ast.For) and any(isinstance(t, Added) for t in s.body)]
-    if loops:
-        uses = Counter(n.id for n in names_in(*body))
-        for loop in loops:
-            _skip(loop, uses)
+    if any(isinstance(s, Added) for s in statements_in(body)):
+        _block(body, NOTHING, NOTHING, NOTHING)
     return body
 
 
-def _skip(loop: ast.For, uses: Counter[str]) -> None:
-    at = _derivative(loop.body)
-    if at is None or loop.orelse:
+def _block(body: Sequence[ast.stmt], after: Names, on_break: Names, on_continue: Names) -> None:
+    """Change the loops of a block, given the names that are needed after it."""
+    live = after
+    for s in reversed(body):
+        before = live_before([s], live, on_break, on_continue)
+        if isinstance(s, ast.If):
+            _block(s.body, live, on_break, on_continue)
+            _block(s.orelse, live, on_break, on_continue)
+        elif isinstance(s, ast.For | ast.While):
+            header = live | before
+            _block(s.body, header, live, header)
+            if isinstance(s, ast.For):
+                _skip(s, live)
+        live = before
+
+
+def _skip(loop: ast.For, after: Names) -> None:
+    if loop.orelse or not _goes_on(loop.body) or not _goes_one_way(loop.body):
         return
-    read, (before, rest) = loop.body[at], _divided(loop.body, at)
-    factor = read.targets[0].id  # type: ignore[attr-defined]
-    inside = Counter(n.id for n in names_in(loop))
-    carried = live_before(loop.body, NOTHING, NOTHING, NOTHING)
-    needed = {name for name in assigned_names(rest) if uses[name] > inside[name] or name in carried}
-    if _does_nothing(rest, factor, ast.unparse(read.value), needed) and _goes_on_from(rest):  # type: ignore[attr-defined]
-        test = ast.Compare(ast.Name(factor, ast.Load()), [ast.NotEq()], [ast.Constant(0.0)])
-        loop.body = [*before, read, ast.copy_location(ast.If(test, _without_tests(rest, factor), []), read)]
+    carried = after | live_before(loop.body, NOTHING, NOTHING, NOTHING)
+    for read in filter(_is_read, loop.body):
+        before, rest = _divided(loop.body, loop.body.index(read))
+        factor, place = read.targets[0].id, ast.unparse(read.value)  # type: ignore[attr-defined]
+        moved, others = assigned_names([*before, read]), assigned_names(rest)
+        if moved.isdisjoint(carried | others) and _does_nothing(rest, factor, place, others & carried):
+            test = ast.Compare(ast.Name(factor, ast.Load()), [ast.NotEq()], [ast.Constant(0.0)])
+            loop.body = [*before, read, ast.copy_location(ast.If(test, _without_tests(rest, factor), []), read)]
+            return
 
 
-def _derivative(body: Sequence[ast.stmt]) -> int | None:
-    """Where an element is read that is all zero or not is asked of."""
-    found = [k for k, s in enumerate(body) if isinstance(s, ast.Assign) and _is_read(s)]
-    asked = Counter(name for s in body for n in nodes_in(s) if (name := _compared(n)))
-    likely = [k for k in found if asked[body[k].targets[0].id]]  # type: ignore[attr-defined]
-    return likely[0] if likely else None
-
-
-def _is_read(s: ast.Assign) -> bool:
+def _is_read(s: ast.stmt) -> bool:
     match s:
         case ast.Assign(targets=[ast.Name()], value=ast.Subscript(value=ast.Name())):
             return True
@@ -84,7 +89,7 @@ def _divided(body: Sequence[ast.stmt], at: int) -> tuple[list[ast.stmt], list[as
     return before, [s for s in body if s not in before and s is not body[at]]
 
 
-def _does_nothing(body: Sequence[ast.stmt], factor: str, place: str, needed: set[str]) -> bool:
+def _does_nothing(body: Sequence[ast.stmt], factor: str, place: str, needed: Names) -> bool:
     """Whether nothing is left of what statements do where a number, the element at a ``place``, is 0."""
     known: dict[str, Value] = {factor: 0.0}
     for s in body:
@@ -104,10 +109,30 @@ def _does_nothing(body: Sequence[ast.stmt], factor: str, place: str, needed: set
     return True
 
 
-def _goes_on_from(body: Sequence[ast.stmt]) -> bool:
+def _goes_on(body: Sequence[ast.stmt]) -> bool:
     """Whether a step adds to several places of one array: the next step waits for that."""
     places = {(ast.unparse(s.target.value), ast.unparse(s.target.slice)) for s in body if _is_added(s)}  # type: ignore[attr-defined]
     return max(Counter(array for array, _ in places).values(), default=0) > 1
+
+
+def _goes_one_way(body: Sequence[ast.stmt]) -> bool:
+    """Whether something but the number itself decides where it goes."""
+    zeros = {ast.unparse(s.targets[0]) for s in body if isinstance(s, ast.Assign) and _is_asked_zero(s.value)}
+    for node in nodes_in(*body):
+        match node:
+            case ast.IfExp(test, one, other) if any(
+                isinstance(e, ast.Constant) and e.value == 0.0 for e in (one, other)
+            ):
+                if not _is_asked_zero(test) and ast.unparse(test) not in zeros:
+                    return True
+    return False
+
+
+def _is_asked_zero(test: ast.expr) -> bool:
+    match test:
+        case ast.Compare(ops=[ast.Eq()], comparators=[ast.Constant(value=0.0)]):
+            return True
+    return False
 
 
 def _is_added(s: ast.stmt) -> bool:
@@ -133,6 +158,11 @@ def _value(node: ast.expr, known: Mapping[str, Value]) -> Value:
             return True if _is_zero(_value(left, known)) and _is_zero(_value(right, known)) else None
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return 0.0 if _is_zero(_value(operand, known)) else None
+        case (
+            ast.BinOp(left=ast.Constant(), op=ast.Mult(), right=x)
+            | ast.BinOp(left=x, op=ast.Mult(), right=ast.Constant())
+        ):
+            return 0.0 if _is_zero(_value(x, known)) else None
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
             return 0.0 if _is_zero(_value(left, known)) and _is_zero(_value(right, known)) else None
     return None
