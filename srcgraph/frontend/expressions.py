@@ -24,6 +24,7 @@ from srcgraph.frontend import (
     text,
 )
 from srcgraph.frontend.entities import (
+    NONE,
     Array,
     Const,
     Entity,
@@ -32,7 +33,6 @@ from srcgraph.frontend.entities import (
     Listing,
     Rows,
     Scalar,
-    SliceOf,
     SomeSet,
     Tup,
     Unusable,
@@ -149,8 +149,7 @@ def _lower(low: Lowering, node: Any, hint: str) -> Entity:
             low.spend(target.id)
             return entity
         case gast.Slice(lower=start, upper=stop, step=step):
-            parts = [Const(None) if p is None else lower(low, p) for p in (start, stop, step)]
-            return SliceOf(*parts)
+            return indexing.slice_of(low, *(NONE if p is None else optional(low, p) for p in (start, stop, step)))
     raise refuse(f"{type(node).__name__} is not supported here", low.loc)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,19 @@ from srcgraph.frontend import (
     shared,
     tables,
 )
-from srcgraph.frontend.entities import NONE, Array, Const, Entity, Instance, Iteration, Listing, Scalar, SliceOf, Tup
+from srcgraph.frontend.entities import (
+    NONE,
+    Array,
+    Const,
+    Entity,
+    Instance,
+    Iteration,
+    Listing,
+    Maybe,
+    Scalar,
+    SliceOf,
+    Tup,
+)
 from srcgraph.frontend.join import describe
 from srcgraph.frontend.kinds import joined
 from srcgraph.frontend.memory import (
@@ -36,6 +49,7 @@ from srcgraph.frontend.memory import (
     select,
     slice_operands,
 )
+from srcgraph.frontend.presence import present, told
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.vector import literal
@@ -229,6 +243,22 @@ def basic_place(low: Lowering, base: Array, parts: list[Entity]) -> Array:
             order.append(kept)
             kept += 1
     return select(low, base, View(tuple(axes), tuple(order)), operands)
+
+
+def slice_of(low: Lowering, start: Entity, stop: Entity, step: Entity) -> SliceOf:
+    """A slice; an end that may be None is a number then that no array is as long as."""
+    step = present(low, step)
+    return SliceOf(_end(low, start, step, (0, sys.maxsize)), _end(low, stop, step, (sys.maxsize, -sys.maxsize)), step)
+
+
+def _end(low: Lowering, end: Entity, step: Entity, far: tuple[int, int]) -> Entity:
+    """One of a slice's ends, and where it is if it is None, for steps forward and back."""
+    end = told(low, end)
+    if not isinstance(end, Maybe) or end.absent != NONE:
+        return end
+    forward = Const(1) if step == NONE else step
+    none = OPS["where"](OPS["less"](low.value(forward), 0), far[1], far[0])
+    return Scalar(OPS["where"](low.value(end.bound), as_index(low, low.value(end.entity), "a slice's end"), none))
 
 
 def axis_selector(low: Lowering, part: Entity, size: Any, axis: int) -> tuple[Any, list[Value]]:

@@ -20,6 +20,7 @@ from srcgraph.frontend import (
     dicts,
     expressions,
     flat,
+    indexing,
     iteration,
     later,
     library,
@@ -43,7 +44,6 @@ from srcgraph.frontend.entities import (
     Partial,
     Rng,
     Scalar,
-    SliceOf,
     Tup,
 )
 from srcgraph.frontend.join import describe
@@ -108,7 +108,7 @@ def range_(low: Lowering, *args: Entity) -> Entity:
 @builtin(slice, 1, 3)
 def slice_(low: Lowering, *args: Entity) -> Entity:
     start, stop, step = (NONE, *args, NONE) if len(args) == 1 else (*args, NONE)[:3]
-    return SliceOf(start, stop, step)
+    return indexing.slice_of(low, start, stop, step)
 
 
 @builtin(enumerate, 1, 2, "start")

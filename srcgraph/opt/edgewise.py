@@ -85,9 +85,9 @@ def _stores(node: Apply, readers: Mapping[Value, list[Node]], body: Graph) -> tu
     found, out = [node], node.outputs[0]
     while len(readers[out]) == 1 and out not in body.results:
         (after,) = readers[out]
-        if not isinstance(after, Apply) or after.op.name != "setitem" or not _is_apart(after, node):
+        if not isinstance(after, Apply) or after.op.name != "setitem" or after.inputs[0] is not out:
             break
-        if after.inputs[0] is not out or out in after.inputs[1:]:
+        if out in after.inputs[1:] or not _is_apart(after, node):
             break
         found.append(after)
         out = after.outputs[0]

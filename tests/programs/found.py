@@ -987,3 +987,21 @@ def kept_by_an_object(a, n):
         u = 0.3 * move.by(u)
         move.by = _scale_by(0.5 * k)
     return u
+
+
+def ends_that_may_be_none(x, k):
+    stop = None if k == 0 else -k
+    first, total = None, 0.0
+    for i in range(k):
+        total += np.sum(x[first:])
+        first = i
+    y = x.copy()
+    y[:stop] *= 2.0
+    items = [v for v in x]
+    return y, total, x[k : -k or None], x[stop::-1] + 0.0, x[:stop:2] + 0.0, items[:stop], len(items[stop:])
+
+
+def a_row_that_is_rolled(q, k):
+    for _ in range(k):
+        q[1] = np.roll(q[1], 1)
+    return q
