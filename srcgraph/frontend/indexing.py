@@ -49,7 +49,7 @@ from srcgraph.frontend.memory import (
     select,
     slice_operands,
 )
-from srcgraph.frontend.presence import present, told
+from srcgraph.frontend.presence import told
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
 from srcgraph.ir.ops.vector import literal
@@ -247,18 +247,22 @@ def basic_place(low: Lowering, base: Array, parts: list[Entity]) -> Array:
 
 def slice_of(low: Lowering, start: Entity, stop: Entity, step: Entity) -> SliceOf:
     """A slice; an end that may be None is a number then that no array is as long as."""
-    step = present(low, step)
+    step = _or_else(low, step, low.builder.const(1))
     return SliceOf(_end(low, start, step, (0, sys.maxsize)), _end(low, stop, step, (sys.maxsize, -sys.maxsize)), step)
 
 
 def _end(low: Lowering, end: Entity, step: Entity, far: tuple[int, int]) -> Entity:
     """One of a slice's ends, and where it is if it is None, for steps forward and back."""
-    end = told(low, end)
-    if not isinstance(end, Maybe) or end.absent != NONE:
-        return end
     forward = Const(1) if step == NONE else step
-    none = OPS["where"](OPS["less"](low.value(forward), 0), far[1], far[0])
-    return Scalar(OPS["where"](low.value(end.bound), as_index(low, low.value(end.entity), "a slice's end"), none))
+    return _or_else(low, end, OPS["where"](OPS["less"](low.value(forward), 0), far[1], far[0]))
+
+
+def _or_else(low: Lowering, part: Entity, none: Value) -> Entity:
+    """A part of a slice, another number where it turns out to be None."""
+    part = told(low, part)
+    if not isinstance(part, Maybe) or part.absent != NONE:
+        return part
+    return Scalar(OPS["where"](low.value(part.bound), as_index(low, low.value(part.entity), "a slice's end"), none))
 
 
 def axis_selector(low: Lowering, part: Entity, size: Any, axis: int) -> tuple[Any, list[Value]]:

@@ -989,11 +989,15 @@ def kept_by_an_object(a, n):
     return u
 
 
+def _part(v, first=None, stop=None, step=None):
+    return np.sum(v[first:stop:step])
+
+
 def ends_that_may_be_none(x, k):
     stop = None if k == 0 else -k
     first, total = None, 0.0
     for i in range(k):
-        total += np.sum(x[first:])
+        total += np.sum(x[first:]) + _part(x, first) + _part(x, step=first if first != 0 else None)
         first = i
     y = x.copy()
     y[:stop] *= 2.0
