@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gast
@@ -247,22 +247,21 @@ def basic_place(low: Lowering, base: Array, parts: list[Entity]) -> Array:
 
 def slice_of(low: Lowering, start: Entity, stop: Entity, step: Entity) -> SliceOf:
     """A slice; an end that may be None is a number then that no array is as long as."""
-    step = _or_else(low, step, low.builder.const(1))
-    return SliceOf(_end(low, start, step, (0, sys.maxsize)), _end(low, stop, step, (sys.maxsize, -sys.maxsize)), step)
+    step = _or_else(low, step, lambda: low.builder.const(1))
+
+    def far(forward: int, back: int) -> Value:
+        return OPS["where"](OPS["less"](low.value(Const(1) if step == NONE else step), 0), back, forward)
+
+    first = _or_else(low, start, lambda: far(0, sys.maxsize))
+    return SliceOf(first, _or_else(low, stop, lambda: far(sys.maxsize, -sys.maxsize)), step)
 
 
-def _end(low: Lowering, end: Entity, step: Entity, far: tuple[int, int]) -> Entity:
-    """One of a slice's ends, and where it is if it is None, for steps forward and back."""
-    forward = Const(1) if step == NONE else step
-    return _or_else(low, end, OPS["where"](OPS["less"](low.value(forward), 0), far[1], far[0]))
-
-
-def _or_else(low: Lowering, part: Entity, none: Value) -> Entity:
+def _or_else(low: Lowering, part: Entity, other: Callable[[], Value]) -> Entity:
     """A part of a slice, another number where it turns out to be None."""
     part = told(low, part)
     if not isinstance(part, Maybe) or part.absent != NONE:
         return part
-    return Scalar(OPS["where"](low.value(part.bound), as_index(low, low.value(part.entity), "a slice's end"), none))
+    return Scalar(OPS["where"](low.value(part.bound), as_index(low, low.value(part.entity), "a slice's end"), other()))
 
 
 def axis_selector(low: Lowering, part: Entity, size: Any, axis: int) -> tuple[Any, list[Value]]:
