@@ -1678,6 +1678,19 @@ def f(x):
         d["b"] = v
     return d
 """, (1.0,)),
+    "a list that is read in a loop once another may be it": ("""
+def f(x, n):
+    total = 0.0
+    for t in range(n):
+        if x[t] > 5.0:
+            row = [0.25] * 3
+        else:
+            other = [0.5] * 3
+            row = other
+        row[0] = 1.0
+        total += other[0]
+    return total
+""", (np.ones(3), 2)),
     "slices on two paths": ("""
 def f(x, n):
     part = slice(0, n) if n > 1 else slice(n, 3)

@@ -65,6 +65,14 @@ def readable(state: State, entity: Entity) -> Entity:
     return held if isinstance(held, Unusable) else entity
 
 
+def in_a_trip(low: Lowering, state: State, entity: Entity) -> Entity:
+    """As `readable`; why it cannot be read is said again, as only the last walk through a loop counts."""
+    found = readable(state, entity)
+    if found == Unusable(ALREADY) and isinstance(entity, Listing):
+        return low.reasons.get(entity.cell, found)
+    return found
+
+
 def content_in(state: State, cell: Cell) -> Content:
     held = state.store[cell]
     assert isinstance(held, Tup | Rows)

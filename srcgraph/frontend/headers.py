@@ -256,7 +256,7 @@ def widen(low: Lowering, entry: Entity, end: Entity, ends: Ends, name: str) -> S
     """What a name is at the header if it is ``entry`` before the loop and ``end`` after an iteration."""
     if entry == end or end == Unusable(ALREADY):
         return Same(entry)
-    entry, end = contents.readable(low.state, entry), contents.readable(ends.state, end)
+    entry, end = (contents.in_a_trip(low, s, e) for s, e in ((low.state, entry), (ends.state, end)))
     for side in (end, entry):
         if isinstance(side, Unusable) and side.why != ALREADY:
             return Broken(side.why, side.hint)
@@ -422,7 +422,7 @@ def shape_of(low: Lowering, entity: Entity, ends: Ends | State, name: str = "") 
         type = low.inside(ends.region, ends.state, lambda: ref_type(low, entity))
         return _array_shape(low, unsized(type), [_at_end(low, entity, ends)], ends, name)
     state = ends if isinstance(ends, State) else ends.state
-    entity = contents.readable(state, entity)
+    entity = contents.in_a_trip(low, state, entity)
     if isinstance(entity, Unusable) and entity.why != ALREADY:
         return Broken(entity.why, entity.hint)
     if isinstance(entity, Tup):

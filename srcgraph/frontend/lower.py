@@ -475,6 +475,8 @@ class Lowering:
         """Record a problem, unless it only follows from one that is recorded."""
         if problem.message != ALREADY:
             self.session.problems.append(problem)
+        elif not self.session.problems:
+            self.session.problems.append(replace(problem, message="this follows from what is refused in another trip"))
 
     @contextmanager
     def recovering(self, targets: Sequence[str]) -> Iterator[None]:

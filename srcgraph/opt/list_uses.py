@@ -95,10 +95,10 @@ class ListUses:
         found = [one for node in self.nodes if isinstance(node, For) for one in self.lists(node)]
         inside = {v for one in found for v in (*one.before, *one.after, *one.made.outputs)}
         links = [link for node in self.nodes for link in self.links(node, inside)]
-        for first, *others in links:
-            for other in others:
-                self.families.join(first, other)
-        explained = {v for link in links for v in link} | {one.left[-1] for one in found}
+        for made, given in links:
+            for other in (*made, *given):
+                self.families.join(made[0], other)
+        explained = {v for made, _ in links for v in made} | {one.left[-1] for one in found}
         parts = {v for one in found for v in one.left[:-1]}
         lists = {v for v in (*self.users, *explained) if is_list(v)} - inside - parts
         bad = {self.families.of(v) for v in lists if not self.is_fine(v, explained)}
@@ -122,22 +122,21 @@ class ListUses:
     def takes(self, user: Node, value: Value) -> bool:
         return _is(user, *_READS, *_CHANGES) and [*user.inputs].count(value) == 1 and user.inputs[0] is value
 
-    def links(self, node: Node, inside: set[Value]) -> Iterator[Sequence[Value]]:
-        """The lists that are one variable, as a node makes them."""
+    def links(self, node: Node, inside: set[Value]) -> Iterator[tuple[Sequence[Value], Sequence[Value]]]:
+        """The lists that are one variable: those that a node makes, and those that it makes them of."""
         match node:
             case Apply() if node.op.name in _CHANGES and node.outputs[0] not in inside:
-                yield node.inputs[0], node.outputs[0]
+                yield node.outputs, node.inputs[:1]
             case If():
-                yield from filter(
-                    lambda link: is_list(link[0]),
-                    zip(node.outputs, node.then.results, node.orelse.results, strict=True),
-                )
+                for out, *ways in zip(node.outputs, node.then.results, node.orelse.results, strict=True):
+                    if is_list(out):
+                        yield [out], ways
             case For() | While():
                 params = node.body.params[isinstance(node, For) :]
                 for k, first in enumerate(node.carry):
                     if is_list(first) and params[k] not in inside:
                         test = [node.cond.params[k]] if isinstance(node, While) else []
-                        yield first, params[k], node.body.results[k], node.outputs[k], *test
+                        yield [params[k], node.outputs[k], *test], [first, node.body.results[k]]
 
     # -- what loops append to ----------------------------------------------------------------------------------
 

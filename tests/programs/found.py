@@ -1009,3 +1009,19 @@ def a_row_that_is_rolled(q, k):
     for _ in range(k):
         q[1] = np.roll(q[1], 1)
     return q
+
+
+def a_list_with_one_more_on_one_path(x, k):
+    """Which lists are arrays is asked of all that a list may be."""
+    row = [v * 1.5 for v in x]
+    for _ in range(k):
+        if len(row) > 0 and row[0] > 0.1:
+            more = []
+            for j in range(len(row) + 1):
+                more.append(0.1 * j)
+            more.append(row[0])
+            row = more
+    total = 0.0
+    for v in row:
+        total += v
+    return total, len(row)
