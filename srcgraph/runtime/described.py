@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +77,7 @@ def short_beside_long(args: Sequence[Any]) -> bool:
     """
     if isinstance(args, Described):
         return False
-    arrays = [a for a in args if type(a) is np.ndarray]
+    arrays = [a for x in args for a in _arrays_in(x)]
     many = any(max(a.shape, default=0) > SMALL and a.size >= LONG for a in arrays)
     many = many or any(type(a) is int and a >= LONG for a in args)
     return many and has_short_axes(args)
@@ -84,5 +85,22 @@ def short_beside_long(args: Sequence[Any]) -> bool:
 
 def has_short_axes(args: Sequence[Any]) -> bool:
     """Whether some arrays have short axes."""
-    arrays = () if isinstance(args, Described) else (a for a in args if type(a) is np.ndarray)
+    arrays = () if isinstance(args, Described) else (a for x in args for a in _arrays_in(x))
     return any(1 < d <= SMALL for a in arrays for d in a.shape)
+
+
+def _arrays_in(value: Any, depth: int = 3) -> Iterator[np.ndarray]:
+    """The arrays in an argument, those in the first items of tuples and lists, and in objects, included."""
+    kind = type(value)
+    if kind is np.ndarray:
+        yield value
+    elif depth and not isinstance(value, int | float | complex | str | np.generic):
+        held = (
+            value.values()
+            if isinstance(value, dict)
+            else ()
+            if isinstance(value, type)
+            else getattr(value, "__dict__", {}).values()
+        )
+        for part in islice(value if isinstance(value, tuple | list) else held, SMALL):
+            yield from _arrays_in(part, depth - 1)
