@@ -84,3 +84,28 @@ def test_what_both_sweeps_fill() -> None:
     along = np.cos(np.arange(5.0))
     difference = (steps(x + 1e-6 * along, 3) - steps(x - 1e-6 * along, 3)) / 2e-6
     assert sg.grad(steps)(x, 3) @ along == pytest.approx(difference, rel=1e-7)
+
+
+def test_few_numbers_that_some_trips_need() -> None:
+    def chosen(x, n):
+        total, last = 0.0, 0
+        for k in range(n):
+            if x[k] > 0.2:
+                weights = np.array([x[k], 2.0 * x[k], x[0]])
+                so_far = 0.0
+                for j in range(3):
+                    so_far += weights[j]
+                    last = j
+                    if so_far > 1.0:
+                        break
+                total += so_far * last
+            elif x[k] > 0.1:
+                total -= 1.0
+        return total
+
+    x = np.linspace(0.05, 0.9, 12)
+    compiled = sg.compile(chosen)
+    for n in (0, 1, 3, 12):
+        assert compiled(x, n) == pytest.approx(chosen(x, n), rel=1e-14)
+    text = compiled.python(x, 12)
+    assert text.index("np.empty(3)") < text.index("for k in range"), text

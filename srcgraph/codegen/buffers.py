@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from srcgraph.codegen.statements import names_in, statements_in
 
@@ -86,14 +86,7 @@ def _block(body: Sequence[ast.stmt], private: set[str], lengths: set[str]) -> tu
         if isinstance(node, ast.For | ast.While):
             node.body, inside = _block(node.body, private, lengths)
             inside |= {n.id for n in names_in(node.target)} if isinstance(node, ast.For) else set()
-            rest: Statements = []
-            for s in node.body:
-                if makes_array(s) and s.targets[0].id in private and inside.isdisjoint(_steady(s)):  # type: ignore[attr-defined, arg-type]
-                    out.append(made_before(s, lengths, s.targets[0].id))  # type: ignore[arg-type, attr-defined]
-                    rest += made_again(s)  # type: ignore[arg-type]
-                else:
-                    rest.append(s)
-            node.body = rest or [ast.copy_location(ast.Pass(), node)]
+            node.body = _taken_out(node.body, lambda s, inside=inside: _is_the_same(s, private, inside), lengths, out)
             bound |= inside
         elif isinstance(node, ast.If):
             for name in ("body", "orelse"):
@@ -104,6 +97,33 @@ def _block(body: Sequence[ast.stmt], private: set[str], lengths: set[str]) -> tu
             bound |= {n.id for n in names_in(node) if isinstance(n.ctx, ast.Store)}
         out.append(node)
     return out, bound
+
+
+def _taken_out(
+    body: Sequence[ast.stmt], is_the_same: Callable[[ast.stmt], bool], lengths: set[str], before: Statements
+) -> Statements:
+    """The statements of a loop without those that make arrays which are the same in each trip; ``before`` it they are
+    made, even if only some trips need one of few elements."""
+    rest: Statements = []
+    for s in body:
+        if is_the_same(s):
+            before.append(made_before(s, lengths, s.targets[0].id))  # type: ignore[arg-type, attr-defined]
+            rest += made_again(s)  # type: ignore[arg-type]
+            continue
+        for part in ("body", "orelse") if isinstance(s, ast.If) else ():
+            if inner := getattr(s, part):
+                few = _taken_out(inner, lambda x: is_the_same(x) and _is_of_few(x), lengths, before)
+                setattr(s, part, few)
+        rest.append(s)
+    return rest or [ast.copy_location(ast.Pass(), body[0])]
+
+
+def _is_the_same(s: ast.stmt, private: set[str], changed: set[str]) -> bool:
+    return makes_array(s) and s.targets[0].id in private and changed.isdisjoint(_steady(s))  # type: ignore[attr-defined, arg-type]
+
+
+def _is_of_few(made: ast.stmt) -> bool:
+    return all(isinstance(e, ast.Constant) for e in _sizes(made))  # type: ignore[arg-type]
 
 
 def makes_array(node: ast.stmt) -> bool:

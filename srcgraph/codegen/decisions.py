@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 TAKES_PARTS = ("matmul", "add_product", "search")
 """Library calls that take parts of arrays where they are."""
+MANY = 4
+"""A length that is the larger of two numbers has a name if loops ask for it more often."""
 NEST_LIMIT = 24
 """A nested expression longer than this many ops is split into named parts."""
 
@@ -88,12 +90,11 @@ class Decisions:
         """Whether an integer is a quotient or remainder that inner loops read in all trips, or where loops end."""
         if call_of(value.type.value) is None:
             return False
-        if node.op.name in ("minimum", "maximum"):
-            return sum(isinstance(use.node, For) for use in self.uses.reads[value]) > 1
-        if node.op.name not in ("mod", "floordiv"):
-            return False
-        home = self.uses.defined_at[value].graph
-        return any(is_repeated(use.place, home) for use in self.uses.reads[value])
+        reads, home = self.uses.reads[value], self.uses.defined_at[value].graph
+        if node.op.name in ("minimum", "maximum") and sum(isinstance(use.node, For) for use in reads) > 1:
+            return True
+        often = 0 if node.op.name in ("mod", "floordiv") else MANY
+        return sum(is_repeated(use.place, home) for use in reads) > often
 
     def counts_trips(self, value: Value, node: Apply) -> bool:
         """Whether a list's length is only read as the number of trips of one loop: ``range(len(xs))``."""
