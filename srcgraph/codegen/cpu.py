@@ -38,6 +38,7 @@ from srcgraph.codegen.memory import kept
 from srcgraph.codegen.names import Names
 from srcgraph.codegen.narrow import narrowed
 from srcgraph.codegen.outline import outlined
+from srcgraph.codegen.overwritten import overwritten
 from srcgraph.codegen.parallel import HELPERS, shared_out
 from srcgraph.codegen.program import scheduled
 from srcgraph.codegen.ragged import one_after_another
@@ -243,7 +244,7 @@ class Module:
             whole = self.shared_out(_function(name, params, statements, options), names, watched)
             for f in () if self.parallel else whole:
                 narrowed(f.body)
-            whole = [made_once(swapped(shorter(saved_whole(f)), {*params, *reserved})) for f in whole]
+            whole = [made_once(swapped(shorter(saved_whole(overwritten(f))), {*params, *reserved})) for f in whole]
             for f in () if self.parallel else whole:
                 delayed(f.body, {*params, *reserved})
                 f.body = in_one_loop(f.body, {*params, *reserved})

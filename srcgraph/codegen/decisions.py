@@ -93,6 +93,8 @@ class Decisions:
         reads, home = self.uses.reads[value], self.uses.defined_at[value].graph
         if node.op.name in ("minimum", "maximum") and sum(isinstance(use.node, For) for use in reads) > 1:
             return True
+        if node.op.name not in ("mod", "floordiv") and home is not self.graph:
+            return False  # arrays of that length would seem to be others in each trip
         often = 0 if node.op.name in ("mod", "floordiv") else MANY
         return sum(is_repeated(use.place, home) for use in reads) > often
 
