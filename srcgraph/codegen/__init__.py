@@ -30,6 +30,7 @@ buffers    arrays that a loop makes anew in each trip, made once before it;  nar
            uses no more;  swapped: some of them, filled in turns;  rounds: grids that go round, read where they are
 shorter    arrays that each trip makes shorter, in one memory;  saved: arrays that a tape keeps as they are, not copies
 delayed    arrays that are computed of others and then stored into them: a few rows are kept;  behind: elements
+waiting    of several integers the one that the trip before computes comes last
 overwritten  arrays that one way computes of others, computed where these are
 sparse     steps of a sweep back that nothing comes of are left out
 unfilled   what would be taken from lists that nothing is put into

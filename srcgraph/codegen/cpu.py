@@ -67,6 +67,7 @@ from srcgraph.codegen.told import told
 from srcgraph.codegen.unfilled import without_unfilled
 from srcgraph.codegen.upward import upward
 from srcgraph.codegen.variables import Variables, variables_of
+from srcgraph.codegen.waiting import waiting_last
 from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import NOWHERE, Apply, Graph, Origin, Value
@@ -319,7 +320,7 @@ def quick_loops(
     if free:
         statements = gathered(in_rings(statements, taken) if rows_in_order else statements, taken)
         statements = skipping(in_registers(statements, set(taken)))
-    return in_blocks(as_written(statements), taken)
+    return in_blocks(waiting_last(as_written(statements)), taken)
 
 
 def _lengths(

@@ -330,7 +330,27 @@ class Lean(Lower):
             given.append(self.context.cast(b, self.loadvar(v.name), self.typeof(v.name), kind))
         if op in QUOTIENTS and self._same.is_same(expr, self._label):
             given[1] = hidden(b, given[1])
+        if (
+            op in (operator.mod, operator.imod)
+            and set(signature.args) == {types.int64}
+            and self._number(expr.rhs.name) is None
+        ):
+            return self.context.cast(b, self._remainder(written, given), signature.return_type, resty)
         return self.context.cast(b, written(b, given), signature.return_type, resty)
+
+    def _remainder(self, written: Any, given: list[Any]) -> Any:
+        """Of a place that goes round, and mostly is in range: it is its own remainder then, and nothing is divided."""
+        b: Any = self.builder
+        k, n = given
+        inside = b.and_(b.icmp_signed(">", n, n.type(0)), b.icmp_unsigned("<", k, n))
+        before = b.basic_block
+        with b.if_then(b.not_(inside), likely=False):
+            divided = written(b, given)
+            after = b.basic_block
+        out = b.phi(k.type)
+        out.add_incoming(k, before)
+        out.add_incoming(divided, after)
+        return out
 
     def _to_a_power(self, expr: Any, signature: Any) -> Any:
         """A float to a power that is written, as products, in numba's order; None if it is something else."""
