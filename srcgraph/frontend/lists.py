@@ -147,7 +147,7 @@ def subscript(low: Lowering, base: Listing, index: Entity, hint: str = "") -> En
     at_value = in_range(low, index, held)
     if isinstance(held.item, headers.Row):
         return Listing(base.cell, (*base.at, at_value))
-    found = item_at(low, held, at_value, hint)
+    found = item_of(low, base, held, at_value, hint)
     linking.link_item(low, base.cell, found)
     return found
 
@@ -172,22 +172,20 @@ def item_of(low: Lowering, base: Listing, held: Rows, at: Value, hint: str = "")
     """The item at an index in range; a list inside is that very list."""
     if isinstance(held.item, headers.Row):
         return Listing(base.cell, (*base.at, at))
-    return item_at(low, held, at, hint)
-
-
-def item_at(low: Lowering, held: Rows, at: Value, hint: str = "") -> Entity:
-    """The item at an index in range."""
+    whole = content(low, Listing(base.cell)) if base.at else held
+    assert isinstance(whole, Rows)
     types = [t for _, t in shape_values.leaf_types(held.item)]
-    leaves = [part_item(low, p, t, at, hint) for p, t in zip(held.parts, types, strict=True)]
+    leaves = [part_item(low, p, t, (*base.at, at), hint) for p, t in zip(whole.parts, types, strict=True)]
     return shape_values.instantiate(low, held.item, iter(leaves), hint)
 
 
-def part_item(low: Lowering, part: Value, type: Type, at: Value, hint: str) -> Value:
+def part_item(low: Lowering, part: Value, type: Type, at: Sequence[Value], hint: str) -> Value:
+    """A number at the place of an item, which in a list inside a list has several indices."""
     b = low.builder
     if isinstance(part.type, ListType):
-        return b.apply(OPS["list_get"], (part, at), {}, name=hint)
+        return b.apply(OPS["list_get"], (part, *at), {}, name=hint)
     assert isinstance(type, ScalarType)
-    number = b.apply(OPS["getitem"], (part, at), {"view": element(1)}, name=hint)
+    number = b.apply(OPS["getitem"], (part, *at), {"view": element(len(at))}, name=hint)
     return b.cast(number, type.dtype, type.weak, name=hint)
 
 

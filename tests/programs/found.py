@@ -1025,3 +1025,18 @@ def a_list_with_one_more_on_one_path(x, k):
     for v in row:
         total += v
     return total, len(row)
+
+
+def a_table_of_lists(x):
+    """Items of lists inside a list are read where these are, also on ways of which some are not taken."""
+    before = [[0.1 * j for j in range(len(x) + 1)] for _ in range(len(x) + 1)]
+    for _ in range(3):
+        now = [[0.0] * (len(x) + 1) for _ in range(len(x) + 1)]
+        for i in range(len(x)):
+            for e in range(len(x) + 1):
+                c = 0.5 * (before[i + 1][e] + before[i][e]) + x[i]
+                if e > 0:
+                    c = max(c, x[i] + before[i][e - 1])
+                now[i][e] = c
+        before = now
+    return before[0][len(x)], before[-1][0]
