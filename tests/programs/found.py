@@ -1027,16 +1027,16 @@ def a_list_with_one_more_on_one_path(x, k):
     return total, len(row)
 
 
-def a_table_of_lists(x):
+def a_table_of_lists(x, n):
     """Items of lists inside a list are read where these are, also on ways of which some are not taken."""
-    before = [[0.1 * j for j in range(len(x) + 1)] for _ in range(len(x) + 1)]
+    before = [[0.0] * (n + 1) for _ in range(n + 1)]
     for _ in range(3):
-        now = [[0.0] * (len(x) + 1) for _ in range(len(x) + 1)]
-        for i in range(len(x)):
-            for e in range(len(x) + 1):
-                c = 0.5 * (before[i + 1][e] + before[i][e]) + x[i]
+        now = [[0.0] * (n + 1) for _ in range(n + 1)]
+        for i in range(n):
+            for e in range(n + 1):
+                c = 0.5 * (before[i + 1][e] + before[i][e]) + x[i % len(x)]
                 if e > 0:
-                    c = max(c, x[i] + before[i][e - 1])
+                    c = max(c, x[i % len(x)] + before[i][e - 1])
                 now[i][e] = c
         before = now
-    return before[0][len(x)], before[-1][0]
+    return before[0][n], before[n][0]
