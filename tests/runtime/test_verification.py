@@ -16,7 +16,7 @@ import pytest
 from harness import calls, corpus, label
 from judging import Case, summed
 from outcomes import attempt, copied, is_float, leaves, values
-from plainly import plain_text
+from plainly import OtherDivision, plain_text, raised_by_text
 from test_planted import planted
 
 import srcgraph as sg
@@ -33,7 +33,8 @@ BACKWARD = sg.opt.FAST_RUN.excluding("forward")
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generated text runs as plain Python: that numba compiles it is tested elsewhere."""
-    monkeypatch.setattr(specialization, "load", lambda text, name: (plain_text(text, name), "<plain>"))
+    load = lambda text, name: (raised_by_text(plain_text(text, name), text), "<plain>")  # noqa: E731
+    monkeypatch.setattr(specialization, "load", load)
 
 
 X = np.linspace(0.3, 1.2, 5)
@@ -563,7 +564,10 @@ def test_corpus(program: Callable) -> None:
         argnums = tuple(k for k, a in enumerate(args) if (found := values(leaves(a))) and all(map(is_float, found)))
         parts = [f"out{path}" for path, leaf in leaves(value) if is_float(leaf)]
         if error is None and argnums and parts:
-            with np.errstate(all="ignore"), contextlib.suppress(InferenceError):  # of a list that has None
+            with (
+                np.errstate(all="ignore"),
+                contextlib.suppress(InferenceError, OtherDivision),
+            ):  # of a list that has None
                 sg.grad(summed(Case("", program, []), len(args), parts), argnums, verify=True)(*copied(args))
 
 
