@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from srcgraph.codegen.affine import axes_of
 from srcgraph.codegen.buffers import as_empty, known_otherwise, makes_array
-from srcgraph.codegen.statements import names_in, nodes_in, statements_in, without
+from srcgraph.codegen.statements import names_in, nodes_in, statements_in, target_name, without
 from srcgraph.codegen.trips import Exchange, empty_array
 
 
@@ -47,7 +47,7 @@ def _rebound(function: ast.FunctionDef) -> None:
     for way in ways:
         match way[-3:]:
             case [ast.Assign() as made, ast.For() as nest, ast.Assign() as handed] if empty_array(made):
-                new, old = _target(made), _target(handed)
+                new, old = target_name(made), target_name(handed)
                 same = isinstance(handed.value, ast.Name) and handed.value.id == new
                 if same and _fills(nest, new, old) and _is_always_alike(function, (made, nest, handed), new, old):
                     way[-3:] = [Exchange(new, old).visit(nest)]
@@ -60,7 +60,7 @@ def _is_always_alike(function: ast.FunctionDef, way: Sequence[ast.stmt], new: st
     stores = Counter(n.id for n in names_in(*function.body) if isinstance(n.ctx, ast.Store))
     uses, inside = (Counter(n.id for n in names_in(*part)) for part in (function.body, way))
     params = {a.arg for a in function.args.args}
-    others = [s for s in statements_in(function.body) if makes_array(s) and _target(s) == old]
+    others = [s for s in statements_in(function.body) if makes_array(s) and target_name(s) == old]
     if not others or stores[old] != len(others) + 1 or old in params or uses[new] != inside[new]:
         return False
     first = {n.id for s in function.body if isinstance(s, ast.Assign) for n in names_in(*s.targets)}
@@ -86,7 +86,7 @@ class _Overwritten:
     def may_stay(self, body: Sequence[ast.stmt], k: int, function: ast.FunctionDef) -> bool:
         """Whether the old array is made in the block before the branch, which stands ``k`` a place, and neither is used
         anywhere else: one from there to the branch, the other from the branch on."""
-        makers = [at for at, s in enumerate(body[:k]) if makes_array(s) and _target(s) == self.old]
+        makers = [at for at, s in enumerate(body[:k]) if makes_array(s) and target_name(s) == self.old]
         if len(makers) != 1 or _kind(body[makers[0]]) != _kind(self.made):
             return False
         until, since = body[makers[0] : k + 1], body[k:]
@@ -120,7 +120,7 @@ def _found(body: Sequence[ast.stmt], k: int) -> Iterator[_Overwritten]:
     branch = body[k]
     assert isinstance(branch, ast.If)
     for way, other in ((branch.body, branch.orelse), (branch.orelse, branch.body)):
-        made = {_target(s): s for s in way if empty_array(s)}
+        made = {target_name(s): s for s in way if empty_array(s)}
         for s in other:
             match s:
                 case ast.Assign(targets=[ast.Name(id=new)], value=ast.Name(id=old)) if new in made:
@@ -148,13 +148,6 @@ def _is_in_place(body: Sequence[ast.stmt], new: str, old: str, indices: Sequence
         return False
     here = all([ast.unparse(e) for e in axes_of(n.slice)] == list(indices) for n in elements)
     return here and sum(n.id in (new, old) for n in names_in(*body)) == len(elements) == len(reads) + 1
-
-
-def _target(s: ast.stmt) -> str:
-    match s:
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return name
-    return ""
 
 
 def _kind(made: ast.stmt) -> str:

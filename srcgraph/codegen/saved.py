@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from srcgraph.codegen.affine import axes_of
 from srcgraph.codegen.buffers import known_otherwise, makes_array
-from srcgraph.codegen.statements import names_in, nodes_in, statements_in, without
+from srcgraph.codegen.statements import names_in, nodes_in, statements_in, target_name, without
 from srcgraph.codegen.trips import copied_array, stored_arrays
 
 
@@ -44,15 +44,15 @@ class _Saved:
     def stays(self, body: Sequence[ast.stmt], at: int) -> bool:
         """Whether all that the array is until the loop is over is its own, and nothing is stored into that from the
         loop on, which stands ``at`` a place."""
-        new, trip, after = _target(self.made), self.loop.body, body[at + 1 :]
+        new, trip, after = target_name(self.made), self.loop.body, body[at + 1 :]
         first, last = trip.index(self.made), trip.index(self.handed)
         if any(n.id == new for n in names_in(*body[:at], *trip[:first], *trip[last + 1 :], *after)):
             return False
-        assigned = [s for s in statements_in(body[: at + 1]) if _target(s) == self.array and s is not self.handed]
+        assigned = [s for s in statements_in(body[: at + 1]) if target_name(s) == self.array and s is not self.handed]
         if not all(makes_array(s) for s in assigned) or any(s in assigned for s in statements_in(trip)):
             return False
         taken = {s for s in statements_in(after) if _takes(s, self.tape)}
-        if not stored_arrays([self.loop, *after]).isdisjoint({self.array, *map(_target, taken)}):
+        if not stored_arrays([self.loop, *after]).isdisjoint({self.array, *map(target_name, taken)}):
             return False
         axes = dict.fromkeys((self.array, new), len(axes_of(self.made.value.args[0])))  # type: ignore[attr-defined]
         rest = without(body, {self.handed, *taken})
@@ -63,8 +63,8 @@ class _Saved:
 
 
 def _saved(loop: ast.For | ast.While) -> Iterator[_Saved]:
-    made = {_target(s): s for s in loop.body if makes_array(s)}
-    handed = {_target(s): s for s in loop.body if _handed_on(s) in made}
+    made = {target_name(s): s for s in loop.body if makes_array(s)}
+    handed = {target_name(s): s for s in loop.body if _handed_on(s) in made}
     for s in loop.body:
         match s:
             case ast.Expr(ast.Call(ast.Attribute(ast.Name(id=tape), "append"), [value]) as call):
@@ -72,13 +72,6 @@ def _saved(loop: ast.For | ast.While) -> Iterator[_Saved]:
                 if array in handed:
                     last = handed[array]
                     yield _Saved(loop, call, tape, array, made[_handed_on(last)], last)  # type: ignore[arg-type]
-
-
-def _target(s: ast.stmt) -> str:
-    match s:
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return name
-    return ""
 
 
 def _handed_on(s: ast.stmt) -> str:

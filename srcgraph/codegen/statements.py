@@ -32,6 +32,14 @@ _PURE = frozenset((
 ))  # fmt: skip
 
 
+def target_name(s: ast.stmt) -> str:
+    """The only name that a statement assigns to; "" if it is no such assignment."""
+    match s:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return ""
+
+
 def is_pure(node: ast.AST) -> bool:
     """Whether all that is called in a statement are functions of numbers, which neither change nor draw anything."""
     return all(_is_function(n.func) for n in ast.walk(node) if isinstance(n, ast.Call))

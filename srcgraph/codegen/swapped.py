@@ -27,7 +27,7 @@ from srcgraph.codegen.affine import axes_of
 from srcgraph.codegen.buffers import as_empty, known_otherwise, lengths_in, made_again, made_before, makes_array
 from srcgraph.codegen.delayed import fresh_names
 from srcgraph.codegen.flow import assigned_names, leaves
-from srcgraph.codegen.statements import names_in, nodes_in, statements_in, without
+from srcgraph.codegen.statements import names_in, nodes_in, statements_in, target_name, without
 from srcgraph.codegen.trips import copied_array, stored_arrays
 
 Statements = list[ast.stmt]
@@ -60,11 +60,11 @@ class _Chain:
 
     @property
     def new(self) -> str:
-        return _target(self.made)
+        return target_name(self.made)
 
     @property
     def olds(self) -> list[str]:
-        return [_target(s) for s in self.handed]
+        return [target_name(s) for s in self.handed]
 
     def ring(self, fresh: Callable[[str], str]) -> list[str]:
         """As many names as arrays are needed at once."""
@@ -97,13 +97,15 @@ class _Chain:
 
 
 def _chains(loop: ast.For | ast.While) -> Iterator[_Chain]:
-    made = {_target(s): s for s in loop.body if makes_array(s) and not s.value.keywords}  # type: ignore[attr-defined]
+    made = {target_name(s): s for s in loop.body if makes_array(s) and not s.value.keywords}  # type: ignore[attr-defined]
     handed = {
-        s.value.id: s for s in loop.body if isinstance(s, ast.Assign) and _target(s) and isinstance(s.value, ast.Name)
+        s.value.id: s
+        for s in loop.body
+        if isinstance(s, ast.Assign) and target_name(s) and isinstance(s.value, ast.Name)
     }
     for new in filter(made.get, handed):
         links = [handed[new]]
-        while (older := handed.get(_target(links[-1]))) and older not in links:
+        while (older := handed.get(target_name(links[-1]))) and older not in links:
             links.append(older)
         yield _Chain(loop, made[new], tuple(links))  # type: ignore[arg-type]
 
@@ -155,7 +157,7 @@ class _Known:
         self.first = {n.id for s in function.body if isinstance(s, ast.Assign) for t in s.targets for n in names_in(t)}
         handed = {s for chain in chains for s in chain.handed}
         self.made = [s for s in statements_in(function.body) if isinstance(s, ast.Assign) and s not in handed]
-        self.lengths = dict(_lengths(s for s in function.body if self.stores[_target(s)] == 1))
+        self.lengths = dict(_lengths(s for s in function.body if self.stores[target_name(s)] == 1))
         self.counts = lengths_in(function.body, self.stores)
         self.body = without(function.body, handed)
 
@@ -194,7 +196,7 @@ class _Known:
         )
 
     def is_one_shape(self, old: str, chain: _Chain) -> bool:
-        others = [s.value for s in self.made if _target(s) == old]
+        others = [s.value for s in self.made if target_name(s) == old]
         return 0 < len(others) == self.stores[old] - 1 and all(self.is_alike(value, chain.made) for value in others)
 
     def is_alike(self, value: ast.expr, made: ast.Assign) -> bool:
@@ -208,13 +210,6 @@ class _Known:
             case ast.Call(func=ast.Attribute(ast.Name("np"), "empty" | "zeros" | "ones"), args=args, keywords=[]):
                 return [*map(ast.unparse, args)] == [*map(ast.unparse, as_empty(made))]
         return False
-
-
-def _target(s: ast.stmt) -> str:
-    match s:
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return name
-    return ""
 
 
 def _lengths(body: Iterable[ast.stmt]) -> Iterator[tuple[tuple[str, int], str]]:
