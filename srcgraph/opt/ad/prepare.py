@@ -15,6 +15,7 @@ from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, 
 from srcgraph.ir.op import OPS, building
 from srcgraph.ir.rebuild import Extra, Rebuild
 from srcgraph.ir.types import PY_BOOL, PY_INT, ArrayType, ListType
+from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.activity import carries_derivative
 
 Recall = Callable[[Value, Value], Value]
@@ -186,7 +187,7 @@ def conditions_that_stop(nodes: Sequence[Node], stop: Value) -> list[tuple[Value
 
     Gives (condition, value to remember, how to recall it). A condition that is the stop flag held in
     the last trip only, and there if the loop stopped. One whose branch always stops likewise, with
-    its own last value.
+    its own last value. In a branch only those of its own: what is known outside it holds in other trips, too.
     """
     found: list[tuple[Value, Value, Recall]] = []
     definitions = {out: n for n in nodes for out in n.outputs}
@@ -205,8 +206,9 @@ def conditions_that_stop(nodes: Sequence[Node], stop: Value) -> list[tuple[Value
             found.append((flag.cond, flag.cond, lambda is_last, last: _or(_not(is_last), last)))
         for inner, sure in zip((flag.then, flag.orelse), always, strict=True):
             if not sure:
-                more = conditions_that_stop(inner.nodes, inner.results[k])
-                found += [(c, stop, recall) for c, last, recall in more if last is inner.results[k]]
+                flags, own = inner.results[k], {out for n in all_nodes(inner) for out in n.outputs}
+                more = conditions_that_stop(inner.nodes, flags)
+                found += [(c, stop, recall) for c, last, recall in more if last is flags and c in own]
     return found
 
 
