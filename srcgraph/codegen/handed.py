@@ -150,6 +150,14 @@ class _Filling:
     def own(self) -> Set[str]:
         return assigned_names(self.steps) | {self.index}
 
+    @property
+    def makes_of_itself(self) -> bool:
+        """Whether elements of the array are read there where they are made, and no more once they are."""
+        reads = [n for s in self.loop.body for n in nodes_in(s) if self.is_element(n, self.index)]
+        used = [n for n in names_in(*self.loop.body) if n.id == self.array]
+        after = self.loop.body[self.loop.body.index(self.last) + 1 :]
+        return len(used) == len(reads) + 1 and self.array not in {n.id for n in names_in(*after)}
+
     def is_element(self, node: ast.AST, index: str) -> bool:
         """Whether it reads the element that the trip makes, in a loop of this ``index``."""
         match node:
@@ -252,7 +260,8 @@ class _Pair:
         first, names = self.first, self.names
         read, theirs = len(self.elements(self.body)), Counter(n.id for n in names_in(*self.body))
         only = read == theirs[first.array] == names.uses[first.array] - 2
-        if not read or not (only or (self.stays and self.makes_anew())) or not self.is_apart(theirs):
+        again = self.stays and first.makes_of_itself and self.makes_anew()
+        if not read or not (only or again) or not self.is_apart(theirs):
             return False
         raises = may_raise(first.loop, names.watched)
         if not only and is_vectorised(self.body, names.in_order) and operations(self.body) > FEW and raises:

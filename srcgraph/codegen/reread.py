@@ -88,7 +88,7 @@ def _block(body: list[ast.stmt], arrays: Set[str], own: Set[str], uses: Counter[
         if found is None or found.array not in arrays:
             continue
         reads, stored = found.reads(rest), stored_arrays(rest)
-        stays = found.needs.isdisjoint(assigned_names(rest) | stored) and stored <= own
+        stays = {found.array, *found.needs}.isdisjoint(assigned_names(rest) | stored) and stored <= own
         if stays and len(reads) == uses[found.array] - 2 > 0:
             for node in reads:
                 _read_there(node, found)

@@ -1040,3 +1040,33 @@ def a_table_of_lists(x, n):
                 now[i][e] = c
         before = now
     return before[0][n], before[n][0]
+
+
+def a_test_that_stops_one_way_alone(x, c):
+    """What stops a loop on one way is known in each trip that goes it; on others the same test says nothing of it."""
+    total = 0.5
+    for i in range(len(x)):
+        if c < 0.5:
+            total = c * x[i]
+        elif x[i] > 0.4:
+            if c < 0.5:
+                return 0.0
+    return total + np.sum(x) * c
+
+
+def scaled_where_large_twice(m, k):
+    """What one loop makes of an array is read in it, too, before the next makes that anew."""
+    total = 0.0
+    a = m[:, :1] + 0.5
+    for _ in range(k):
+        a[a > 0.9] *= 0.3
+        total += np.sum(a.max(axis=1, keepdims=True) ** 2)
+        a[a > 0.2] *= 0.3
+    return total
+
+
+def a_constant_in_columns_backwards(m, a):
+    """What a row is copied to is stored into: it is not read where it was copied from."""
+    b = m.copy()
+    b[:, ::-1] = a
+    return np.sum(np.sin(m - np.mean(b, axis=0, keepdims=True)))
