@@ -28,6 +28,8 @@ FUNCTIONS = {
 EXTREMES = frozenset(("maximum", "minimum", "running_maximum", "running_minimum"))
 SPECIAL = frozenset(("ndtr", "expit", "log_expit"))
 """Those that `srcgraph.runtime.special` has for one number."""
+HALVES = (-2.5, -1.5, -0.5, 1.5, 2.5)
+"""Powers that are a root and products, within three units of the last place."""
 _ALL = frozenset().union(*FUNCTIONS.values(), SPECIAL, ("power",))
 QUOTIENT = "quotient"
 _HOMES = {QUOTIENT: "quotients"}
@@ -287,8 +289,12 @@ class _Everywhere(_Calls):
 def _is_plain(exponent: ast.expr) -> bool:
     """Whether LLVM needs no function for a power: products, or a square root."""
     match exponent:
-        case ast.Call(func=ast.Attribute(attr="float32"), args=[ast.Constant(value=value)]) | ast.Constant(value=value):
-            return isinstance(value, int) or value == 0.5
+        case ast.Call(func=ast.Attribute(attr="float32"), args=[exponent]):
+            return _is_plain(exponent)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=float(value))):
+            return -value in HALVES
+        case ast.Constant(value=value):
+            return isinstance(value, int) or value == 0.5 or value in HALVES
     return False
 
 

@@ -20,6 +20,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.lowering import Lower
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
+from srcgraph.codegen.several import HALVES
 from srcgraph.runtime import pushing
 from srcgraph.runtime.arrays import clear, is_cleared
 from srcgraph.runtime.disjoint import Groups, Scopes
@@ -318,7 +319,10 @@ class Lean(Lower):
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
         signature = self.fndesc.calltypes[expr]
-        if op in (operator.pow, operator.ipow) and (power := self._to_a_power(expr, signature)) is not None:
+        power = None
+        if op in (operator.pow, operator.ipow) and isinstance(signature.args[0], types.Float):
+            power = self._to_a_power(expr, signature) or self._to_a_half(expr, signature)
+        if power is not None:
             return self.context.cast(self.builder, power, signature.return_type, resty)
         written = None
         if expr.static_lhs is ir.UNDEFINED and expr.static_rhs is ir.UNDEFINED:
@@ -355,7 +359,7 @@ class Lean(Lower):
     def _to_a_power(self, expr: Any, signature: Any) -> Any:
         """A float to a power that is written, as products, in numba's order; None if it is something else."""
         exponent = self._number(expr.rhs.name)
-        if exponent is None or not 0 < exponent <= POWERS or not isinstance(signature.args[0], types.Float):
+        if exponent is None or not 0 < exponent <= POWERS:
             return None
         b: Any = self.builder
         kind = signature.return_type
@@ -367,6 +371,25 @@ class Lean(Lower):
             exponent >>= 1
             x = b.fmul(x, x) if exponent else x
         return out
+
+    def _to_a_half(self, expr: Any, signature: Any) -> Any:
+        """A float to the power of a half that is written, by a root, products and quotients; None if it is another.
+
+        Signs, zeros and infinities come out as of C's ``pow``, of which LLVM knows that it is a root at a half.
+        """
+        exponent = self._uses.fraction(expr.rhs.name)
+        if exponent not in HALVES:
+            return None
+        b: Any = self.builder
+        kind = signature.return_type
+        x = self.context.cast(b, self.loadvar(expr.lhs.name), self.typeof(expr.lhs.name), kind)
+        root = b.call(b.module.declare_intrinsic("llvm.pow", [x.type]), [x, x.type(0.5)])
+        size = b.call(b.module.declare_intrinsic("llvm.fabs", [x.type]), [x])
+        more = {0.5: None, 1.5: size, 2.5: b.fmul(x, x)}[abs(exponent)]
+        if exponent < 0:
+            root = b.fdiv(x.type(1.0), root)
+            return root if more is None else b.fdiv(root, more)
+        return b.fmul(more, root)
 
     # -- methods ----------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.core import ir, types
+from numba.core.types import NumberClass
 
 RANGE = types.range_state64_type
 
@@ -157,6 +158,13 @@ class Uses:
         made = self.once(name)
         value = made.value if isinstance(made, ir.Const) else getattr(self.types.get(name), "literal_value", None)
         return value if type(value) is int else None
+
+    def fraction(self, name: str) -> float | None:
+        """The float that a variable is."""
+        made = self.once(name)
+        if isinstance(made, ir.Expr) and made.op == "call" and isinstance(self.types.get(made.func.name), NumberClass):
+            return self.fraction(made.args[0].name) if len(made.args) == 1 else None
+        return made.value if isinstance(made, ir.Const) and type(made.value) is float else None
 
     # -- loops ------------------------------------------------------------------------------------
 
