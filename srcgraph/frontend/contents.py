@@ -51,6 +51,8 @@ class Table:
     item: headers.Shape
     size: Dim
     growing: bool
+    inner: tuple[tuple[Dim, ...], ...] = ()
+    """The lengths of lists in it, for each of the arrays that hold it; nothing is known of them if it is empty."""
 
 
 ContentShape: TypeAlias = "Items | Table | headers.Broken"
@@ -270,7 +272,22 @@ def widen_content(low: Lowering, entry: Content, end: Content, ends: headers.End
     uneven = size == UNKNOWN and len(tables) < 2
     if uneven and nested.has_lists(kind):
         return headers.Broken(nested.GROWS, nested.LISTS)
-    return Table(kind, UNKNOWN if growing else size, growing or uneven)
+    if growing or uneven:
+        return Table(kind, UNKNOWN if growing else size, True)
+    return Table(kind, size, False, _joined(_inner(entry), _inner(end)))
+
+
+def _inner(held: Content) -> tuple[tuple[Dim, ...], ...]:
+    """The lengths of lists in a content, for each of the arrays that hold it."""
+    parts = held.parts if isinstance(held, Rows) else ()
+    return tuple(part.type.shape[1:] for part in parts if isinstance(part.type, ArrayType))
+
+
+def _joined(x: tuple[tuple[Dim, ...], ...], y: tuple[tuple[Dim, ...], ...]) -> tuple[tuple[Dim, ...], ...]:
+    """Lengths that both say, `UNKNOWN` where they differ; nothing if they are of contents of another kind."""
+    if [*map(len, x)] != [*map(len, y)]:
+        return ()
+    return tuple(tuple(a if a == b else UNKNOWN for a, b in zip(*pair, strict=True)) for pair in zip(x, y, strict=True))
 
 
 def _size(held: Content) -> Dim:
@@ -292,7 +309,7 @@ def join_content_shapes(x: ContentShape, y: ContentShape) -> ContentShape:
             if isinstance(kind, headers.Broken):
                 return kind
             size = x.size if x.size == y.size else UNKNOWN
-            return Table(kind, size, x.growing or y.growing)
+            return Table(kind, size, x.growing or y.growing, _joined(x.inner, y.inner))
         case (Items(), Table()):
             return y
     return x
@@ -303,9 +320,16 @@ def leaf_types(shape: ContentShape) -> list[tuple[str, Type]]:
     match shape:
         case Items(items=items):
             return [(f"_{k}{s}", t) for k, item in enumerate(items) for s, t in shape_values.leaf_types(item)]
-        case Table(item=item, size=size, growing=growing):
-            return [(s, _part_type(t, size, growing)) for s, t in shape_values.leaf_types(item)]
+        case Table(item=item, size=size, growing=growing, inner=inner):
+            types = [(s, _part_type(t, size, growing)) for s, t in shape_values.leaf_types(item)]
+            return [(s, _with_inner(t, inner[k]) if inner else t) for k, (s, t) in enumerate(types)]
     return []
+
+
+def _with_inner(type: Type, inner: tuple[Dim, ...]) -> Type:
+    """The type of an array of items, of which it is known how long lists in them are."""
+    known = isinstance(type, ArrayType) and type.ndim == 1 + len(inner)
+    return replace(type, shape=(type.shape[0], *inner)) if known else type  # type: ignore[union-attr, type-var]
 
 
 def _part_type(type: Type, size: Dim, growing: bool) -> Type:
