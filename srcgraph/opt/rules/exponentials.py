@@ -102,7 +102,13 @@ RULES: tuple[Rule, ...] = (
     pattern(
         "log1mexp_of_expm1", lambda x: np.log(-np.expm1(x)), lambda x: log1mexp(x), "stability", domain=(-4.0, -0.1)
     ),
-    pattern("logaddexp", lambda x, y: np.log(np.exp(x) + np.exp(y)), lambda x, y: np.logaddexp(x, y), "stability"),
+    pattern(
+        "logaddexp",
+        lambda x, y: np.log(np.exp(x) + np.exp(y)),
+        lambda x, y: np.logaddexp(x, y),
+        "stability",
+        shared=False,  # Python's checks of a number read the sum, too
+    ),
     pattern(
         "log_difference",
         lambda x, y: np.log(np.exp(x) - np.exp(y)),
