@@ -7,6 +7,7 @@ comes by it: it is still there, it is recomputed, or it is saved on a tape.
 vjp        the order of work;  jvp: forward mode;  forward: tangents beside values
 preaccumulate  loops that depend on few numbers carry tangents along in place of a tape
 induction  integers that counted loops change by the same amount follow from the trip
+selected   loops that keep the best of what they try say which trip that is from
 prepare    loops count their trips and say why they stopped
 activity   which values depend on the inputs and influence the result
 custom     rules that users write, in place of calls;  transpose: forward mode by those for reverse mode

@@ -57,6 +57,11 @@ def differentiable(node: Apply) -> bool:
     )
 
 
+def moving(node: Apply) -> list[Value]:
+    """The operands that a derivative may pass through to."""
+    return [v for k, v in enumerate(node.inputs) if k not in node.op.constant]
+
+
 def through_complex(node: Apply, active: frozenset[Value]) -> bool:
     """Whether a derivative passes through a node, and through complex numbers or a list of them on the way."""
     if active.isdisjoint(node.outputs) or node.op.kind == "check":
@@ -87,7 +92,7 @@ class Dependence:
         for node in graph.nodes:
             match node:
                 case Apply():
-                    if self.through(node) and not varied.isdisjoint(node.inputs):
+                    if self.through(node) and not varied.isdisjoint(node.inputs if self.control else moving(node)):
                         varied.update(v for v in node.outputs if self.carries(v.type))
                 case Call():
                     self._call(node, varied, functions.get(node.callee))
@@ -158,8 +163,7 @@ def _backward(graph: Graph, useful: set[Value], functions: Functions) -> None:
         match node:
             case Apply():
                 if differentiable(node) and not useful.isdisjoint(node.outputs):
-                    moving = (v for k, v in enumerate(node.inputs) if k not in node.op.constant)
-                    useful.update(v for v in moving if carries_derivative(v.type))
+                    useful.update(v for v in moving(node) if carries_derivative(v.type))
             case Call():
                 callee = functions.get(node.callee)
                 if callee is None:

@@ -34,6 +34,7 @@ from srcgraph.opt.ad.preaccumulate import by_forward, forwards, preaccumulated
 from srcgraph.opt.ad.prepare import Prepared, prepare
 from srcgraph.opt.ad.residuals import Choice, choose
 from srcgraph.opt.ad.reverse import Reverse, Watch, d_name
+from srcgraph.opt.ad.selected import selected, settled
 from srcgraph.opt.ad.tape import assemble
 from srcgraph.opt.ad.unused import Unused
 from srcgraph.opt.dce import dce
@@ -152,8 +153,10 @@ def _swept(
     checkpoints = Checkpoints(checkpoint, steps, callees)
     expanded = expand(whole, rules, list(inputs), outputs, checkpoints=checkpoints)
     ready, carried = (expanded.graph, ()) if watch else preaccumulated(expanded.graph, list(inputs), outputs)
-    prepared = prepare(follow_trips(ready))
+    followed = follow_trips(ready)
+    prepared = prepare(followed if watch else selected(followed, list(inputs), outputs))
     both, reversed_calls = _both_sweeps(prepared, outputs, inputs, kept, seed, watch)
+    both = settled(both)
     both = released(both) if ready is not whole else dce(both)
     both = with_overwritten(with_known(both))
     residuals = choose(both, _as_released(reversed_calls, both))
