@@ -309,7 +309,7 @@ class Versions:
         """The version for a call, and the globals it reads."""
         if self.key(args) not in self.known:
             found, skeletons, way = specialization.lowered(self.code, self.names, args, self.distinct)
-            self.way = Way(self.way.static | way.static, self.way.alike or way.alike)
+            self.way = Way(self.way.static | way.static, self.way.alike or way.alike, signs=self.way.signs or way.signs)
             verify(found.program)
             self.check_texts(found.program)
             program = inline(found.program)

@@ -83,11 +83,16 @@ class Scheduler(Decisions):
 
     def known_lengths(self, param: Value) -> Iterator[Item]:
         """What numba's types do not say of an argument: how far apart its elements are."""
-        shape = param.type.shape if isinstance(param.type, ArrayType) and self.write.target == "cpu" else ()
+        shape = param.type.shape if isinstance(param.type, ArrayType) else ()
         for axis, size in list(enumerate(shape))[1:]:
             if size.const is not None:
                 length = subscript(ast.Attribute(ref(param), "shape", ast.Load()), [number(axis)])
-                yield Effect(call("assume", ast.Compare(length, [ast.Eq()], [number(size.const)])))
+                yield from self.assume(ast.Compare(length, [ast.Eq()], [number(size.const)]))
+
+    def assume(self, known: ast.expr) -> Iterator[Item]:
+        """Tell LLVM what is known of arguments."""
+        if self.write.target == "cpu":
+            yield Effect(call("assume", known))
 
     # -- items ----------------------------------------------------------------------------------
 
@@ -144,6 +149,8 @@ class Scheduler(Decisions):
     def apply(self, node: Apply) -> Iterator[Item]:
         out = node.outputs[0]
         match node.op.kind:
+            case "check" if node.op.check is None:
+                yield from self.assume(self.handed_in(node.inputs[0]))
             case "check":
                 yield from self.check(node)
             case "list":

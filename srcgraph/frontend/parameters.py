@@ -55,6 +55,7 @@ from srcgraph.infer.signature import (
 )
 from srcgraph.ir.dims import UNKNOWN, as_dim, symbol
 from srcgraph.ir.graph import Value
+from srcgraph.ir.op import OPS
 from srcgraph.ir.types import PY_INT, ArrayType
 from srcgraph.ir.view import split_operands
 
@@ -77,6 +78,8 @@ def parameter(low: Lowering, skeleton: Skeleton, name: str, origin: Any, visible
             value = root_param(low, name, skeleton.type)
             low.params.append((value, None))
             low.static_origin[value] = origin
+            if skeleton.positive:
+                known_positive(low, value)
             return Scalar(value)
         case ArrayArg():
             return array_parameter(low, skeleton, name, visible)
@@ -210,6 +213,16 @@ def view_parameter(low: Lowering, skeleton: ViewArg, name: str, visible: bool) -
         elif selector != ":":
             b.learn(own[1].type.value)
     return Array(base.cell, skeleton.view, tuple(operands))
+
+
+def known_positive(low: Lowering, number: Value) -> None:
+    """Say at the beginning of the graph that an integer is positive."""
+    b = low.builder
+    open_regions, b.regions = b.regions, b.regions[:1]
+    try:
+        b.apply(OPS["given"], (b.apply(OPS["greater_equal"], (number, b.const(1)), {}),), {})
+    finally:
+        b.regions = open_regions
 
 
 def root_param(low: Lowering, name: str, type: Any) -> Value:

@@ -130,8 +130,10 @@ class Arguments:
                 assert isinstance(value.type, ScalarType)
                 self.add(value, None)
                 known = value.type.value if self.low.session.differences else None
-                size = self.size(known) if known is not None and known.const is None else ""
-                return ScalarArg(value.type.dtype, value.type.weak, size)
+                if known is None or known.const is not None:
+                    return ScalarArg(value.type.dtype, value.type.weak)
+                positive = self.low.builder.proves(known - 1)
+                return ScalarArg(value.type.dtype, value.type.weak, self.near(known), positive)
             case Rng(value=value):
                 self.add(value, None)
                 return RNG
@@ -256,11 +258,15 @@ class Arguments:
 
     def length(self, dim: Dim) -> Size:
         """The name of an axis' length, or that of another one, and how much longer it is."""
-        if dim not in self.names and self.low.session.differences and self.low.builder.not_one(dim):
-            for known, name in self.names.items():
-                difference = (dim - known).const
-                if difference is not None:
-                    return name, difference
+        near = self.low.session.differences and self.low.builder.not_one(dim)
+        return self.near(dim) if near else self.size(dim)
+
+    def near(self, dim: Dim) -> str | tuple[str, int]:
+        """The name of a length or an integer, or that of another one, and how much larger it is."""
+        for known, name in self.names.items() if dim not in self.names else ():
+            difference = (dim - known).const
+            if difference is not None:
+                return name, difference
         return self.size(dim)
 
     def size(self, dim: Dim) -> str:

@@ -101,7 +101,9 @@ def lower_entry(
     """
     parts = list(all_parts(args.values()))
     sizes = [d for s in parts if isinstance(s, ArrayArg) for d in s.shape]
-    differences = any(isinstance(d, tuple) for d in sizes) or any(isinstance(s, ScalarArg) and s.size for s in parts)
+    differences = any(isinstance(d, tuple) for d in sizes) or any(
+        isinstance(s, ScalarArg) and (s.size or s.positive) for s in parts
+    )
     session = Session(lower_callee, static, code, raises, derive, rules.call, checked=checked, deriving=private)
     session.differences = differences
     try:

@@ -28,15 +28,20 @@ LETTERS = ("n", "m", "p", "q", "r")
 
 @dataclass(frozen=True, slots=True)
 class ScalarArg:
-    """A number: Python's own (``weak``) or NumPy's. ``size`` is the symbol that it is, as some axes' lengths are."""
+    """A number: Python's own (``weak``) or NumPy's. ``size`` is the symbol that it is, as some axes' lengths are.
+
+    It may be that and a difference.
+    """
 
     dtype: np.dtype
     weak: bool
-    size: str = ""
+    size: str | tuple[str, int] = ""
+    positive: bool = False
+    """Whether it is an integer of which it is part of the signature that it is at least 1."""
 
     @property
     def type(self) -> ScalarType:
-        return ScalarType(self.dtype, self.weak, symbol(self.size) if self.size else None)
+        return ScalarType(self.dtype, self.weak, _dim(self.size) if self.size else None)
 
 
 class RngArg(ScalarArg):
@@ -54,8 +59,10 @@ Size: TypeAlias = int | str | tuple[str, int]
 Between: TypeAlias = tuple[int, int, int, int, int]
 """An array among the leaves, an axis, another array, an axis, and how much longer this is.
 
--1 for an axis is a number itself, -1 for the first array nothing: what is left is how long an axis is.
+-1 for an axis is a number itself, -1 for the first array nothing: what is left is how long an axis is. `AT_LEAST`
+for the first array says how long it is at least.
 """
+AT_LEAST = -2
 
 SMALL = 16
 """The longest axis of which the length may be part of a signature."""
@@ -268,7 +275,7 @@ def sizes_of(skeletons: Iterable[Skeleton]) -> frozenset[str]:
     found = [d for s in parts if isinstance(s, ArrayArg) for d in s.shape]
     found += [d for s in parts if isinstance(s, RowsArg) for d in (s.size, *inner_sizes(s.item))]
     found += [o for s in parts if isinstance(s, ViewArg) for o in s.operands]
-    found += [s.size for s in parts if isinstance(s, ScalarArg)]
+    found += [_named(s.size)[0] for s in parts if isinstance(s, ScalarArg)]
     return frozenset(d for d in found if isinstance(d, str) and d)
 
 
@@ -329,6 +336,8 @@ class Leaves:
     """Whether it is part of the signature that sizes of arrays are the same, or differ by a small number."""
     small: bool = False
     """Whether small lengths are part of the signature."""
+    signs: bool = False
+    """Whether it is part of the signature which integers are positive."""
 
     named: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """For each symbol: the first array with it, the axis, and what is added to it there; -1 if that is a number."""
@@ -384,6 +393,12 @@ class Leaves:
         name = self.named_length(value)
         self.meet(name, -1, 0)
         return name
+
+    def is_positive(self, value: int) -> bool:
+        """Whether it is part of the signature that an integer, the leaf that comes last, is positive."""
+        if self.signs and value >= 1:
+            self.between.append((AT_LEAST, 0, len(self.values) - 1, -1, 1))
+        return self.signs and value >= 1
 
     def named_length(self, value: int) -> str:
         if value not in self.numbers:
@@ -528,7 +543,9 @@ def skeleton_of(value: Any, name: str, leaves: Leaves, static: frozenset[str] = 
         if type(value) is int and not -(2**63) <= value < 2**63:
             raise _refuse(name, f"{value} does not fit in 64 bits", "pass a float")
         leaves.values.append(value)
-        return ScalarArg(np.dtype(type(value)), True, leaves.number(value) if type(value) is int else "")
+        if type(value) is int:
+            return ScalarArg(INT, True, leaves.number(value), leaves.is_positive(value))
+        return ScalarArg(np.dtype(type(value)), True)
     if isinstance(value, np.generic):
         return _numpy_scalar(value, name, leaves, name in static)
     if type(value) is tuple or (isinstance(value, tuple) and is_named_tuple(type(value))):

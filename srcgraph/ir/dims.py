@@ -334,13 +334,15 @@ class _Search:
 
     def __init__(self, known: Iterable[Dim]):
         facts = dict.fromkeys(known)
-        self.positive = frozenset(fact.symbol for fact in facts if fact.symbol)
+        self.positive = frozenset(_is_at_least(fact) for fact in facts)
         self.facts: dict[tuple[Any, bool], list[Dim]] = {}
         """Those of more than one symbol, by what they have, and whether they add or subtract it."""
         for fact in facts:
             for monomial, count in () if fact.symbol else fact.terms:
                 if monomial:
                     self.facts.setdefault((monomial, count > 0), []).append(fact)
+        self.divided = dict.fromkeys(a for fact in facts for a in _calls(fact) if a.fn == "floordiv")
+        """The quotients that facts are about."""
         self.failed: dict[Dim, int] = {}
         """How deep it was looked for what was not found."""
 
@@ -363,6 +365,9 @@ class _Search:
         more = [f for f in self._of_functions(dim, depth) if any((m, c > 0) in own for m, c in f.terms)]
         if any(self.proves(dim - fact, depth - 1) for fact in (*shared, *more)):
             return True
+        less = self._without_factor(dim, depth)
+        if less is not None and self.proves(less, depth - 1):
+            return True
         ways = _either_way(dim) or _undivided(dim)
         return bool(ways) and all(self.proves(way, depth - 1) for way in ways)
 
@@ -381,9 +386,17 @@ class _Search:
                 return self.proves(atom.args[1] - 1, depth - 1)
         return all(proved)
 
+    def _without_factor(self, dim: Dim, depth: int) -> Dim | None:
+        """What has the sign of ``dim``, each term of which has a factor that is not negative."""
+        (first, _), *rest = dim.terms
+        for atom in dict.fromkeys(first) if rest else ():
+            if all(atom in m for m, _ in rest) and self._has_no_sign(atom, depth):
+                return quotient(dim, Dim({(atom,): 1}))
+        return None
+
     def _of_functions(self, dim: Dim, depth: int) -> Iterator[Dim]:
         """What is nonnegative because of the functions in ``dim``."""
-        for atom in (atom for monomial, _ in dim.terms for atom in monomial if isinstance(atom, DimCall)):
+        for atom in dict.fromkeys((*_calls(dim), *self.divided)):
             this = Dim({(atom,): 1})
             if atom.fn == "mod" and self.proves(atom.args[1] - 1, depth - 1):
                 yield atom.args[1] - 1 - this
@@ -394,6 +407,16 @@ class _Search:
             elif atom.fn in ("max", "min"):
                 for arg in atom.args:
                     yield this - arg if atom.fn == "max" else arg - this
+
+
+def _calls(dim: Dim) -> Iterator[DimCall]:
+    return (atom for monomial, _ in dim.terms for atom in monomial if isinstance(atom, DimCall))
+
+
+def _is_at_least(fact: Dim) -> str | None:
+    """The symbol of which a fact says that it is at least a number that is not negative."""
+    more = dict(fact.terms).get((), 0)
+    return (fact - more).symbol if more <= 0 else None
 
 
 def _either_way(dim: Dim) -> list[Dim]:

@@ -189,7 +189,7 @@ class Compiled(Entered):
         cached = functools.partial(self.cached.version, self.names, args, distinct, self.specialized)
         version = deeply(cached, self.py_func.__qualname__)
         if version.way not in self.ways:
-            self.ways = sorted([*self.ways, version.way], key=lambda way: (not way.small, not way.alike))
+            self.ways = sorted([*self.ways, version.way], key=lambda way: (not way.small, not way.alike, not way.signs))
         key, leaves = self.described(args, version.way)
         self.versions.setdefault(key, []).append(version)
         self.newest = version

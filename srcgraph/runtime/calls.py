@@ -24,6 +24,7 @@ import numpy as np
 from numba.core.types import BaseTuple
 
 from srcgraph.frontend.session import ABSENT, FunctionGuard, Guard, Hidden
+from srcgraph.infer.signature import AT_LEAST
 from srcgraph.runtime.calls_code import DECLARED, MOST, TESTS, WORDS, text
 from srcgraph.runtime.calls_layout import ENTRY, address_of, api, c_function, profile_place, scalar, supported
 from srcgraph.runtime.calls_returned import RESULTS
@@ -224,6 +225,9 @@ def _checks(tests: _Tests, version: Specialization, leaves: Sequence[Any]) -> No
     for first, axis, second, other, difference in version.between:
         if not _is_size(leaves, second, other) or (first >= 0 and not _is_size(leaves, first, axis)):
             raise _Unsupported
+        if first == AT_LEAST:
+            tests.test("LEAST", second, other, difference)
+            continue
         tests.test("LENGTH", first, axis, second, other, difference)
     for k, axis, most in most_of(leaves) if version.few else ():
         tests.test("SHORT", k, axis, most)

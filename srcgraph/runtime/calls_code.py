@@ -26,7 +26,7 @@ TESTS = {
     name: k
     for k, name in enumerate((
         "COUNT", "IS", "IS_NAMED", "FILL", "PLACED", "NAMED", "KNOWN", "OUTSIDE", "INSIDE",
-        "TYPE", "INTEGER", "ARRAY", "TWICE", "LENGTH", "LONG", "SHORT", "APART",
+        "TYPE", "INTEGER", "ARRAY", "TWICE", "LENGTH", "LONG", "SHORT", "LEAST", "APART",
         "CODE", "FUNCTION", "GLOBAL", "CELL", "ASK", "DEEP", "RUN",
     ))
 }  # fmt: skip
@@ -253,6 +253,7 @@ test:
     i64 <LENGTH>, label %length
     i64 <LONG>, label %long
     i64 <SHORT>, label %limited
+    i64 <LEAST>, label %least
     i64 <APART>, label %apart
     i64 <CODE>, label %code
     i64 <FUNCTION>, label %function
@@ -406,6 +407,11 @@ limited: ; size (`a`, `b`) is at most `c`
   %counted = call i64 @size(ptr %now, ptr %values, i64 %a, i64 %b)
   %not_many = icmp sle i64 %counted, %c
   br i1 %not_many, label %pass, label %fail
+
+least: ; size (`a`, `b`) is at least `c`
+  %counted_up = call i64 @size(ptr %now, ptr %values, i64 %a, i64 %b)
+  %not_few = icmp sge i64 %counted_up, %c
+  br i1 %not_few, label %pass, label %fail
 
 apart: ; arrays `a` and `c`, of elements of `b` and `d` bytes, are apart in memory
   %x = call ptr @item(ptr %now, i64 %a)

@@ -28,11 +28,13 @@ class Way(NamedTuple):
     """Whether it is part of it which lengths are the same, or differ by a small number."""
     small: bool = False
     """Whether small lengths are part of it."""
+    signs: bool = False
+    """Whether it is part of it which integers are positive."""
 
     @property
     def narrow(self) -> bool:
-        """Whether calls with arrays of other lengths may need another version."""
-        return self.alike or self.small
+        """Whether calls with arrays of other lengths, or other integers, may need another version."""
+        return self.alike or self.small or self.signs
 
 
 USUAL_WAY = Way()
@@ -64,7 +66,7 @@ def describe_arguments(
     if isinstance(args, Described):
         return args.skeletons, Leaves()
     lengths = _passed_lengths(args) if way.alike else frozenset()
-    leaves = Leaves(distinct=distinct, alike=way.alike, small=way.small, lengths=lengths)
+    leaves = Leaves(distinct=distinct, alike=way.alike, small=way.small, signs=way.signs, lengths=lengths)
     refuse_shared(names, args)
     skeletons = {n: as_it_lies(a, skeleton_of(a, n, leaves, way.static)) for n, a in zip(names, args, strict=True)}
     return skeletons, leaves

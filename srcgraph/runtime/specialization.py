@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -23,9 +23,10 @@ from srcgraph.infer.signature import (
     TupleArg,
     passed_twice,
 )
+from srcgraph.ir.dims import unclamped
 from srcgraph.ir.graph import Apply, For, Graph, Node, While, node_graphs, node_inputs
-from srcgraph.ir.types import ArrayType
-from srcgraph.ir.walk import all_nodes, kept_params
+from srcgraph.ir.types import INT, ArrayType, ScalarType
+from srcgraph.ir.walk import all_nodes, calls, kept_params
 from srcgraph.opt.inline import inline
 from srcgraph.opt.marks import unmarked
 from srcgraph.opt.modes import Target, compiling, current_mode, current_target
@@ -88,6 +89,9 @@ def lowered(
             )
             if not (general or way.small) and has_short_axes(args) and asks_for_short(found):
                 way = way._replace(small=True)
+                continue
+            if not (general or way.signs) and depends_on_signs(found):
+                way = way._replace(signs=True)
                 continue
             alike = way._replace(alike=True)
             if general or way.alike or not depends_on_lengths(found):
@@ -165,6 +169,34 @@ def depends_on_lengths(found: Lowered) -> bool:
         return True
     graphs = found.program.graphs.values()
     return any(_is_check(n, "check_fits", "broadcast_size") for g in graphs for n in all_nodes(g))
+
+
+def depends_on_signs(found: Lowered) -> bool:
+    """Whether ends of slices count from the back, or lengths are 0, where an integer that is passed is negative."""
+    known = (getattr(p.type, "value", None) for p in found.program.main.params if isinstance(p.type, ScalarType))
+    passed = {value.symbol for value in known if value is not None}
+    nodes = (n for graph in found.program.graphs.values() for n in all_nodes(graph) if isinstance(n, Apply))
+    return bool(passed) and not _is_recursive(found) and any(_counts_back(n) or _is_clamped(n, passed) for n in nodes)
+
+
+def _is_recursive(found: Lowered) -> bool:
+    """Whether some function calls itself, so that each call would tell it something else of integers."""
+    graphs = found.program.graphs
+    callers = {name: {c.callee for c in calls(graph)} for name, graph in graphs.items()}
+    while leaves := {name for name, callees in callers.items() if not callees & callers.keys()}:
+        callers = {name: callees for name, callees in callers.items() if name not in leaves}
+    return bool(callers)
+
+
+def _counts_back(node: Apply) -> bool:
+    out = node.outputs[0].type
+    return node.op.name == "where" and isinstance(out, ScalarType) and out.dtype == INT
+
+
+def _is_clamped(node: Apply, passed: Collection[str | None]) -> bool:
+    out = node.outputs[0].type
+    sizes = out.shape if isinstance(out, ArrayType) else ()
+    return any(d != unclamped(d) and not d.symbols().isdisjoint(passed) for d in sizes)
 
 
 def asks_for_short(found: Lowered) -> bool:

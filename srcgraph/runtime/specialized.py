@@ -14,6 +14,7 @@ from srcgraph.codegen.storage import Interface
 from srcgraph.errors import ArgumentError, InternalError, Loc, OverlapError, Problem, excerpt
 from srcgraph.frontend.session import FunctionGuard, Guard, Hidden
 from srcgraph.infer.signature import (
+    AT_LEAST,
     Between,
     Column,
     Leaves,
@@ -135,6 +136,10 @@ class Specialization:
             if key is None or key != self.hidden_key:
                 return False
         for first, axis, second, other, difference in self.between:
+            if first == AT_LEAST:
+                if leaves[second] < difference:
+                    return False
+                continue
             less = _length(leaves[first], axis) if first >= 0 else 0
             if _length(leaves[second], other) - less != difference:
                 return False

@@ -18,7 +18,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from srcgraph.frontend.session import ABSENT, FunctionGuard, Guard
-from srcgraph.infer.signature import LONG, SMALL, Between
+from srcgraph.infer.signature import AT_LEAST, LONG, SMALL, Between
 from srcgraph.runtime.depth import WithDepth
 from srcgraph.runtime.exact import Exact, Unmatched
 from srcgraph.runtime.results import Part, Whole, direct_parts, items_of
@@ -226,6 +226,9 @@ def _lengths(names: Sequence[str], args: Sequence[Any], version: Specialization)
     fits = [f"{sizes[place]} != 1" for place in unstretched(args, version.between)]
     for first, axis, second, other, difference in version.between:
         size = sizes.get((second, other), names[second])
+        if first == AT_LEAST:
+            fits.append(f"{size} >= {difference}")
+            continue
         than = sizes.get((first, axis), names[first]) if first >= 0 else "0"
         fits.append(f"{size} == {than}" if not difference else f"{size} - {than} == {difference}")
     fits += [f"{sizes.get((k, axis), names[k])} <= {most}" for k, axis, most in most_of(args) if version.few]

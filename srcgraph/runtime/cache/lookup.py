@@ -139,7 +139,7 @@ class Call:
         files = [f for f in self.folder.names(self.owner.key, self.stem) if f.endswith(ending)]
         entries = [Entry(self.folder, self.owner.key, f.removesuffix(ending)) for f in sorted(files)]
         notes = [(entry, note) for entry in entries if (note := entry.read("entry.json")) is not None]
-        for entry, note in sorted(notes, key=lambda found: (not found[1].get("small"), not found[1].get("alike"))):
+        for entry, note in sorted(notes, key=lambda found: [not found[1].get(k) for k in ("small", "alike", "signs")]):
             found = self.read(entry, note)
             if found is not None:
                 STATISTICS.hits += 1
@@ -151,7 +151,7 @@ class Call:
         try:
             if note["few"] and short_beside_long(self.args):
                 return None
-            way = Way(frozenset(note["static"]), note["alike"], note["small"])
+            way = Way(frozenset(note["static"]), note["alike"], note["small"], note["signs"])
             skeletons = self.described(way)
             places = self.places(skeletons)
             if note["call"] != plain(print_of_call(skeletons)):
@@ -213,7 +213,8 @@ class Call:
         entry = Entry(self.folder, self.owner.key, name)
         note = {
             "function": made.name, "call": call,
-            "static": sorted(made.way.static), "alike": made.way.alike, "small": made.way.small, "few": made.few,
+            "static": sorted(made.way.static), "alike": made.way.alike, "small": made.way.small,
+            "signs": made.way.signs, "few": made.few,
             "guards": guards, "shape": places.shape, "files": [[f, _file_of(f, places)] for f in files],
             "named": [f for f in files if any(f in text for text in written)], **records,
         }  # fmt: skip

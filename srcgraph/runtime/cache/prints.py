@@ -263,8 +263,8 @@ def print_of_skeleton(skeleton: Skeleton) -> Any:
     match skeleton:
         case RngArg():
             return ["rng"]
-        case ScalarArg(dtype=dtype, weak=weak, size=size):
-            return ["number", str(dtype), weak, *([size] if size else [])]
+        case ScalarArg(dtype=dtype, weak=weak, size=size, positive=positive):
+            return ["number", str(dtype), weak, *([size] if size else []), *(["positive"] if positive else [])]
         case ArrayArg(dtype=dtype, shape=shape, cell=cell, turned=turned):
             return ["array", str(dtype), list(shape), cell, *(["turned"] if turned else [])]
         case TupleArg(items=items, cls=cls):
