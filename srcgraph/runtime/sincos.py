@@ -213,6 +213,8 @@ def _replace(function: Any, calls: dict[Any, int], shared: Any, marks: Sequence[
             for v in instruction.operands:
                 if id(v) in instead:
                     instruction.replace_usage(v, instead[id(v)])
+                    if getattr(instruction, "value", None) is v:  # what is put into a tuple is kept apart
+                        instruction.value = instead[id(v)]
 
 
 def _same(x: Any, y: Any, depth: int = _NEAR) -> bool:

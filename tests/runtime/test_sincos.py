@@ -113,3 +113,15 @@ def test_what_is_needed_alone_is_computed_alone():
     np.testing.assert_allclose(function(x), apart(x), rtol=1e-13)
     text = assembly_of(function)
     assert "sincos" not in text and re.search(r"_ZGV\w+v_sin", text) and re.search(r"_ZGV\w+v_cos", text)
+
+
+def test_both_are_returned_as_they_are():
+    """Also what is put into a tuple: the sine counts for the value, the cosine for a pullback."""
+
+    def total(x, k):
+        return np.sum(np.tanh(np.nan_to_num(x * k))) + np.sin(k)
+
+    value, pull = sg.vjp(total, np.array([0.3, -0.2]), 0.5)
+    assert value == pytest.approx(np.tanh(0.15) - np.tanh(0.1) + np.sin(0.5), rel=1e-14)
+    wanted = 0.3 / np.cosh(0.15) ** 2 - 0.2 / np.cosh(0.1) ** 2 + np.cos(0.5)
+    assert pull(1.0)[1] == pytest.approx(wanted, rel=1e-14)
