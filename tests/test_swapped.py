@@ -273,6 +273,35 @@ def of_the_argument(m, x, n):
     return x
 
 
+def edges_copied(m, x, n):
+    """The edges are copied again in each trip; the rest is stored."""
+    for _ in range(n):
+        new = m.copy()
+        new[1:-1, 1:-1] = 0.25 * (m[2:, 1:-1] + m[:-2, 1:-1]) + 0.5 * m[1:-1, 1:-1]
+        m = new
+        m[0] *= 1.5
+    return m + np.sum(x)
+
+
+def edges_of_the_last_but_one(m, x, n):
+    before = x
+    for _ in range(n):
+        new = x.copy()
+        new[2:-2] = 1.5 * x[2:-2] - 0.5 * before[2:-2] + 0.1 * x[4:]
+        before, x = x, new
+    return np.sum(x * before) + x
+
+
+def edges_of_another(m, x, n):
+    """What the edges are copied of is handed on by another name: an array is made in each trip."""
+    y = x + 1.0
+    for _ in range(n):
+        new = y.copy()
+        new[1:-1] = x[1:-1] * 0.5
+        x, y = new, x
+    return x - y
+
+
 def in_a_list(m, x, n):
     u, kept = x * 2.0, []
     for _ in range(n):
@@ -286,6 +315,8 @@ def in_a_list(m, x, n):
 
 SWAPPED = [forward, neighbours, inside, rows, until, best_of_each]
 IN_A_RING = [
+    edges_copied,
+    edges_of_the_last_but_one,
     kept_too,
     of_the_argument,
     of_two_arguments,
@@ -298,7 +329,7 @@ IN_A_RING = [
     a_row_of_the_last,
 ]
 LEFT = [shrinking, used_later, in_a_list, the_best]
-PROGRAMS = [*SWAPPED, three_in_turns, *IN_A_RING, *LEFT, by_products]
+PROGRAMS = [*SWAPPED, three_in_turns, *IN_A_RING, *LEFT, by_products, edges_of_another]
 
 
 def parts(found: Any) -> tuple:

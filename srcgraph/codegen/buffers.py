@@ -239,6 +239,8 @@ def known_otherwise(body: Sequence[ast.stmt], axes: Mapping[str, int], rows: Col
                 pass
             case ast.Call(func=ast.Attribute(value=ast.Name(), attr="copy"), args=[]):
                 pass
+            case ast.Call(func=ast.Name(id="edges"), args=[ast.Name(), *args]):  # a copy, too
+                todo += args
             case ast.Call(func=ast.Name(id="matmul" | "add_product" | "in_parallel" | "in_parts" | "apart"), args=args):
                 todo += [a for a in args if not isinstance(a, ast.Name)]
             case ast.Call(func=ast.Subscript(slice=grid), args=args):  # a kernel is launched

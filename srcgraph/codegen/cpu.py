@@ -60,7 +60,7 @@ from srcgraph.codegen.statements import defined, names_in
 from srcgraph.codegen.steady import asked_before
 from srcgraph.codegen.storage import Copied, Interface
 from srcgraph.codegen.sums import in_blocks
-from srcgraph.codegen.swapped import swapped
+from srcgraph.codegen.swapped import AGAIN, swapped
 from srcgraph.codegen.tapes import in_arrays
 from srcgraph.codegen.tidy import calls_nested, tidy
 from srcgraph.codegen.told import told
@@ -246,6 +246,8 @@ class Module:
             for f in () if self.parallel else whole:
                 narrowed(f.body)
             whole = [made_once(swapped(shorter(saved_whole(overwritten(f))), {*params, *reserved})) for f in whole]
+            in_turns = {n.id for f in whole for n in names_in(f)} - users
+            self.helpers.update(dict.fromkeys({AGAIN} & in_turns, "edges"))
             for f in () if self.parallel else whole:
                 delayed(f.body, {*params, *reserved})
                 f.body = in_one_loop(f.body, {*params, *reserved})
@@ -439,7 +441,7 @@ def _imports(
     functions: Sequence[ast.FunctionDef], helpers: Mapping[str, str], kernels: Mapping[str, str]
 ) -> list[ast.stmt]:
     used = {n.id for n in names_in(*functions)}
-    helpers = {name: home for name, home in helpers.items() if home != "blocks" or name in used}
+    helpers = {name: home for name, home in helpers.items() if home not in ("blocks", "edges") or name in used}
     helpers = {**helpers, **{name: "integers" for name in _COMPILERS if name in used}}
     lines = []
     if "math" in used:

@@ -12,7 +12,8 @@ a caller's array at first, or may be known by another name, it stays what it was
         old = new
         new, new_2 = new_2, new
 
-An array may be handed on several times, as ``oldest = old; old = new``: the last that it was is filled anew.
+An array may be handed on several times, as ``oldest = old; old = new``: the last that it was is filled anew. One that
+is a copy of the edges of another in each trip has these copied again.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from srcgraph.codegen.statements import names_in, nodes_in, statements_in, targe
 from srcgraph.codegen.trips import copied_array, stored_arrays
 
 Statements = list[ast.stmt]
+AGAIN = "copy_edges"
+"""What copies the edges of an array into another one."""
 
 
 def swapped(function: ast.FunctionDef, taken: set[str]) -> ast.FunctionDef:
@@ -44,8 +47,8 @@ def swapped(function: ast.FunctionDef, taken: set[str]) -> ast.FunctionDef:
         for chain in filter(known.may_take_turns, found):
             alike = chain.is_stored_alike()
             names = [chain.new] if known.may_swap(chain) and not alike else chain.ring(fresh)
-            first.setdefault(chain.loop, []).extend(made_before(chain.made, known.counts, x, alike) for x in names)
-            chain.take_turns(names, [] if alike else made_again(chain.made))
+            first.setdefault(chain.loop, []).extend(chain.made_before(known.counts, x, alike) for x in names)
+            chain.take_turns(names, [] if alike else chain.made_again())
         function.body = _put_before(function.body, first)
     return function
 
@@ -66,6 +69,38 @@ class _Chain:
     def olds(self) -> list[str]:
         return [target_name(s) for s in self.handed]
 
+    @property
+    def copied(self) -> str:
+        """The array of which it has the edges."""
+        match self.made.value:
+            case ast.Call(func=ast.Name(id="edges"), args=[ast.Name(id=array), _]):
+                return array
+        return ""
+
+    @property
+    def axes(self) -> int:
+        """How many axes it has; 0 if that is not known."""
+        if not self.copied:
+            return len(_sizes(self.made.value))
+        own = [n for n in nodes_in(*self.loop.body) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)]
+        counts = {len(axes_of(n.slice)) for n in own if n.value.id == self.new}  # type: ignore[attr-defined]
+        return counts.pop() if len(counts) == 1 else 0
+
+    def made_before(self, counts: set[str], name: str, full: bool) -> ast.Assign:
+        """What makes such an array before the loop."""
+        if not self.copied:
+            return made_before(self.made, counts, name, full)
+        made = ast.parse(f"{name} = np.empty({self.copied}.shape, {self.copied}.dtype)").body[0]
+        return ast.copy_location(ast.fix_missing_locations(made), self.made)  # type: ignore[return-value]
+
+    def made_again(self) -> Statements:
+        """What is left to do in each trip."""
+        if not self.copied:
+            return made_again(self.made)
+        array = ast.Name(self.new, ast.Load())
+        copied = ast.Call(ast.Name(AGAIN, ast.Load()), [array, *self.made.value.args], [])  # type: ignore[attr-defined]
+        return [ast.copy_location(ast.Expr(copied), self.made)]
+
     def ring(self, fresh: Callable[[str], str]) -> list[str]:
         """As many names as arrays are needed at once."""
         base = re.sub(r"_\d+$", "", self.new)
@@ -75,7 +110,7 @@ class _Chain:
         """Whether an array that is full of a number has the same other elements in each trip."""
         body = self.loop.body
         changed = assigned_names([self.loop])
-        if not made_again(self.made) or not all(_is_steady(e, changed) for e in self.made.value.args):  # type: ignore[attr-defined]
+        if self.copied or not made_again(self.made) or not all(_is_steady(e, changed) for e in self.made.value.args):  # type: ignore[attr-defined]
             return False
         between = body[body.index(self.made) + 1 : body.index(self.handed[-1])]
         filling = [s for s in between if any(n.id == self.new for n in names_in(s))]
@@ -97,7 +132,7 @@ class _Chain:
 
 
 def _chains(loop: ast.For | ast.While) -> Iterator[_Chain]:
-    made = {target_name(s): s for s in loop.body if makes_array(s) and not s.value.keywords}  # type: ignore[attr-defined]
+    made = {target_name(s): s for s in loop.body if (makes_array(s) and not s.value.keywords) or _copies_edges(s)}  # type: ignore[attr-defined]
     handed = {
         s.value.id: s
         for s in loop.body
@@ -108,6 +143,15 @@ def _chains(loop: ast.For | ast.While) -> Iterator[_Chain]:
         while (older := handed.get(target_name(links[-1]))) and older not in links:
             links.append(older)
         yield _Chain(loop, made[new], tuple(links))  # type: ignore[arg-type]
+
+
+def _copies_edges(s: ast.stmt) -> bool:
+    match s:
+        case ast.Assign(
+            targets=[ast.Name()], value=ast.Call(func=ast.Name(id="edges"), args=[ast.Name(), ast.Constant()])
+        ):
+            return True
+    return False
 
 
 def _exchange(names: Sequence[str], others: Sequence[str], at: ast.stmt) -> ast.Assign:
@@ -174,11 +218,13 @@ class _Known:
         ):
             return False
         stored = Counter(n.id for n in names_in(*body) if isinstance(n.ctx, ast.Store))
-        axes = dict.fromkeys((new, *chain.olds), len(_sizes(chain.made.value)))
-        if any(stored[x] != 1 for x in chain.olds) or len(axes) <= len(chain.olds):
+        axes = dict.fromkeys((new, *chain.olds), chain.axes)
+        if any(stored[x] != 1 for x in chain.olds) or len(axes) <= len(chain.olds) or not chain.axes:
             return False
         if known_otherwise(without(body, {*chain.handed}), axes) & {*axes}:
             return False
+        if chain.copied:
+            return chain.copied in chain.olds and AGAIN not in self.names
         sizes = {n.id for n in names_in(*as_empty(chain.made))} - {"np"}
         steady = all(self.stores[x] + (x in self.params) == 1 for x in sizes - {"max", "min"})
         return steady and sizes <= self.first | self.params | {"max", "min"}
@@ -186,6 +232,8 @@ class _Known:
     def may_swap(self, chain: _Chain) -> bool:
         """Whether all that any of these arrays ever is, is of one shape, and known by no other name."""
         body = chain.loop.body
+        if chain.copied:
+            return False
         if not self.params.isdisjoint(chain.olds) or body.index(chain.handed[0]) - body.index(chain.handed[-1]) >= len(
             chain.handed
         ):

@@ -10,6 +10,13 @@ from srcgraph.runtime.helpers import helper
 def edges(x, width):
     """An array with the elements of ``x`` less than ``width`` from an end of an axis; others are unset."""
     out = empty(x.shape, x.dtype)
+    copy_edges(out, x, width)
+    return out
+
+
+@helper(any_layout=True)
+def copy_edges(out, x, width):
+    """Store what `edges` copies into an array of the same shape."""
     if x.ndim == 1:
         n = x.shape[0]
         first, last = min(width, n), max(min(width, n), n - width)
@@ -41,4 +48,3 @@ def edges(x, width):
                 else:
                     for h in range(k):
                         out[i, j, h] = x[i, j, h]
-    return out
