@@ -101,7 +101,9 @@ class Aliases:
             case ast.Assign(targets=targets, value=value):
                 parts = [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple) else [t])]
                 return self._bound(dict.fromkeys(parts, value), pairs)
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="append"), args=[item])):
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="append" | "insert"), args=[*_, item])
+            ):
                 return self._put(owner, item, pairs)
         return pairs
 

@@ -22,7 +22,7 @@ LARGE = 2**31
 """What is smaller does not make what is counted large."""
 _ROUTES = ("add", "sub", "mul")
 _PASSED_ON = (*_ROUTES, "minimum", "maximum")
-_AS_FIRST = ("mod", "check_nonzero", "check_fits", "list_pop", "list_get")
+_AS_FIRST = ("mod", "check_nonzero", "check_fits", "list_pop", "list_take", "list_get")
 _AS_WIDE = (
     *_PASSED_ON,
     *_AS_FIRST,
@@ -34,6 +34,7 @@ _AS_WIDE = (
     "list_of",
     "list_full",
     "list_push",
+    "list_insert",
     "list_set",
 )
 _NARROW = ("const", "dim", "list_len", "list_new", "wrap_index", "rows_at_once")
@@ -198,7 +199,7 @@ def _counts(value: Value, uses: Uses, wide: Set[Value], apart: bool = True) -> b
         if len(others) == 2:
             return apart and node.op.name == "sub" and all(_counts(v, uses, wide, False) for v in others)
         return all(_counts(v, uses, wide, apart) for v in others)
-    return node.op.name in ("dim", "list_len", "list_pop", "list_get", "rows_at_once")
+    return node.op.name in ("dim", "list_len", "list_pop", "list_take", "list_get", "rows_at_once")
 
 
 def _is_literal(value: Value, uses: Uses) -> bool:

@@ -317,19 +317,21 @@ class Scheduler(Decisions):
                 index, expr = self.write.scalar(at), self.write.scalar(item)
                 self.name(out)
                 yield Store(out, base, (index,), expr, False, node.origin)
-            case "list_push":
-                base, item = node.inputs
+            case "list_push" | "list_insert":
+                base, *at, item = node.inputs
                 self.name(out)
                 pushed = ref(item) if in_memory(item) else self.write.scalar(item)
-                append = ast.Attribute(ref(base), "append", ast.Load())
-                yield Do(out, base, ast.Call(append, [pushed], []), item if in_memory(item) else None, node.origin)
-            case "list_pop":
+                method = ast.Attribute(ref(base), "insert" if at else "append", ast.Load())
+                made = ast.Call(method, [*map(self.write.scalar, at), pushed], [])
+                yield Do(out, base, made, item if in_memory(item) else None, node.origin)
+            case "list_pop" | "list_take":
                 rest, item = node.outputs
                 self.name(rest)
                 self.name(item)
-                pop = ast.Attribute(ref(node.inputs[0]), "pop", ast.Load())
-                yield Let(item, ast.Call(pop, [], []), node.origin)
-                yield Let(rest, ref(node.inputs[0]), node.origin)
+                base, *at = node.inputs
+                pop = ast.Attribute(ref(base), "pop", ast.Load())
+                yield Let(item, ast.Call(pop, [*map(self.write.scalar, at)], []), node.origin)
+                yield Let(rest, ref(base), node.origin)
             case _:
                 if self.uses.reads[out] and (isinstance(out.type, ArrayType) or self.needs_name(out)):
                     expr = self.list_read(node)

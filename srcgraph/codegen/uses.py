@@ -10,7 +10,7 @@ from srcgraph.ir.closure import free_values
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While, node_graphs, node_inputs
 from srcgraph.ir.types import ArrayType, ListType, ScalarType, type_symbols
 
-CHANGES = ("list_push", "list_pop", "list_set")
+CHANGES = ("list_push", "list_pop", "list_insert", "list_take", "list_set")
 """Ops that change the list that is their first operand."""
 
 

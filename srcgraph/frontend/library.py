@@ -22,43 +22,6 @@ def extend_from(xs, more):
         xs.append(item)
 
 
-def insert(xs, i, value):
-    n = len(xs)
-    if i < 0:
-        i = max(i + n, 0)
-    i = min(i, n)
-    xs.append(value)
-    for k in range(n, i, -1):
-        xs[k] = xs[k - 1]
-    xs[i] = value
-
-
-def pop(xs, i):
-    n = len(xs)
-    if n == 0:
-        raise IndexError("pop from empty list")
-    if i < 0:
-        i += n
-    if i < 0 or i >= n:
-        raise IndexError("pop index out of range")
-    value = xs[i]
-    for k in range(i, n - 1):
-        xs[k] = xs[k + 1]
-    xs.pop()
-    return value
-
-
-def delete(xs, i):
-    n = len(xs)
-    if i < 0:
-        i += n
-    if i < 0 or i >= n:
-        raise IndexError("list assignment index out of range")
-    for k in range(i, n - 1):
-        xs[k] = xs[k + 1]
-    xs.pop()
-
-
 def remove(xs, value):
     n = len(xs)
     at = n

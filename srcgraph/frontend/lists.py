@@ -263,8 +263,6 @@ def pop(low: Lowering, xs: Listing, index: Entity = Const(-1)) -> Entity:
             return held.items[at]
         kind = item_kinds.joint_kind(low, held, growing=True)
         held = turn_to_rows(low, xs, held, kind, growing=True)
-    if index != Const(-1):
-        return own(low, library.pop, xs, index)
     if not is_growing(held):
         held = turn_to_rows(low, xs, held, held.item, growing=True)
     b = low.builder
@@ -272,7 +270,15 @@ def pop(low: Lowering, xs: Listing, index: Entity = Const(-1)) -> Entity:
     if made is None or made.op.name != "list_push":
         some = OPS["greater"](length(low, held), 0)
         b.call_named("check_that", some, error="IndexError", message="pop from empty list")
-    pairs = [b.apply(OPS["list_pop"], (p,), {}, name="") for p in held.parts]
+    at = None if index == Const(-1) else in_range(low, index, held, "pop index out of range")
+    return without_item(low, xs, held, at)
+
+
+def without_item(low: Lowering, xs: Listing, held: Rows, at: Value | None) -> Entity:
+    """Take an item from a growing list, at an index in range or at the end."""
+    b = low.builder
+    op, where = (OPS["list_pop"], ()) if at is None else (OPS["list_take"], (at,))
+    pairs = [b.apply(op, (p, *where), {}, name="") for p in held.parts]
     put_content(low, xs, Rows(held.item, tuple(rest for rest, _ in pairs)))
     for part, (rest, _) in zip(held.parts, pairs, strict=True):
         object.__setattr__(rest, "name", part.name)
@@ -336,7 +342,24 @@ def insert(low: Lowering, xs: Listing, index: Entity, value: Entity) -> Entity:
         items.insert(at, value)
         put_content(low, xs, Tup(tuple(items), list))
         return NONE
-    return own(low, library.insert, xs, index, value, item=value)
+    rows = with_room_for(low, xs, value, growing=True)
+    b, size = low.builder, length(low, rows)
+    place = _before(low, as_index(low, low.value(index), "the index of a list"), size)
+    pairs = zip(rows.parts, shape_values.leaf_values(low, rows.item, value), strict=True)
+    parts = [b.apply(OPS["list_insert"], (p, place, v), {}, name=p.name) for p, v in pairs]
+    put_content(low, xs, Rows(rows.item, tuple(parts)))
+    linking.link(low, xs.cell, value)
+    return NONE
+
+
+def _before(low: Lowering, index: Value, size: Value) -> Value:
+    """Before which item an index inserts: counted from the front, and inside."""
+    b = low.builder
+    known = index.type.value
+    front = index if b.proves(size.type.value - known) else OPS["minimum"](index, size)
+    if b.proves(known):
+        return front
+    return OPS["where"](OPS["less"](index, 0), OPS["maximum"](OPS["add"](index, size), 0), front)
 
 
 @method
@@ -480,7 +503,12 @@ def delete(low: Lowering, base: Listing, index: Entity) -> None:
         if at is not None:
             put_content(low, base, Tup(items[:at] + items[at + 1 :], list))
             return
-    own(low, library.delete, base, index)
+    held = content(low, base)
+    if isinstance(held, Tup):
+        held = turn_to_rows(low, base, held, item_kinds.joint_kind(low, held, growing=True), growing=True)
+    elif not is_growing(held):
+        held = turn_to_rows(low, base, held, held.item, growing=True)
+    without_item(low, base, held, in_range(low, index, held, "list assignment index out of range"))
 
 
 def joined(low: Lowering, x: Listing, y: Listing) -> Entity:

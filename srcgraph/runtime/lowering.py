@@ -36,6 +36,8 @@ SHARED = "srcgraph_"
 """How the names of functions begin that each module has, and LLVM one of, see `srcgraph.runtime.vector.shared`."""
 POWERS = 64
 """Up to so many are products that are written one after the other."""
+LISTS = {"list.append": (1,), "list.insert": (2,), "list.pop": (0, 1)}
+"""The methods of lists of numbers that are written here, and how many arguments they may have."""
 WRAPPER = "wrapper"
 """What numba names the module of what takes Python's objects apart for a function."""
 COUNTER = types.MemInfoPointer(types.voidptr)
@@ -397,17 +399,19 @@ class Lean(Lower):
         if is_cleared(fnty, [self.typeof(v.name) for v in expr.args]) and not expr.kws:
             clear(self.context, self.builder, fnty.this, self.loadvar(expr.func.name))
             return self.context.get_dummy_value()
-        name = getattr(fnty, "typing_key", None)
-        if name not in ("list.append", "list.pop") or expr.kws or len(expr.args) != (name == "list.append"):
+        name: Any = getattr(fnty, "typing_key", None)
+        if expr.kws or len(expr.args) not in LISTS.get(name, ()) or not pushing.is_of_numbers(fnty):
             return super()._lower_call_normal(fnty, expr, signature)
-        if not pushing.is_of_numbers(fnty):
-            return super()._lower_call_normal(fnty, expr, signature)
-        at = self.loadvar(expr.func.name)
+        at, item = self.loadvar(expr.func.name), fnty.this.dtype
+        kinds = {"list.append": [item], "list.insert": [types.intp, item]}.get(name, [types.intp] * len(expr.args))
+        given = [
+            self.context.cast(self.builder, self.loadvar(v.name), self.typeof(v.name), kind)
+            for v, kind in zip(expr.args, kinds, strict=True)
+        ]
         if name == "list.pop":
-            return pushing.pop(self.context, self.builder, fnty.this, at)
-        (given,) = expr.args
-        item = self.context.cast(self.builder, self.loadvar(given.name), self.typeof(given.name), fnty.this.dtype)
-        pushing.push(self.context, self.builder, fnty.this, at, item)
+            return pushing.pop(self.context, self.builder, fnty.this, at, *given)
+        change = pushing.push if name == "list.append" else pushing.insert
+        change(self.context, self.builder, fnty.this, at, *given)
         return self.context.get_dummy_value()
 
     def _lower_call_RecursiveCall(self, fnty: Any, expr: Any, signature: Any) -> Any:

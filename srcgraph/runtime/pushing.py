@@ -35,13 +35,26 @@ def push(context: Any, builder: Any, kind: types.List, at: Any, item: Any) -> No
     made.size = builder.add(size, size.type(1))
 
 
-def pop(context: Any, builder: Any, kind: types.List, at: Any) -> Any:
-    """``at.pop()``."""
+def insert(context: Any, builder: Any, kind: types.List, at: Any, place: Any, item: Any) -> None:
+    """``at.insert(place, item)``, for a place that is not outside."""
+    made = ListInstance(context, builder, kind, at)
+    size = made.size
+    with cgutils.if_unlikely(builder, builder.icmp_unsigned("==", size, made._payload.allocated)):
+        _resize(context, builder, kind, made, builder.add(builder.shl(size, size.type(1)), size.type(FIRST)))
+    made.move(builder.add(place, place.type(1)), place, builder.sub(size, place))
+    made.inititem(place, item, incref=False)
+    made.size = builder.add(size, size.type(1))
+
+
+def pop(context: Any, builder: Any, kind: types.List, at: Any, place: Any = None) -> Any:
+    """``at.pop()``, or ``at.pop(place)`` for a place in range."""
     made = ListInstance(context, builder, kind, at)
     size = made.size
     cgutils.guard_zero(context, builder, size, (IndexError, "pop from empty list"))
     left = builder.sub(size, size.type(1))
-    item = made.getitem(left)
+    item = made.getitem(left if place is None else place)
+    if place is not None:
+        made.move(place, builder.add(place, place.type(1)), builder.sub(left, place))
     made.size = left
     allocated = made._payload.allocated
     few = builder.icmp_unsigned("<", left, builder.lshr(allocated, size.type(2)))

@@ -16,6 +16,8 @@ from srcgraph.ir.graph import Value
 from srcgraph.ir.op import NoDerivative, define
 from srcgraph.ir.types import PY_INT, ArrayType, ListType, ScalarType, Type, without_value
 
+RESIZES = ("list_push", "list_pop", "list_insert", "list_take")
+"""Ops that make a list longer or shorter."""
 _MOVED = NoDerivative("a list of numbers is differentiated as a whole")
 
 
@@ -108,6 +110,26 @@ list_pop = define(
     infer=lambda xs: (xs, xs.item),
     numpy=lambda xs: (xs[:-1], xs[-1]),
     simplify=_just_pushed,
+    kind="list",
+    fresh=True,
+    vjp=_MOVED,
+    through_complex=True,
+)
+list_insert = define(
+    name="list_insert",
+    doc="``xs`` with one more item before the one at an index, or at the end.",
+    infer=lambda xs, i, x: xs,
+    numpy=lambda xs, i, x: [*xs[:i], _own(x), *xs[i:]],
+    kind="list",
+    fresh=True,
+    vjp=_MOVED,
+    through_complex=True,
+)
+list_take = define(
+    name="list_take",
+    doc="``xs`` without the item at an index in range, and that item.",
+    infer=lambda xs, i: (xs, xs.item),
+    numpy=lambda xs, i: ([*xs[:i], *xs[i + 1 :]], xs[i]),
     kind="list",
     fresh=True,
     vjp=_MOVED,

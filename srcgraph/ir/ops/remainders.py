@@ -105,6 +105,8 @@ def _wrapping(builder: Any, inputs: tuple[Value, ...], attrs: Any) -> Value | No
     known = literal(builder, y)
     node = builder.definition(y)
     safe = node is not None and node.op is where and literal(builder, node.inputs[1]) == 1
+    size = getattr(y.type, "value", None)
+    safe = safe or (size is not None and builder.proves(size))
     if np.result_type(*(t.dtype for t in types)) != INT or safe or (known is not None and known != -1):
         return None
     negative = neg(builder.cast(x, INT))

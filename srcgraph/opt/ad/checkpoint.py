@@ -30,6 +30,7 @@ from srcgraph.ir.dims import product, substitute, symbol
 from srcgraph.ir.graph import Apply, Call, For, Graph, Value, While, node_graphs, node_inputs
 from srcgraph.ir.op import OPS, building
 from srcgraph.ir.ops._loops import ranged, repeated, with_item
+from srcgraph.ir.ops.lists import RESIZES
 from srcgraph.ir.ops.marks import replayed as replayed_mark
 from srcgraph.ir.ops.schedules import UNUSED
 from srcgraph.ir.rebuild import Rebuild
@@ -88,7 +89,7 @@ class Checkpoints:
         """
         mark = next((n for n in node.body.nodes if isinstance(n, Apply) and n.op is replayed_mark), None)
         if mark is None:
-            grows = any(isinstance(n, Apply) and n.op.name in ("list_push", "list_pop") for n in all_nodes(node.body))
+            grows = any(isinstance(n, Apply) and n.op.name in RESIZES for n in all_nodes(node.body))
             changes = any(isinstance(p.type, ListType) for p in loop_params(node))
             reads = any(isinstance(v.type, ListType) for v in _outer(node))
             return None if grows or (reads and not changes) else self.plan

@@ -120,6 +120,28 @@ def _pop(work: Reverse, node: Apply) -> None:
     work.accumulate(xs, pushed)
 
 
+def _insert(work: Reverse, node: Apply) -> None:
+    ct = work.ct(node.outputs[0])
+    if ct is None:
+        return
+    xs, at, x = node.inputs
+    rest, item = work.builder.apply(OPS["list_take"], (ct, at), {}, name="")
+    work.builder.suggest(rest, ct.name)
+    work.accumulate(xs, rest)
+    if x in work.active:
+        work.accumulate(x, of_item(work, item, x))
+
+
+def _take(work: Reverse, node: Apply) -> None:
+    rest, item = (work.ct(v) for v in node.outputs)
+    xs, at = node.inputs
+    if (rest is None and item is None) or xs not in work.active:
+        return
+    running = zeros(work, node.outputs[0]) if rest is None else rest
+    ct = _as_item(work, zero(work, xs.type.item) if item is None else item, running)
+    work.accumulate(xs, work.builder.apply(OPS["list_insert"], (running, at, ct), {}, name=running.name))
+
+
 def _set(work: Reverse, node: Apply) -> None:
     ct = work.ct(node.outputs[0])
     if ct is None:
@@ -176,6 +198,8 @@ def _array(work: Reverse, node: Apply) -> None:
 ADJOINTS: dict[str, Callable[[Reverse, Apply], None]] = {
     "list_push": _push,
     "list_pop": _pop,
+    "list_insert": _insert,
+    "list_take": _take,
     "list_set": _set,
     "list_get": _get,
     "list_new": _new,

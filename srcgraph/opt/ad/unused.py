@@ -20,7 +20,7 @@ from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.activity import functions_of, loop_params
 
 _PASSING = frozenset({"structural", "update", "elementwise", "list", "check"})
-_LISTS = frozenset({"list_get", "list_set", "list_pop"})
+_LISTS = frozenset({"list_get", "list_set", "list_pop", "list_take"})
 
 
 class Unused:

@@ -178,6 +178,17 @@ def _pop(cts: Cotangents, inputs: Sequence[Any]) -> list[Any]:
     return [[*_items(cts[0], len(inputs[0]) - 1), cts[1]]]
 
 
+def _insert(cts: Cotangents, inputs: Sequence[Any]) -> list[Any]:
+    at = inputs[1]
+    return [[*cts[0][:at], *cts[0][at + 1 :]], None, cts[0][at]]
+
+
+def _take(cts: Cotangents, inputs: Sequence[Any]) -> list[Any]:
+    xs, at = inputs
+    rest = _items(cts[0], len(xs) - 1)
+    return [[*rest[:at], cts[1], *rest[at:]], None]
+
+
 def _set(cts: Cotangents, inputs: Sequence[Any]) -> list[Any]:
     at = inputs[1]
     return [[None if k == at else x for k, x in enumerate(cts[0])], None, cts[0][at]]
@@ -193,6 +204,8 @@ LISTS: dict[str, Callable[[Cotangents, Sequence[Any]], list[Any]]] = {
     "list_of": lambda cts, inputs: [_array(cts[0], inputs[0])],
     "list_push": _push,
     "list_pop": _pop,
+    "list_insert": _insert,
+    "list_take": _take,
     "list_set": _set,
     "list_get": _get,
     "list_array": lambda cts, inputs: [list(cts[0]), None],
