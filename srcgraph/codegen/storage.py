@@ -118,6 +118,10 @@ def assign_storage(
     return stores, work.copies
 
 
+def _copied(array: Value) -> ast.expr:
+    return ast.Call(ast.Attribute(ref(array), "copy", ast.Load()), [], [])
+
+
 def _makes_anew(made: ast.expr) -> bool:
     """Whether an array is a call's own, its rows one after another."""
     match made:
@@ -262,6 +266,7 @@ class _Storage:
         match item:
             case Let():
                 self.let(item)
+                self.listed(item, live)
             case Unpack():
                 for value in item.values:
                     self.put(value, frozenset({Buffer(value.name)}))
@@ -413,17 +418,30 @@ class _Storage:
         self.put(item.out, self.of(item.base))
         if item.pushed is None:
             return
-        changes = any(v in self.consumed for v in self.beside(item.pushed, live))
-        borrowed = any(not b.owned or b in self.callers for b in self.of(item.pushed))
-        if changes or item.pushed in self.consumed or borrowed:
-            fresh = Value(item.pushed.name, item.pushed.type)
-            copy = ast.Call(ast.Attribute(ref(item.pushed), "copy", ast.Load()), [], [])
+        if self.is_changed_later(item.pushed, live):
             assert isinstance(item.call, ast.Call)
-            if item.pushed in live or borrowed or changes:
-                item.call = ast.Call(item.call.func, [copy], [])
-                item.pushed = fresh
-                return
+            item.call = ast.Call(item.call.func, [*item.call.args[:-1], _copied(item.pushed)], [])
+            item.pushed = Value(item.pushed.name, item.pushed.type)
+            return
         self.put(item.out, self.of(item.base) | self.of(item.pushed))
+
+    def listed(self, item: Let, live: Needed) -> None:
+        """The same of the arrays that a list is made of."""
+        made = item.expr.left if isinstance(item.expr, ast.BinOp) else item.expr
+        if not isinstance(item.value.type, ListType) or not isinstance(made, ast.List):
+            return
+        for k, element in enumerate(made.elts):
+            if isinstance(element, Ref) and in_memory(element.value):
+                if self.is_changed_later(element.value, live):
+                    made.elts[k] = _copied(element.value)
+                else:
+                    self.put(item.value, self.of(item.value) | self.of(element.value))
+
+    def is_changed_later(self, array: Value, live: Needed) -> bool:
+        """Whether an array that is put on a list is a caller's, or what is in its memory is going to be changed."""
+        changes = any(v in self.consumed for v in self.beside(array, live))
+        borrowed = any(not b.owned or b in self.callers for b in self.of(array))
+        return changes or borrowed or (array in self.consumed and array in live)
 
     def branch(self, item: Branch) -> None:
         for side in (item.then, item.orelse):

@@ -330,8 +330,10 @@ def header_state(
             entities[name] = instantiate(low, shape, leaves, str(name))
         for cell, kept in header.cells.items():
             before = low.state.store[cell]
-            if isinstance(kept, contents.Table) and nested.has_lists(kept.item) and isinstance(before, Tup):
-                nested.detach(low, before, state.store)
+            if isinstance(kept, contents.Table) and isinstance(before, Tup):
+                if nested.has_lists(kept.item):
+                    nested.detach(low, before, state.store)
+                linking.link_all(cell, before, low.state)
         state.store.update(_carried(low, header, leaves))
         state.store.update(header.spoiled)
 

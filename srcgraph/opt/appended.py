@@ -18,11 +18,11 @@ from srcgraph.ir.graph import Apply, For, Graph, Value, While
 from srcgraph.ir.op import OPS
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.types import ArrayType, ListType, Type
-from srcgraph.ir.view import element
+from srcgraph.ir.view import part
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.states import plain, trips
 from srcgraph.opt.dce import dce
-from srcgraph.opt.list_uses import Appended, ListUses, is_list
+from srcgraph.opt.list_uses import Appended, ListUses, has_arrays, is_list
 
 
 def appended(graph: Graph) -> Graph:
@@ -33,7 +33,8 @@ def appended(graph: Graph) -> Graph:
     if not found.appended:
         return graph
     made = _Arrays(graph.name, found).run(opened)
-    return dce(_of_steady_lengths(made) if found.handed_on else made)
+    lengths_follow = found.handed_on or any(has_arrays(one.made.outputs[0]) for one in found.appended)
+    return dce(_of_steady_lengths(made) if lengths_follow else made)
 
 
 class _Arrays(Rebuild):
@@ -72,19 +73,21 @@ class _Arrays(Rebuild):
     def of_items(self, made: Apply, size: Value) -> Value:
         """An array of this size that begins with the items of a list."""
         item, b = made.outputs[0].type.item, self.builder
-        array = b.apply(OPS["empty"], (size,), {"dtype": item.dtype}, name=made.outputs[0].name)
+        sizes = [b.dim_value(dims.substitute(d, self.symbols)) for d in self.lists.shape(made.outputs[0])]
+        array = b.apply(OPS["empty"], (size, *sizes), {"dtype": item.dtype}, name=made.outputs[0].name)
         for k, value in enumerate(self.values(made.inputs)):
             array = self.stored(array, b.const(k), value)
         return array
 
     def stored(self, array: Value, place: Value, item: Value) -> Value:
-        item = self.builder.cast(plain(self.builder, item), array.type.dtype, False)
-        return OPS["setitem"](array, item, place, view=element(1))
+        b, inner = self.builder, array.type.shape[1:]
+        item = b.retype(item, inner) if inner else b.cast(plain(b, item), array.type.dtype, False)
+        return OPS["setitem"](array, item, place, view=part(1, len(inner)))
 
     def retyped(self, old: Value, before: Type, init: Type, sizes: dict[Dim, Dim]) -> Type:
         if not isinstance(old.type, ListType) or not isinstance(init, ArrayType):
             return super().retyped(old, before, init, sizes)
-        return init if old in self.inside else replace(init, shape=(self.builder.new_size(),))
+        return init if old in self.inside else replace(init, shape=(self.builder.new_size(), *init.shape[1:]))
 
     def length(self, old: Value, array: Value) -> Value:
         """How many items a list has."""
@@ -111,8 +114,8 @@ class _Arrays(Rebuild):
                 return (self.length(old, array),)
             case "list_get":
                 item = node.outputs[0].type
-                found = OPS["getitem"](array, *operands, view=element(1))
-                return (self.builder.cast(found, item.dtype, item.weak),)
+                found = OPS["getitem"](array, *operands, view=part(1, array.type.ndim - 1))
+                return (found if found.type.ndim else self.builder.cast(found, item.dtype, item.weak),)
             case "list_push":
                 length = self.length(old, array)
                 if old not in self.inside:

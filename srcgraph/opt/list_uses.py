@@ -1,7 +1,8 @@
 """Which lists of a graph could as well be arrays: how long each is, is known where it is made.
 
 They come from loops that append one item in every trip, and all that is done with them is done with arrays, too: items
-are read and changed, and loops and ways hand them on. Such lists belong together: either all are arrays or none.
+are read and changed, and loops and ways hand them on. Such lists belong together: either all are arrays or none. Items
+that are arrays are all of one shape, known of the arguments.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
+from srcgraph.ir.dims import Dim
 from srcgraph.ir.graph import Apply, Call, For, Graph, If, Node, Value, While, node_graphs
-from srcgraph.ir.types import ListType, ScalarType
+from srcgraph.ir.types import ArrayType, ListType, type_symbols
 
 _READS = ("list_len", "list_get", "list_array")
 _MAKERS = ("list_new", "list_full", "list_of")
@@ -20,7 +22,12 @@ _CHANGES = ("list_set", "list_copy")
 
 
 def is_list(value: Value) -> bool:
-    return isinstance(value.type, ListType) and isinstance(value.type.item, ScalarType)
+    return isinstance(value.type, ListType)
+
+
+def has_arrays(value: Value) -> bool:
+    """Whether a list is one of arrays."""
+    return is_list(value) and isinstance(value.type.item, ArrayType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,9 @@ class ListUses:
                 self.blocks[node] = inner
                 self.note(node)
         self.families = _Families()
+        self.known = frozenset().union(*(type_symbols(p.type) for p in graph.params))
+        self.shapes: dict[Value, tuple[Dim, ...] | None] = {}
+        """The shape of the items of each family of lists of arrays; None if they differ."""
         self.choose(graph)
 
     def note(self, node: Node) -> None:
@@ -98,11 +108,13 @@ class ListUses:
         for made, given in links:
             for other in (*made, *given):
                 self.families.join(made[0], other)
+        self.note_shapes(found)
         explained = {v for made, _ in links for v in made} | {one.left[-1] for one in found}
         parts = {v for one in found for v in one.left[:-1]}
         lists = {v for v in (*self.users, *explained) if is_list(v)} - inside - parts
         bad = {self.families.of(v) for v in lists if not self.is_fine(v, explained)}
         bad |= {self.families.of(v) for v in (*graph.params, *graph.results) if is_list(v)}
+        bad |= {family for family, shape in self.shapes.items() if shape is None}
         self.appended = [one for one in found if self.families.of(one.left[-1]) not in bad]
         wanted = {self.families.of(one.left[-1]) for one in self.appended}
         self.members = {v for v in lists if self.families.of(v) in wanted} | {
@@ -111,6 +123,26 @@ class ListUses:
         self.handed_on = any(
             v in self.members for node in self.nodes if isinstance(node, For | While) for v in node.carry
         )
+
+    def note_shapes(self, found: Sequence[Appended]) -> None:
+        """Note what arrays are put on each family of lists."""
+        family = {v: one.left[-1] for one in found for v in (*one.before, *one.after, *one.left, *one.made.outputs)}
+        for node in self.nodes:
+            if isinstance(node, Apply) and node.outputs and has_arrays(node.outputs[0]):
+                items = node.inputs if node.op.name == "list_new" else node.inputs[-1:]
+                known = _is(node, "list_new", "list_push", "list_set", "list_copy")
+                of = self.families.of(family.get(node.outputs[0], node.outputs[0]))
+                for item in items if node.op.name != "list_copy" else ():
+                    self.note_shape(of, item.type.shape if known else None)
+
+    def note_shape(self, family: Value, shape: tuple[Dim, ...] | None) -> None:
+        is_known = shape is not None and all(d.symbols() <= self.known for d in shape)
+        self.shapes[family] = shape if is_known and self.shapes.get(family, shape) == shape else None
+
+    def shape(self, value: Value) -> tuple[Dim, ...]:
+        """The shape of the items of a list that is to be an array."""
+        one = next((one for one in self.appended if value in one.made.outputs), None)
+        return self.shapes.get(self.families.of(value if one is None else one.left[-1])) or ()
 
     def is_fine(self, value: Value, explained: set[Value]) -> bool:
         """Whether a list is made, and used, as arrays may be."""

@@ -376,3 +376,85 @@ def test_no_list_is_left_on_the_way_back() -> None:
 
     text = sg.grad(loss).python(X)
     assert ".append(" not in text and ".pop(" not in text and "IndexError('list" not in text
+
+
+# -- lists of arrays -------------------------------------------------------------------------------------------
+
+
+def smoothed(x: Any, n: int) -> Any:
+    """Filtered states and covariances, read again on the way back."""
+    turn, state, spread = np.array([[0.9, 0.2], [-0.1, 0.8]]), x[:2] * 1.0, np.eye(2)
+    states, spreads = [], []
+    for k in range(n):
+        state = turn @ state + x[k % len(x)]
+        spread = turn @ spread @ turn.T + np.eye(2) * 0.1
+        states.append(state)
+        spreads.append(spread)
+    total = 0.0
+    for k in range(n - 2, -1, -1):
+        gain = spreads[k] @ np.linalg.inv(spreads[k + 1])
+        state = states[k] + gain @ (state - states[k + 1])
+        total += np.sum(state * state)
+    return total
+
+
+def rows_changed(x: Any, n: int) -> Any:
+    rows = [x * 2.0]
+    for k in range(n):
+        rows.append(rows[-1] * 0.5 + rows[k // 2] * k)
+    if n > 1:
+        rows[1] = x - rows[0]
+    total = 0.0
+    for k in range(len(rows)):
+        total += np.sum(rows[k] * rows[len(rows) - 1 - k])
+    return total
+
+
+def rows_of_two_lengths(x: Any, n: int) -> Any:
+    rows = []
+    for k in range(n):
+        rows.append(x if k % 2 else x[:2])
+    return sum(np.sum(r * r) for r in rows)
+
+
+def rows_of_their_own(x: Any, n: int) -> Any:
+    """What is appended is changed afterwards, by another name: the list has what it was."""
+    rows = []
+    for k in range(n):
+        row = np.zeros(len(x))
+        row[k % len(x)] = x[0]
+        rows.append(row.copy())
+        row += 1.0
+    return sum(np.sum(r) * (k + 1) for k, r in enumerate(rows))
+
+
+OF_ARRAYS = [smoothed, rows_changed, rows_of_their_own]
+
+
+@pytest.mark.parametrize("f", [*OF_ARRAYS, rows_of_two_lengths])
+def test_lists_of_arrays(f: Callable[..., Any]) -> None:
+    made, gradient = sg.compile(f), sg.grad(f)
+    for n in (0, 1, 2, 3, 6):
+        assert made(X, n) == pytest.approx(f(X, n), rel=1e-13)
+        moved = [(f(X + d, n) - f(X - d, n)) / 2e-6 for d in 1e-6 * np.eye(len(X))]
+        np.testing.assert_allclose(gradient(X, n), moved, rtol=1e-6, atol=1e-8)
+    assert (".append(" in made.python(X, 3)) == (f is rows_of_two_lengths)
+
+
+def test_the_shape_of_the_items_is_known() -> None:
+    text = sg.compile(smoothed).python(X, 6)
+    assert "states = empty((max(n, 0), 2))" in text and "spreads = empty((max(n, 0), 2, 2))" in text
+    assert "broadcast" not in text and "lu_factor" not in text
+
+
+def test_what_is_on_a_list_and_changed_in_a_loop() -> None:
+    def grown(x: Any, n: int) -> Any:
+        v = x * 1.5
+        rows = [v, x]
+        for _ in range(n):
+            rows.append(x)
+            v += 0.1
+        return np.sum(rows[0])
+
+    with pytest.raises(sg.errors.SrcgraphError, match="'v', which may be one of them, was changed"):
+        sg.compile(grown)(X, 2)

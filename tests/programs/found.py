@@ -1102,3 +1102,17 @@ def edges_of_arrays_of_each_other(x, y, k):
         other[2:-2] = new[2:-2] - 0.25 * x[2:-2]
         x, y = new, other
     return x + y
+
+
+def arrays_of_a_list_that_is_made_of_them(x, k):
+    """What a list is made of is changed later in the same memory: the list has a copy."""
+    v = x * 1.5
+    rows = [v, x]
+    t = 0
+    while t < k:
+        v = v * 0.5
+        rows.append(v[:])
+        t += 1
+    for t in range(len(rows) - 1, -1, -1):
+        v = rows[t] + 0.5 * v
+    return np.sum(v)
