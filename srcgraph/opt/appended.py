@@ -29,12 +29,27 @@ def appended(graph: Graph) -> Graph:
     """Make arrays of such lists, at every depth."""
     if not any(isinstance(n, For) and any(map(is_list, n.carry)) for n in all_nodes(graph)):
         return graph
-    found = ListUses(opened := open_(graph))
-    if not found.appended:
-        return graph
-    made = _Arrays(graph.name, found).run(opened)
+    opened, excluded = open_(graph), set[Value]()
+    while (found := ListUses(opened, excluded)).appended:
+        try:
+            return _with_arrays(graph.name, opened, found)
+        except _OtherShapeError as other:
+            excluded.add(other.list)
+    return graph
+
+
+def _with_arrays(name: str, opened: Graph, found: ListUses) -> Graph:
+    made = _Arrays(name, found).run(opened)
     lengths_follow = found.handed_on or any(has_arrays(one.made.outputs[0]) for one in found.appended)
     return dce(_of_steady_lengths(made) if lengths_follow else made)
+
+
+class _OtherShapeError(Exception):
+    """An array that is put on a list is not known to be of the shape of the others."""
+
+    def __init__(self, list_: Value):
+        super().__init__(list_.name)
+        self.list = list_
 
 
 class _Arrays(Rebuild):
@@ -76,12 +91,15 @@ class _Arrays(Rebuild):
         sizes = [b.dim_value(dims.substitute(d, self.symbols)) for d in self.lists.shape(made.outputs[0])]
         array = b.apply(OPS["empty"], (size, *sizes), {"dtype": item.dtype}, name=made.outputs[0].name)
         for k, value in enumerate(self.values(made.inputs)):
-            array = self.stored(array, b.const(k), value)
+            array = self.stored(made.outputs[0], array, b.const(k), value)
         return array
 
-    def stored(self, array: Value, place: Value, item: Value) -> Value:
+    def stored(self, old: Value, array: Value, place: Value, item: Value) -> Value:
+        """The array in which an item is put; ``old`` is the list."""
         b, inner = self.builder, array.type.shape[1:]
-        item = b.retype(item, inner) if inner else b.cast(plain(b, item), array.type.dtype, False)
+        if item.type.shape != inner:
+            raise _OtherShapeError(old)
+        item = item if inner else b.cast(plain(b, item), array.type.dtype, False)
         return OPS["setitem"](array, item, place, view=part(1, len(inner)))
 
     def retyped(self, old: Value, before: Type, init: Type, sizes: dict[Dim, Dim]) -> Type:
@@ -120,9 +138,9 @@ class _Arrays(Rebuild):
                 length = self.length(old, array)
                 if old not in self.inside:
                     self.sizes[node.outputs[0]] = OPS["add"](length, 1)
-                return (self.stored(array, length, operands[0]),)
+                return (self.stored(old, array, length, operands[0]),)
             case "list_set":
-                return (self.stored(array, *operands),)
+                return (self.stored(old, array, *operands),)
             case "list_copy":
                 return (array,)
         return (self.array(node, array),)

@@ -8,7 +8,7 @@ that are arrays are all of one shape, known of the arguments.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
@@ -73,7 +73,9 @@ class ListUses:
         Whether a loop hands one of them on.
     """
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, excluded: Collection[Value] = ()):
+        self.excluded = excluded
+        """Lists of arrays that turned out to have some of other shapes."""
         self.users: dict[Value, list[Node | None]] = defaultdict(list)
         """None is for being a result."""
         self.makers: dict[Value, Apply] = {}
@@ -108,13 +110,15 @@ class ListUses:
         for made, given in links:
             for other in (*made, *given):
                 self.families.join(made[0], other)
-        self.note_shapes(found)
+        self.whole = {v: one.left[-1] for one in found for v in (*one.before, *one.after, *one.left, *one.made.outputs)}
+        self.note_shapes()
         explained = {v for made, _ in links for v in made} | {one.left[-1] for one in found}
         parts = {v for one in found for v in one.left[:-1]}
         lists = {v for v in (*self.users, *explained) if is_list(v)} - inside - parts
         bad = {self.families.of(v) for v in lists if not self.is_fine(v, explained)}
         bad |= {self.families.of(v) for v in (*graph.params, *graph.results) if is_list(v)}
-        bad |= {family for family, shape in self.shapes.items() if shape is None}
+        bad |= {family for family in map(self.family, filter(has_arrays, lists)) if not self.shapes.get(family)}
+        bad |= {*map(self.family, self.excluded)}
         self.appended = [one for one in found if self.families.of(one.left[-1]) not in bad]
         wanted = {self.families.of(one.left[-1]) for one in self.appended}
         self.members = {v for v in lists if self.families.of(v) in wanted} | {
@@ -124,25 +128,28 @@ class ListUses:
             v in self.members for node in self.nodes if isinstance(node, For | While) for v in node.carry
         )
 
-    def note_shapes(self, found: Sequence[Appended]) -> None:
+    def family(self, value: Value) -> Value:
+        """Stands for the family of a list, or of what it is in a trip that appends."""
+        return self.families.of(self.whole.get(value, value))
+
+    def note_shapes(self) -> None:
         """Note what arrays are put on each family of lists."""
-        family = {v: one.left[-1] for one in found for v in (*one.before, *one.after, *one.left, *one.made.outputs)}
         for node in self.nodes:
             if isinstance(node, Apply) and node.outputs and has_arrays(node.outputs[0]):
                 items = node.inputs if node.op.name == "list_new" else node.inputs[-1:]
                 known = _is(node, "list_new", "list_push", "list_set", "list_copy")
-                of = self.families.of(family.get(node.outputs[0], node.outputs[0]))
                 for item in items if node.op.name != "list_copy" else ():
-                    self.note_shape(of, item.type.shape if known else None)
+                    self.note_shape(self.family(node.outputs[0]), item.type.shape if known else None)
 
     def note_shape(self, family: Value, shape: tuple[Dim, ...] | None) -> None:
-        is_known = shape is not None and all(d.symbols() <= self.known for d in shape)
-        self.shapes[family] = shape if is_known and self.shapes.get(family, shape) == shape else None
+        if shape is None:
+            self.shapes[family] = None
+        elif all(d.symbols() <= self.known for d in shape):  # else it is seen once the others are what they will be
+            self.shapes[family] = shape if self.shapes.get(family, shape) == shape else None
 
     def shape(self, value: Value) -> tuple[Dim, ...]:
         """The shape of the items of a list that is to be an array."""
-        one = next((one for one in self.appended if value in one.made.outputs), None)
-        return self.shapes.get(self.families.of(value if one is None else one.left[-1])) or ()
+        return self.shapes.get(self.family(value)) or ()
 
     def is_fine(self, value: Value, explained: set[Value]) -> bool:
         """Whether a list is made, and used, as arrays may be."""

@@ -383,7 +383,7 @@ def test_no_list_is_left_on_the_way_back() -> None:
 
 def smoothed(x: Any, n: int) -> Any:
     """Filtered states and covariances, read again on the way back."""
-    turn, state, spread = np.array([[0.9, 0.2], [-0.1, 0.8]]), x[:2] * 1.0, np.eye(2)
+    turn, state, spread = np.array([[0.9, 0.2], [-0.1, 0.8]]), np.array([x[0], x[1]]), np.eye(2)
     states, spreads = [], []
     for k in range(n):
         state = turn @ state + x[k % len(x)]
