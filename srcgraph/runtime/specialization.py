@@ -172,11 +172,15 @@ def depends_on_lengths(found: Lowered) -> bool:
 
 
 def depends_on_signs(found: Lowered) -> bool:
-    """Whether ends of slices count from the back, or lengths are 0, where an integer that is passed is negative."""
+    """Whether ends of slices count from the back, or lengths are 0, where an integer that is passed is negative.
+
+    So are those of lists to which a loop appends so often.
+    """
     known = (getattr(p.type, "value", None) for p in found.program.main.params if isinstance(p.type, ScalarType))
     passed = {value.symbol for value in known if value is not None}
-    nodes = (n for graph in found.program.graphs.values() for n in all_nodes(graph) if isinstance(n, Apply))
-    return bool(passed) and not _is_recursive(found) and any(_counts_back(n) or _is_clamped(n, passed) for n in nodes)
+    nodes = (n for graph in found.program.graphs.values() for n in all_nodes(graph))
+    asks = any(_counts_back(n) or _is_clamped(n, passed) or _appends(n, passed) for n in nodes) if passed else False
+    return asks and not _is_recursive(found)
 
 
 def _is_recursive(found: Lowered) -> bool:
@@ -188,12 +192,22 @@ def _is_recursive(found: Lowered) -> bool:
     return bool(callers)
 
 
-def _counts_back(node: Apply) -> bool:
+def _counts_back(node: Node) -> bool:
+    if not isinstance(node, Apply) or node.op.name != "where":
+        return False
     out = node.outputs[0].type
-    return node.op.name == "where" and isinstance(out, ScalarType) and out.dtype == INT
+    return isinstance(out, ScalarType) and out.dtype == INT
 
 
-def _is_clamped(node: Apply, passed: Collection[str | None]) -> bool:
+def _appends(node: Node, passed: Collection[str | None]) -> bool:
+    if not isinstance(node, For) or node.stop.type.value.symbols().isdisjoint(passed):
+        return False
+    return any(isinstance(n, Apply) and n.op.name == "list_push" for n in node.body.nodes)
+
+
+def _is_clamped(node: Node, passed: Collection[str | None]) -> bool:
+    if not isinstance(node, Apply) or not node.outputs:
+        return False
     out = node.outputs[0].type
     sizes = out.shape if isinstance(out, ArrayType) else ()
     return any(d != unclamped(d) and not d.symbols().isdisjoint(passed) for d in sizes)

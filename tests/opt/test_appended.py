@@ -443,7 +443,7 @@ def test_lists_of_arrays(f: Callable[..., Any]) -> None:
 
 def test_the_shape_of_the_items_is_known() -> None:
     text = sg.compile(smoothed).python(X, 6)
-    assert "states = empty((max(n, 0), 2))" in text and "spreads = empty((max(n, 0), 2, 2))" in text
+    assert "states = empty((n, 2))" in text and "spreads = empty((n, 2, 2))" in text
     assert "broadcast" not in text and "lu_factor" not in text
 
 
