@@ -112,3 +112,44 @@ def removed(x, k):
     q.append(0.5)
     del q[k]
     return len(q)
+
+
+def taken_back_at_times(x, p, k):
+    """What is taken off again at once is a way on which the list is what it was: a number of it is not made again."""
+    q, total, s = [p], 0.0, 0.0
+    for v in x:
+        q.append(v)
+        if len(q) > k:
+            total -= q.pop()
+        s += total * p
+    return s
+
+
+def test_a_list_is_not_saved() -> None:
+    found = sg.grad(taken_back_at_times, argnums=(0, 1))(X, 1.5, 2)
+    step = 1e-6
+    moved = [(taken_back_at_times(X + d, 1.5, 2) - taken_back_at_times(X - d, 1.5, 2)) / 2e-6 for d in step * np.eye(7)]
+    np.testing.assert_allclose(found[0], moved, rtol=1e-6, atol=1e-8)
+    along = (taken_back_at_times(X, 1.5 + step, 2) - taken_back_at_times(X, 1.5 - step, 2)) / (2 * step)
+    assert found[1] == pytest.approx(along, rel=1e-6)
+
+
+def queue_of_rows(x, k):
+    """Rows are put in and taken out again and again."""
+    rows, total = [x], 0.0
+    for i in range(k):
+        rows.append(x[: len(x) - i % 3] * 2.0)
+        rows.insert(1, x + i)
+        total += np.sum(rows[-1]) * rows[0][0]
+        total += rows.pop(0)[0]
+        if len(rows) > 4:
+            del rows[2]
+    return total
+
+
+def test_references_are_counted() -> None:
+    compiled, gradient = sg.compile(queue_of_rows), sg.grad(queue_of_rows)
+    for _ in range(50):
+        for k in (1, 3, 12):
+            assert compiled(X, k) == pytest.approx(queue_of_rows(X, k), rel=1e-13)
+            gradient(X, k)

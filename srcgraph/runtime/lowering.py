@@ -400,9 +400,15 @@ class Lean(Lower):
             clear(self.context, self.builder, fnty.this, self.loadvar(expr.func.name))
             return self.context.get_dummy_value()
         name: Any = getattr(fnty, "typing_key", None)
-        if expr.kws or len(expr.args) not in LISTS.get(name, ()) or not pushing.is_of_numbers(fnty):
+        if expr.kws or len(expr.args) not in LISTS.get(name, ()):
             return super()._lower_call_normal(fnty, expr, signature)
         at, item = self.loadvar(expr.func.name), fnty.this.dtype
+        if not pushing.is_of_numbers(fnty):
+            if name != "list.pop" or not expr.args:
+                return super()._lower_call_normal(fnty, expr, signature)
+            (place,) = expr.args
+            index = self.context.cast(self.builder, self.loadvar(place.name), self.typeof(place.name), types.intp)
+            return pushing.take(self.context, self.builder, fnty.this, at, index)
         kinds = {"list.append": [item], "list.insert": [types.intp, item]}.get(name, [types.intp] * len(expr.args))
         given = [
             self.context.cast(self.builder, self.loadvar(v.name), self.typeof(v.name), kind)

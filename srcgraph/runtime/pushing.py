@@ -63,6 +63,20 @@ def pop(context: Any, builder: Any, kind: types.List, at: Any, place: Any = None
     return item
 
 
+def take(context: Any, builder: Any, kind: types.List, at: Any, place: Any) -> Any:
+    """``at.pop(place)`` of a list of arrays, for a place in range.
+
+    numba's leaves the last item where it was, too, and counts one reference less when something else is put there.
+    """
+    made = ListInstance(context, builder, kind, at)
+    left = builder.sub(made.size, made.size.type(1))
+    item = made.getitem(place)
+    made.move(place, builder.add(place, place.type(1)), builder.sub(left, place))
+    made.zfill(left, builder.add(left, left.type(1)))
+    made.resize(left)
+    return item
+
+
 def _resize(context: Any, builder: Any, kind: types.List, made: ListInstance, allocated: Any) -> None:
     """Make place for so many numbers."""
     each = get_itemsize(context, kind)

@@ -24,7 +24,7 @@ from srcgraph.errors import Loc
 from srcgraph.ir.closure import free_values
 from srcgraph.ir.dims import Dim, as_dim, evaluate, unclamped
 from srcgraph.ir.graph import Apply, Call, Define, For, Graph, If, Node, Value, While, node_graphs, node_inputs
-from srcgraph.ir.types import ArrayType, ScalarType
+from srcgraph.ir.types import ArrayType, ListType, ScalarType
 from srcgraph.ir.walk import all_nodes
 from srcgraph.opt.ad.again import arrays_of, gathers, is_cheap_again
 from srcgraph.opt.ad.inverse import Cycle, cycles
@@ -297,6 +297,8 @@ class _Work:
                 if not all(map(_cheap_scalar, inner)) or any(map(decides, inner)):
                     return None
                 outer = [node.cond, *(v for g in node_graphs(node) for v in free_values(g))]
+                if any(isinstance(v.type, ListType) for v in outer):
+                    return None
                 return self.nested_among(outer)
             case For() if gathers(node, self.definition) and not any(map(decides, node.body.nodes)):
                 sizes = (v for made in arrays_of(node, self.definition) for v in made.inputs)
