@@ -268,7 +268,7 @@ def test_what_no_caller_sees_is_not_stored_back() -> None:
     assert "u[i, j] =" in sg.inspect(fixed_ends, grid(6, 5), 3).cpu
     text = sg.inspect(sg.grad(fixed_ends), grid(6, 5), 3).cpu
     after = text[text.index("u = u_2") :]
-    assert text.count("edges(u, 1)") == 1 and "empty_like" not in after
+    assert text.count("copy_edges(u_2, u, 1)") == 1 and "empty_like" not in after
 
 
 def test_what_a_copy_is_due_is_added_at_once() -> None:
