@@ -226,3 +226,18 @@ def test_names_that_helpers_have() -> None:
     x = numbers(70)
     slope = sg.grad(named_as_helpers)(numbers(2), x, 1.5)
     np.testing.assert_allclose(slope, [np.sum(x), 1.5 * np.sum(x * x)], rtol=1e-12)
+
+
+def test_sums_over_no_columns() -> None:
+    """A short loop of no steps leaves nothing where it is written out."""
+
+    def total(m, x):
+        b = m + x
+        for i in range(1, len(m)):
+            b[i][:0:-1] -= -0.8 * x[1:]
+        return np.sum(b * b)
+
+    m, x = np.array([[0.3], [0.5], [0.2]]), np.array([0.7])
+    slopes = sg.grad(total, argnums=(0, 1))(m, x)
+    np.testing.assert_allclose(slopes[0], 2.0 * (m + x), rtol=1e-14)
+    np.testing.assert_allclose(slopes[1], [2.0 * np.sum(m + x)], rtol=1e-14)

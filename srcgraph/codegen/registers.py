@@ -68,7 +68,7 @@ class _Registers:
                 key = ast.unparse(s.target)
                 if key not in places:
                     places[key] = self.name(s), s
-        if len(places) > MOST:
+        if len(places) > MOST or not written:  # short loops of no steps leave nothing
             return [loop]
         loop.body = [_summed(s, places) for s in written]
         for name, _ in places.values():
