@@ -309,7 +309,8 @@ def in_a_list(m, x, n):
         for j in range(len(x)):
             new[j] = 0.5 * u[len(x) - 1 - j]
         u = new
-        kept.append(u)
+        if len(kept) < 2:
+            kept.append(u)
     return kept[0], u
 
 

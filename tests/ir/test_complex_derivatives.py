@@ -95,6 +95,9 @@ def test_through_complex_numbers(op: Op, s: Sample) -> None:
 
 
 def test_all_have_samples() -> None:
-    """Every op that says so is among the cases; lists, and `lu_solve` through the matrix, are in the corpus."""
+    """Every op that says so is among the cases; lists, and `lu_solve` through the matrix, are in the corpus.
+
+    ``stands_for`` has the derivative of something else: see `test_selected`.
+    """
     holding = {op.name for op in OPS.values() if op.through_complex and not op.unread and op.kind != "list"}
-    assert holding - {"list_array"} == {c.values[0].name for c in cases()}
+    assert holding - {"list_array", "stands_for"} == {c.values[0].name for c in cases()}
