@@ -98,11 +98,12 @@ def _as_item(work: Reverse, number: Value, xs: Value) -> Value:
 
 
 def _push(work: Reverse, node: Apply) -> None:
+    """What was put on a list, at its end or at a place, is taken off its cotangent there."""
     ct = work.ct(node.outputs[0])
     if ct is None:
         return
-    xs, x = node.inputs
-    rest, item = work.builder.apply(OPS["list_pop"], (ct,), {}, name="")
+    xs, *at, x = node.inputs
+    rest, item = work.builder.apply(OPS["list_take" if at else "list_pop"], (ct, *at), {}, name="")
     work.builder.suggest(rest, ct.name)
     work.accumulate(xs, rest)
     if x in work.active:
@@ -110,36 +111,15 @@ def _push(work: Reverse, node: Apply) -> None:
 
 
 def _pop(work: Reverse, node: Apply) -> None:
+    """The other way round."""
     rest, item = (work.ct(v) for v in node.outputs)
-    (xs,) = node.inputs
-    if (rest is None and item is None) or xs not in work.active:
-        return
-    running = zeros(work, node.outputs[0]) if rest is None else rest
-    ct = zero(work, xs.type.item) if item is None else item
-    pushed = work.builder.apply(OPS["list_push"], (running, _as_item(work, ct, running)), {}, name=running.name)
-    work.accumulate(xs, pushed)
-
-
-def _insert(work: Reverse, node: Apply) -> None:
-    ct = work.ct(node.outputs[0])
-    if ct is None:
-        return
-    xs, at, x = node.inputs
-    rest, item = work.builder.apply(OPS["list_take"], (ct, at), {}, name="")
-    work.builder.suggest(rest, ct.name)
-    work.accumulate(xs, rest)
-    if x in work.active:
-        work.accumulate(x, of_item(work, item, x))
-
-
-def _take(work: Reverse, node: Apply) -> None:
-    rest, item = (work.ct(v) for v in node.outputs)
-    xs, at = node.inputs
+    xs, *at = node.inputs
     if (rest is None and item is None) or xs not in work.active:
         return
     running = zeros(work, node.outputs[0]) if rest is None else rest
     ct = _as_item(work, zero(work, xs.type.item) if item is None else item, running)
-    work.accumulate(xs, work.builder.apply(OPS["list_insert"], (running, at, ct), {}, name=running.name))
+    op = OPS["list_insert" if at else "list_push"]
+    work.accumulate(xs, work.builder.apply(op, (running, *at, ct), {}, name=running.name))
 
 
 def _set(work: Reverse, node: Apply) -> None:
@@ -198,8 +178,8 @@ def _array(work: Reverse, node: Apply) -> None:
 ADJOINTS: dict[str, Callable[[Reverse, Apply], None]] = {
     "list_push": _push,
     "list_pop": _pop,
-    "list_insert": _insert,
-    "list_take": _take,
+    "list_insert": _push,
+    "list_take": _pop,
     "list_set": _set,
     "list_get": _get,
     "list_new": _new,
