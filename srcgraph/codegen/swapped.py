@@ -70,36 +70,22 @@ class _Chain:
         return [target_name(s) for s in self.handed]
 
     @property
-    def copied(self) -> str:
-        """The array of which it has the edges."""
-        match self.made.value:
-            case ast.Call(func=ast.Name(id="edges"), args=[ast.Name(id=array), _]):
-                return array
-        return ""
-
-    @property
     def axes(self) -> int:
         """How many axes it has; 0 if that is not known."""
-        if not self.copied:
-            return len(_sizes(self.made.value))
-        own = [n for n in nodes_in(*self.loop.body) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)]
-        counts = {len(axes_of(n.slice)) for n in own if n.value.id == self.new}  # type: ignore[attr-defined]
-        return counts.pop() if len(counts) == 1 else 0
+        return len(_sizes(self.made.value))
 
     def made_before(self, counts: set[str], name: str, full: bool) -> ast.Assign:
         """What makes such an array before the loop."""
-        if not self.copied:
-            return made_before(self.made, counts, name, full)
-        made = ast.parse(f"{name} = np.empty({self.copied}.shape, {self.copied}.dtype)").body[0]
-        return ast.copy_location(ast.fix_missing_locations(made), self.made)  # type: ignore[return-value]
+        return made_before(self.made, counts, name, full)
 
     def made_again(self) -> Statements:
         """What is left to do in each trip."""
-        if not self.copied:
-            return made_again(self.made)
-        array = ast.Name(self.new, ast.Load())
-        copied = ast.Call(ast.Name(AGAIN, ast.Load()), [array, *self.made.value.args], [])  # type: ignore[attr-defined]
-        return [ast.copy_location(ast.Expr(copied), self.made)]
+        return made_again(self.made)
+
+    def is_steady(self, known: _Known) -> bool:
+        """Whether it is made alike in each trip, and could be before the loop."""
+        sizes = {n.id for n in names_in(*as_empty(self.made))} - {"np", "max", "min"}
+        return all(known.stores[x] + (x in known.params) == 1 for x in sizes) and sizes <= known.first | known.params
 
     def ring(self, fresh: Callable[[str], str]) -> list[str]:
         """As many names as arrays are needed at once."""
@@ -110,7 +96,7 @@ class _Chain:
         """Whether an array that is full of a number has the same other elements in each trip."""
         body = self.loop.body
         changed = assigned_names([self.loop])
-        if self.copied or not made_again(self.made) or not all(_is_steady(e, changed) for e in self.made.value.args):  # type: ignore[attr-defined]
+        if not made_again(self.made) or not all(_is_steady(e, changed) for e in self.made.value.args):  # type: ignore[attr-defined]
             return False
         between = body[body.index(self.made) + 1 : body.index(self.handed[-1])]
         filling = [s for s in between if any(n.id == self.new for n in names_in(s))]
@@ -131,8 +117,40 @@ class _Chain:
             body.remove(s)
 
 
+@dataclass(frozen=True, slots=True)
+class _Edges(_Chain):
+    """One that begins as a copy of the edges of another: ``new = edges(old, 1)``."""
+
+    @property
+    def axes(self) -> int:
+        own = [n for n in nodes_in(*self.loop.body) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)]
+        counts = {len(axes_of(n.slice)) for n in own if n.value.id == self.new}  # type: ignore[attr-defined]
+        return counts.pop() if len(counts) == 1 else 0
+
+    @property
+    def given(self) -> list[ast.expr]:
+        """The other array, and how wide the edges are."""
+        assert isinstance(self.made.value, ast.Call)
+        return self.made.value.args
+
+    def made_before(self, counts: set[str], name: str, full: bool) -> ast.Assign:
+        other = ast.unparse(self.given[0])
+        made = ast.parse(f"{name} = np.empty({other}.shape, {other}.dtype)").body[0]
+        return ast.copy_location(ast.fix_missing_locations(made), self.made)  # type: ignore[return-value]
+
+    def made_again(self) -> Statements:
+        copied = ast.Call(ast.Name(AGAIN, ast.Load()), [ast.Name(self.new, ast.Load()), *self.given], [])
+        return [ast.copy_location(ast.Expr(copied), self.made)]
+
+    def is_steady(self, known: _Known) -> bool:
+        return ast.unparse(self.given[0]) in self.olds and AGAIN not in known.names
+
+    def is_stored_alike(self) -> bool:
+        return False
+
+
 def _chains(loop: ast.For | ast.While) -> Iterator[_Chain]:
-    made = {target_name(s): s for s in loop.body if (makes_array(s) and not s.value.keywords) or _copies_edges(s)}  # type: ignore[attr-defined]
+    made = {target_name(s): (kind, s) for s in loop.body if (kind := _kind(s)) is not None}
     handed = {
         s.value.id: s
         for s in loop.body
@@ -142,16 +160,18 @@ def _chains(loop: ast.For | ast.While) -> Iterator[_Chain]:
         links = [handed[new]]
         while (older := handed.get(target_name(links[-1]))) and older not in links:
             links.append(older)
-        yield _Chain(loop, made[new], tuple(links))  # type: ignore[arg-type]
+        kind, begun = made[new]
+        yield kind(loop, begun, tuple(links))  # type: ignore[arg-type]
 
 
-def _copies_edges(s: ast.stmt) -> bool:
+def _kind(s: ast.stmt) -> type[_Chain] | None:
+    """What kind of chain a statement may begin."""
     match s:
-        case ast.Assign(
-            targets=[ast.Name()], value=ast.Call(func=ast.Name(id="edges"), args=[ast.Name(), ast.Constant()])
-        ):
-            return True
-    return False
+        case ast.Assign([ast.Name()], ast.Call(ast.Name(id="edges"), [ast.Name(), ast.Constant()])):
+            return _Edges
+        case ast.Assign(value=ast.Call(keywords=[])) if makes_array(s):
+            return _Chain
+    return None
 
 
 def _exchange(names: Sequence[str], others: Sequence[str], at: ast.stmt) -> ast.Assign:
@@ -223,19 +243,15 @@ class _Known:
             return False
         if known_otherwise(without(body, {*chain.handed}), axes) & {*axes}:
             return False
-        if chain.copied:
-            return chain.copied in chain.olds and AGAIN not in self.names
-        sizes = {n.id for n in names_in(*as_empty(chain.made))} - {"np"}
-        steady = all(self.stores[x] + (x in self.params) == 1 for x in sizes - {"max", "min"})
-        return steady and sizes <= self.first | self.params | {"max", "min"}
+        return chain.is_steady(self)
 
     def may_swap(self, chain: _Chain) -> bool:
         """Whether all that any of these arrays ever is, is of one shape, and known by no other name."""
         body = chain.loop.body
-        if chain.copied:
-            return False
-        if not self.params.isdisjoint(chain.olds) or body.index(chain.handed[0]) - body.index(chain.handed[-1]) >= len(
-            chain.handed
+        if (
+            isinstance(chain, _Edges)
+            or not self.params.isdisjoint(chain.olds)
+            or body.index(chain.handed[0]) - body.index(chain.handed[-1]) >= len(chain.handed)
         ):
             return False
         axes = dict.fromkeys((chain.new, *chain.olds), len(_sizes(chain.made.value)))

@@ -225,7 +225,7 @@ def _spoil(low: Lowering, cell: Cell) -> None:
         if is_item:
             what = "lists" if isinstance(cell, ListCell) else "arrays"
             low.state.store[other] = Unusable(
-                f"{subject} is a list of {what}, and {beside(other, cell, what)}, which may be one of them, was "
+                f"{subject} is a list of {what}, and {_called(low, other, cell, what)}, which may be one of them, was "
                 f"changed at line {line}",
                 "change it before it is put into the list, or put a new one there"
                 if isinstance(cell, ListCell)
@@ -269,6 +269,15 @@ def beside(cell: Cell | Box, other: Cell | Box, what: str = "arrays") -> str:
     if other.name == "<value>":
         return "what is chosen at run time"
     return "an earlier one of this name" if other.name == cell.name else repr(other.name)
+
+
+def _called(low: Lowering, cell: Cell, other: Cell, what: str) -> str:
+    """The name of ``other`` as `beside` has it; a variable that is this array now, where it was named by what it was
+    made of."""
+    names = [n for n, e in low.state.names.items() if isinstance(e, Array) and e.cell is other and isinstance(n, str)]
+    if names and other.name not in names and not other.visible:
+        return repr(names[0])
+    return beside(cell, other, what)
 
 
 def fit_store(low: Lowering, value: Value, shape: tuple[Dim, ...]) -> Value:

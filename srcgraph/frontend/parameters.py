@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ from srcgraph.infer.signature import (
     inner_sizes,
     part_name,
 )
+from srcgraph.ir.builder import Builder
 from srcgraph.ir.dims import UNKNOWN, as_dim, symbol
 from srcgraph.ir.graph import Value
 from srcgraph.ir.op import OPS
@@ -215,24 +217,27 @@ def view_parameter(low: Lowering, skeleton: ViewArg, name: str, visible: bool) -
     return Array(base.cell, skeleton.view, tuple(operands))
 
 
-def known_positive(low: Lowering, number: Value) -> None:
-    """Say at the beginning of the graph that an integer is positive."""
+@contextmanager
+def _outermost(low: Lowering) -> Iterator[Builder]:
+    """The builder with the graph's own region open, whichever is."""
     b = low.builder
     open_regions, b.regions = b.regions, b.regions[:1]
     try:
-        b.apply(OPS["given"], (b.apply(OPS["greater_equal"], (number, b.const(1)), {}),), {})
+        yield b
     finally:
         b.regions = open_regions
+
+
+def known_positive(low: Lowering, number: Value) -> None:
+    """Say at the beginning of the graph that an integer is positive."""
+    with _outermost(low) as b:
+        b.apply(OPS["given"], (b.apply(OPS["greater_equal"], (number, b.const(1)), {}),), {})
 
 
 def root_param(low: Lowering, name: str, type: Any) -> Value:
     """A new parameter of the graph, whatever region is open."""
-    b = low.builder
-    open_regions, b.regions = b.regions, b.regions[:1]
-    try:
+    with _outermost(low) as b:
         b.reserve(frozenset().union(*(d.symbols() for d in type.shape)) if isinstance(type, ArrayType) else frozenset())
         if isinstance(type, ArrayType):
             b.sizes_not_one |= {d for d in type.shape if d.symbol not in low.maybe_one}
         return b.param(name, type)
-    finally:
-        b.regions = open_regions
