@@ -27,13 +27,14 @@ DEVICE = frozenset((
     "maximum", "minimum", "fmax", "fmin", "sign", "rint", "exp2", "cbrt", "logaddexp", "integer_power", "two_sum",
     "log1mexp", "logit", "log_expit", "xlogy", "gamma", "gammaln", "ndtr", "conj", "complex_abs", "complex_divide",
     "complex_reciprocal", "complex_exp", "complex_log", "complex_sqrt", "complex_sin", "complex_cos",
-    "complex_whole_power", "python_divide",
+    "complex_whole_power", "python_divide", "hypot_less", "hypot_less_equal", "hypot_greater", "hypot_greater_equal",
 ))  # fmt: skip
 """The device functions of `srcgraph.runtime.gpu`."""
 ON_HOST = "_on_host"
 """What the names of the CPU's functions end in that kernels have others for."""
 _OF_COMPLEX = frozenset((*(n for n in DEVICE if n.startswith("complex_")), "conj", "python_divide"))
 _PLAIN = frozenset(("abs", "bool", "complex", "divmod", "float", "int", "max", "min", "range"))
+_COMPARED = frozenset(n for n in DEVICE if n.startswith("hypot_"))
 _TESTS = frozenset(("isnan", "isfinite", "isinf"))
 _DTYPES = frozenset((*NAME_OF.values(), *(d.name for d in NAME_OF), "intp", "bool_"))
 _NARROWED = frozenset(d.name for d in NAME_OF if d.kind in "iu" and d.name != "int64")
@@ -77,7 +78,7 @@ def _kind_of_call(node: ast.Call) -> str:
         known = dtype.kind if last == dtype.name else known
     if known is not None:
         return known
-    if last in _TESTS:
+    if last in _TESTS or last in _COMPARED:
         return "b"
     if last == "abs" and node.args:
         return kind_of(node.args[0]).replace("c", "f")

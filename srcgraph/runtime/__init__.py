@@ -42,5 +42,5 @@ parallel        loops that threads share, in generated code;  workers, workers_c
 cpu             helpers: products, reshaping;  decompositions, fourier, sorting: those around kernels;  copies: of lists
 random          helpers: draws from a generator;  ziggurat: the two most common, without a call
 masks           helpers: elements that masks mark;  edges: arrays copied at their edges
-ufuncs          NumPy's C loops, powers;  decimals: round
+ufuncs          NumPy's C loops, powers;  decimals: round;  hypots: their comparisons by squares
 """

@@ -453,6 +453,30 @@ def complex_abs(x):
 
 
 @device
+def hypot_less(x, y, bound):
+    """Whether the hypotenuse ``<`` a bound."""
+    return math.hypot(x, y) < bound
+
+
+@device
+def hypot_less_equal(x, y, bound):
+    """Whether the hypotenuse ``<=`` a bound."""
+    return math.hypot(x, y) <= bound
+
+
+@device
+def hypot_greater(x, y, bound):
+    """Whether the hypotenuse ``>`` a bound."""
+    return math.hypot(x, y) > bound
+
+
+@device
+def hypot_greater_equal(x, y, bound):
+    """Whether the hypotenuse ``>=`` a bound."""
+    return math.hypot(x, y) >= bound
+
+
+@device
 def _smith(x, y):
     """What a quotient's parts are multiples of, and of what, by Smith's method, which does not overflow."""
     a, b, c, d = x.real, x.imag, y.real, y.imag

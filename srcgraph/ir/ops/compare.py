@@ -14,7 +14,7 @@ from srcgraph.ir.op import OPS, Op, define, sample
 from srcgraph.ir.ops._rules import binary, unary
 from srcgraph.ir.ops.vector import literal
 from srcgraph.ir.promote import Elementwise, Loop, broadcast_shapes, common_dtype, is_weak, resolve
-from srcgraph.ir.types import BOOL, INT, ScalarType, TensorType, is_inexact
+from srcgraph.ir.types import BOOL, FLOAT, INT, ScalarType, TensorType, is_inexact
 
 UINT = np.dtype(np.uint64)
 _WITHIN_64_BITS = frozenset(map(np.dtype, (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32)))
@@ -74,6 +74,27 @@ not_equal = _comparison(np.not_equal, "!=", operator.ne, "``x != y``.", lambda d
 
 def _unused_meaning(x: Any, y: Any) -> Any:
     return np.equal(x, y)
+
+
+def _hypot_comparison(op: Op, symbol: str, compared: Any) -> Op:
+    return define(
+        name=f"hypot_{op.name}",
+        doc=f"``np.hypot(x, y) {symbol} bound``: by squares, where these are not too close.",
+        infer=Elementwise(lambda types: ((FLOAT, FLOAT, FLOAT), BOOL)),
+        numpy=lambda x, y, bound: compared(np.hypot(x, y), bound),
+        emit={"cpu": f"hypot_{op.name}(x, y, z)"},
+        helpers="hypots",
+        samples=(sample("float", "float", "float"), sample("f64[3]", "f64[3]", "f64")),
+    )
+
+
+for _op, _symbol, _compared in (
+    (less, "<", operator.lt),
+    (less_equal, "<=", operator.le),
+    (greater, ">", operator.gt),
+    (greater_equal, ">=", operator.ge),
+):
+    _hypot_comparison(_op, _symbol, _compared)
 
 
 unused = binary(

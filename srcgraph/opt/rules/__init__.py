@@ -16,6 +16,7 @@ matrices      products, inverses, determinants
 even          products with matrices that are the same along an axis
 turned        reductions and products of transposes
 several       arithmetic of arrays without branches
+sizes         comparisons of absolute values of complex numbers
 tangents      of what does not move, in derivatives
 risky         what is right of real numbers, and not of infinities, NaN and rounding: off unless asked for
 """
@@ -37,6 +38,7 @@ from srcgraph.opt.rules import (
     reductions,
     risky,
     several,
+    sizes,
     tangents,
     turned,
 )
@@ -76,6 +78,7 @@ LAST: tuple[Rule, ...] = (
     *choices.CHOICES,
     *choices.LAST,
     *several.RULES,
+    *sizes.RULES,
     *turned.LAST,
     *arrays.LAST,
 )
