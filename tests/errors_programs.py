@@ -1593,6 +1593,30 @@ def rule(primals, tangents):
 def f(x):
     return squared(x) + 1.0
 """, (2.0,)),
+    "rule without its tangent": ("""
+@sg.custom_jvp
+def wave(x):
+    return np.sin(x)
+
+@wave.defjvp
+def rule(primals, tangents):
+    return wave(primals[0]), np.cos(primals[0])
+
+def f(x):
+    return wave(x) + 1.0
+""", (2.0,)),
+    "rule that adds to its tangent": ("""
+@sg.custom_jvp
+def wave(x):
+    return np.sin(x)
+
+@wave.defjvp
+def rule(primals, tangents):
+    return wave(primals[0]), np.cos(primals[0]) * tangents[0] + 1.0
+
+def f(x):
+    return wave(x) + 1.0
+""", (2.0,)),
     "rule that is missing": ("""
 @sg.custom_vjp
 def squared(x):

@@ -513,9 +513,8 @@ def bind(
     out: dict[str, Entity] = dict(zip(names, args, strict=False))
     if len(args) > len(names):
         if spec.vararg is None:
-            raise refuse(
-                f"{name}() takes {len(names)} arguments but {len(args)} were given", low.loc, kind=InferenceError
-            )
+            takes = f"{len(names)} argument{'s' * (len(names) != 1)}"
+            raise refuse(f"{name}() takes {takes} but {len(args)} were given", low.loc, kind=InferenceError)
     if spec.vararg is not None:
         out[spec.vararg.id] = Tup(tuple(args[len(names) :]))
     more: dict[str, Entity] = {}

@@ -205,7 +205,8 @@ class _Signature:
         except Refusal as refusal:
             problem = refusal.problem
             if problem.loc == low.loc:  # it cannot be called
-                refusal.problem = replace(problem, message=f"{which} of {self.custom.name}: {problem.message}")
+                message = f"{which} of {self.custom.name}: {problem.message}"
+                refusal.problem = replace(problem, message=message, loc=low.loc if which == "function" else by.loc)
             raise
         if len(self.session.problems) > known:
             raise Unknown

@@ -31,7 +31,7 @@ class CustomFunction:
     reverse = True
     again = False
 
-    def __init__(self, function: Callable, nondiff_argnums: Sequence[int] = ()):
+    def __init__(self, function: Callable, nondiff_argnums: int | Sequence[int] = ()):
         kind = self.kind
         inner = getattr(function, "py_func", function)
         own = inner
@@ -47,7 +47,7 @@ class CustomFunction:
                     f"{kind}: {inner.__name__} has the keyword argument {p.name!r}, and rules get arguments by position"
                 )
                 raise ArgumentError(Problem(why, hint="make it a positional one"))
-        nondiff = tuple(int(k) for k in nondiff_argnums)
+        nondiff = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(int(k) for k in nondiff_argnums)
         spread = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
         if any(not -len(parameters) <= k < len(parameters) for k in nondiff) and not spread:
             raise ArgumentError(
@@ -148,14 +148,14 @@ class CustomJvp(CustomFunction):
         self.defjvp(function_of(text, "rules", f"rules of {self.custom.name}", space))
 
 
-def custom_vjp(function: Callable | None = None, nondiff_argnums: Sequence[int] = ()) -> Any:
+def custom_vjp(function: Callable | None = None, nondiff_argnums: int | Sequence[int] = ()) -> Any:
     """A function whose derivative in reverse mode is written by hand.
 
     Parameters
     ----------
     function : function
         Plain Python. Called without derivatives, compiled or not, it is all that runs.
-    nondiff_argnums : sequence of int
+    nondiff_argnums : int or sequence of int
         Arguments without derivatives, such as functions; ``bwd`` gets them before the others.
 
     Notes
@@ -181,14 +181,14 @@ def custom_vjp(function: Callable | None = None, nondiff_argnums: Sequence[int] 
     return CustomVjp(function, nondiff_argnums) if function else lambda f: CustomVjp(f, nondiff_argnums)
 
 
-def custom_jvp(function: Callable | None = None, nondiff_argnums: Sequence[int] = ()) -> Any:
+def custom_jvp(function: Callable | None = None, nondiff_argnums: int | Sequence[int] = ()) -> Any:
     """A function whose derivative is written by hand, in a form that serves forward and reverse mode.
 
     Parameters
     ----------
     function : function
         Plain Python. Called without derivatives, compiled or not, it is all that runs.
-    nondiff_argnums : sequence of int
+    nondiff_argnums : int or sequence of int
         Arguments without derivatives, such as functions; the rule gets them before the others.
 
     Notes

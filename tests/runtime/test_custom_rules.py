@@ -435,3 +435,67 @@ def test_a_direction_whose_length_is_written_out() -> None:
     np.testing.assert_allclose(sg.grad(slope)(np.arange(4.0)), np.full(4, 8.0))
     with pytest.raises(ValueError, match="shape"):
         sg.grad(slope)(np.arange(5.0))
+
+
+@sg.custom_jvp
+def halves(x, y):
+    return x[0] * y, x * y
+
+
+@halves.defjvp
+def halves_rule(primals, tangents):
+    x, y = primals
+    dx, dy = tangents
+    moved = np.zeros(len(x))
+    for i in range(len(x)):
+        moved[i] = dx[i] * y + x[i] * dy
+    return halves(x, y), (dx[0] * y + 0.0 * dy if y == 0.0 else dx[0] * y + dy * x[0], moved)
+
+
+def test_zeros_beside_tangents_are_linear():
+    x = np.array([1.0, 2.0, 3.0])
+    _, (first, moved) = sg.jvp(halves, (x, 2.0), (np.ones(3), 1.0))
+    assert first == 3.0 and moved.tolist() == [3.0, 4.0, 5.0]
+    assert sg.grad(lambda v: halves(v, 2.0)[1].sum() + halves(v, 3.0)[0])(x).tolist() == [5.0, 2.0, 2.0]
+
+
+def _backward(bwd):
+    made = sg.custom_vjp(lambda x: np.sin(x))
+    made.defvjp(lambda x: (np.sin(x), x), bwd)
+    return made
+
+
+@pytest.mark.parametrize(
+    "bwd",
+    [
+        lambda x, ct: (np.cos(x),),
+        lambda x, ct: (x,),
+        lambda x, ct: (np.cos(x) * ct + 1.0,),
+        lambda x, ct: (ct if x > 0.5 else 1.0,),
+        lambda x, ct: (np.where(x > 0.5, ct, 1.0),),
+    ],
+)
+def test_constants_beside_cotangents_are_none_for_forward_mode(bwd):
+    made = _backward(bwd)
+    with pytest.raises(sg.errors.DerivativeError, match="not linear in the cotangent, so it is none for forward mode"):
+        sg.jvp(made, (0.5,), (1.0,))
+    assert sg.grad(made)(0.7) == pytest.approx(bwd(0.7, 1.0)[0])  # as it says: a rule is believed in its own mode
+
+
+def test_what_zero_is_left_of_is_linear():
+    made = _backward(lambda x, ct: (np.where(x > 0.5, ct * np.cos(x), 0.0),))
+    assert sg.jvp(made, (0.7,), (2.0,))[1] == pytest.approx(2.0 * np.cos(0.7))
+    assert sg.jvp(made, (0.3,), (2.0,))[1] == 0.0
+
+
+def test_rules_with_the_wrong_number_of_parameters_are_refused_where_they_are():
+    made = _backward(lambda x: (x,))
+    with pytest.raises(sg.errors.InferenceError, match=r"bwd of .* takes 1 argument but 2 were given") as caught:
+        sg.grad(made)(0.5)
+    assert "_backward(lambda x: (x,))" in str(caught.value)
+
+
+def test_one_argument_without_a_derivative():
+    scaled = sg.custom_vjp(lambda x, n: x * n, nondiff_argnums=1)
+    scaled.defvjp(lambda x, n: (x * n, None), lambda n, kept, ct: (ct * n,))
+    assert sg.grad(scaled)(2.0, 3) == 3.0

@@ -10,7 +10,8 @@ induction  integers that counted loops change by the same amount follow from the
 selected   loops that keep the best of what they try say which trip that is from
 prepare    loops count their trips and say why they stopped
 activity   which values depend on the inputs and influence the result
-custom     rules that users write, in place of calls;  transpose: forward mode by those for reverse mode
+custom     rules that users write, in place of calls;  transpose: forward mode by those for reverse mode;
+           affine: what such rules add to tangents
 reverse    the reverse sweep, written as if every forward value could be read; `accumulate`
 lists      the adjoints of lists: pushes become pops, and the other way round
 known      what reverse code computes that the forward sweep has computed

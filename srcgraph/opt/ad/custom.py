@@ -31,6 +31,7 @@ from srcgraph.ir.types import ArrayType, ListType, is_inexact
 from srcgraph.ir.walk import all_nodes, calls, definitions
 from srcgraph.opt.ad import checkpoint
 from srcgraph.opt.ad.activity import active_values, carries_derivative, dependent
+from srcgraph.opt.ad.affine import check_cotangents, check_tangents, not_linear
 from srcgraph.opt.ad.checkpoint import Checkpoints
 from srcgraph.opt.ad.residuals import Choice
 from srcgraph.opt.dce import dce
@@ -260,7 +261,9 @@ class _Expand(Rebuild):
         graph, used, wanted = needed(self.graphs[rule.backward], len(residuals), wanted)
         kept = [residuals[k] for k in used]
         self.refuse_lists(node, rule, kept)
-        graph = self.transposed(rule, graph, len(used), self.graphs) if self.transposed else graph
+        if self.transposed:
+            check_cotangents(rule.function, graph, len(used), node.origin.loc)
+            graph = self.transposed(rule, graph, len(used), self.graphs)
         return self.tied(outs, exact, kept, [inputs[rule.moving[j]] for j in wanted], graph, rule.backward, rule=True)
 
     def tied(
@@ -332,8 +335,11 @@ class _Expand(Rebuild):
 
     def pushed(self, node: Call, rule: Rule, inputs: Sequence[Value]) -> Sequence[Value]:
         """The rule's results, with the derivatives of its tangents."""
+        graph = self.graphs[rule.forward]
+        first = len(graph.params) - len(rule.moving)
+        check_tangents(rule.function, graph, first, len(node.outputs), node.origin.loc)
         tangents = [self.builder.apply(TANGENT, (inputs[k],), {"of": rule.function}) for k in rule.moving]
-        made = self.put(self.graphs[rule.forward], [*(held(v) for v in inputs), *tangents])
+        made = self.put(graph, [*(held(v) for v in inputs), *tangents])
         outs, moved = _fitted_results(self, node, rule, made), iter(made[len(node.outputs) :])
         return [self.builder.apply(PUSHED, (v, next(moved)), {}) if is_inexact(v.type) else v for v in outs]
 
@@ -412,9 +418,7 @@ def released(graph: Graph) -> Graph:
     out = dce(_without(graph, (HELD, PULLED, REPLAYED, PUSHED, TIED), {}))
     found = tangent_read(out)
     if found is not None:
-        why = f"the rule of {found.attrs['of']} is not linear in its tangents"
-        hint = "multiply tangents by what does not depend on them, and add them up; decide nothing by them"
-        raise DerivativeError(Problem(why, found.origin.loc, hint=hint))
+        raise DerivativeError(not_linear(found.attrs["of"], found.origin.loc))
     return without_tangents(out)
 
 

@@ -19,6 +19,7 @@ from srcgraph.ir.op import building
 from srcgraph.ir.rebuild import Rebuild
 from srcgraph.ir.walk import all_nodes, calls
 from srcgraph.opt.ad.activity import dependent
+from srcgraph.opt.ad.affine import not_for_forward_mode
 from srcgraph.opt.ad.custom import TANGENT, tangent_read, without_tangents
 from srcgraph.opt.ad.vjp import gradient
 from srcgraph.opt.passes import run_passes
@@ -51,9 +52,7 @@ def transposed(rule: Rule, backward: Graph, residuals: int, graphs: Mapping[str,
     opened = open_(made)
     found = tangent_read(opened)
     if found is not None:
-        why = f"the rule of {rule.function} is not linear in the cotangent, so it is none for forward mode"
-        hint = "use grad, vjp or jacrev, or give the function a rule by custom_jvp"
-        raise DerivativeError(Problem(why, found.origin.loc, hint=hint))
+        raise DerivativeError(not_for_forward_mode(rule.function, found.origin.loc))
     return close(without_tangents(opened))
 
 
