@@ -377,8 +377,9 @@ def compile(
     fastmath : bool or set of {"contract", "reassoc", "arcp", "nsz"}, optional
         By what rounding may differ from Python's and NumPy's, as in `numba.njit`: a product and a sum rounded once,
         sums and products in another order, factors in place of divisors, zeros of either sign. True for all of these,
-        False, the default, for none: then ``x * x - y * y == 0.0`` wherever it is in Python. Unlike numba's, True
-        leaves NaN and infinity what they are. Functions, and what NumPy does within one call, are as without it.
+        False, the default, for none: then ``x * x - y * y == 0.0`` wherever it is in Python. Unlike with
+        numba's, tests for NaN and infinity hold; but what another order cancels may be finite where Python's is not:
+        ``(x + y) - x`` is ``y``. Functions, and what NumPy does within one call, are as without it.
 
     Returns
     -------

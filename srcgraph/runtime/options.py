@@ -15,7 +15,7 @@ from srcgraph.runtime.engines.registry import Engine
 
 ERROR_MODELS = ("python", "numpy")
 FASTMATH = frozenset({"contract", "reassoc", "arcp", "nsz"})
-"""What ``fastmath=True`` stands for: all of LLVM's that leave NaN and infinity what they are."""
+"""What ``fastmath=True`` stands for: all of LLVM's that do not take numbers to be neither NaN nor infinite."""
 TARGETS = ("cpu", "cuda")
 
 

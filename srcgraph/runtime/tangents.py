@@ -76,10 +76,10 @@ def _paired(x: Skeleton, t: Skeleton, first: int, second: int, where: str) -> It
             names = [part_name(where, cls, k) for k in range(len(x.items))]
             yield from _each(names, x.items, t.items, first, second)
         case (
-            ObjectArg(cls=cls, box=BoxArg(content=RecordArg(names=names) as own)),
+            ObjectArg(cls=cls, box=BoxArg(content=RecordArg() as own)),
             ObjectArg(box=BoxArg(content=RecordArg() as other)),
-        ) if names == other.names:
-            yield from _each([part_name(where, cls, n) for n in names], own.items, other.items, first, second)
+        ):
+            yield from _by_name(cls, own, other, first, second, where)
         case (RowsArg(), RowsArg()) if t.item in (x.item, float_items(x.item)):
             theirs = iter([second + k for k, (_, dtype) in enumerate(columns(t.item)) if dtype.kind == "f"])
             own = [first + k for k, (_, dtype) in enumerate(columns(x.item)) if dtype.kind == "f"]
@@ -95,3 +95,23 @@ def _paired(x: Skeleton, t: Skeleton, first: int, second: int, where: str) -> It
             hint = "a tangent has the structure, the shape and the dtype of its primal; that of an integer is None"
             message = f"jvp: the tangent of {where}, {describe_argument(x)}, is {describe_argument(t)}"
             raise ArgumentError(Problem(message, hint=hint))
+
+
+def _by_name(
+    cls: type, own: RecordArg, other: RecordArg, first: int, second: int, where: str
+) -> Iterator[tuple[int, int]]:
+    """The same of the fields of an object, or a dict's entries, in whatever order a tangent has them."""
+    if set(own.names) != set(other.names):
+        message = f"jvp: {where} has {_listed(own.names)}, and its tangent {_listed(other.names)}"
+        raise ArgumentError(Problem(message, hint="a tangent has the structure of its primal"))
+    starts = {}
+    for name, item in zip(other.names, other.items, strict=True):
+        starts[name] = item, second
+        second += count_leaves(item)
+    for name, item in zip(own.names, own.items, strict=True):
+        yield from _paired(item, starts[name][0], first, starts[name][1], part_name(where, cls, name))
+        first += count_leaves(item)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"the entries {', '.join(map(repr, names))}" if names else "no entries"

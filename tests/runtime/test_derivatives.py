@@ -604,3 +604,17 @@ def test_by_a_list_of_nothing() -> None:
     assert sg.grad(weighted)([], 2.0) == []
     assert sg.value_and_grad(weighted, argnums=(0, 1))([], 2.0) == (2.0, ([], 1.0))
     assert sg.grad(weighted)([1.0, 3.0], 2.0) == [2.0, 2.0]
+
+
+def area(d):
+    return np.sum(d["w"]) * d["b"]
+
+
+def test_tangents_of_dicts_come_in_any_order():
+    d = {"w": np.ones(2), "b": 0.5}
+    for t in ({"b": 1.0, "w": np.ones(2)}, {"w": np.ones(2), "b": 1.0}):
+        assert sg.jvp(area, (d,), (t,)) == (1.0, 3.0)
+        (found,) = sg.hvp(area, (d,), (t,))
+        assert found["b"] == 2.0 and found["w"].tolist() == [1.0, 1.0]
+    with pytest.raises(sg.errors.ArgumentError, match=r"d has the entries 'w', 'b', and its tangent the entries 'w'"):
+        sg.jvp(area, (d,), ({"w": np.ones(2)},))
