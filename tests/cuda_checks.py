@@ -98,6 +98,7 @@ DTYPES: dict[Callable, tuple[Any, ...]] = {
     programs.of_narrow: (integers(2, 21, np.int8) * 11, integers(3, 21, np.uint8) * 30),
     programs.of_float32: (X.astype(np.float32), M.astype(np.float32)),
     programs.of_booleans: (X > 0.8, X),
+    programs.rounded_narrow: ((10.0 * X - 7.0).astype(np.float32),),
     programs.of_complex: (numbers(12, 9) + 1j * numbers(13, 9), 0.5),
     programs.not_finite: (X[:5],),
 }

@@ -268,3 +268,8 @@ def ends(m):
     m[:, -1] += m[:, -2]
     p, q = np.pad(m, 1, mode="edge"), np.pad(m, 2, mode="wrap")
     return np.sum(p[2:, 1:-1] * p[1:-1, :-2] + q[4:, 4:] * np.pad(m, 1)[1:-1, 2:])
+
+
+def rounded_narrow(x):
+    """Which 2**52 is too large for."""
+    return np.rint(x), np.round(3.0 * x, 1), np.around(-x)

@@ -349,6 +349,7 @@ def sign(x):
 @device
 def rint(x):
     """The nearest whole number, the even one of two: larger numbers than 2**52 are whole."""
+    x = float(x)
     if not abs(x) < 4503599627370496.0:
         return x
     large = math.copysign(4503599627370496.0, x)

@@ -410,3 +410,31 @@ def test_second_derivatives_of_rules_whose_code_has_other_ones(rounded: Callable
         assert slope(1.4, 2) == pytest.approx(5.76)
         assert sg.grad(slope)(1.4, 2) == sg.jacfwd(slope)(1.4, 2) == pytest.approx(4.8)
     assert sg.grad(sg.grad(lambda x: pulled_again(pulled_again(x))))(1.4) == pytest.approx(4.8)
+
+
+def returned_within(u, steps):
+    u = u.copy()
+    for i in range(steps):
+        u[1:] += 0.1 * u[:-1]
+        for _ in sg.checkpoint(range(3), 2):
+            if u[-1] < 0.6:
+                if i > 17:
+                    return np.sum(u)
+    return np.sum(u * u)
+
+
+def largest_within(u, steps):
+    q, s = 0.3, 0.0
+    for _ in range(steps):
+        for _ in sg.checkpoint(range(3), 2):
+            s += np.sin(np.max(u) * q)
+            q = np.max(u) * s * 0.3
+    return s
+
+
+@pytest.mark.parametrize("f", [returned_within, largest_within])
+@pytest.mark.parametrize("plan", [3, "auto", "1 kB"])
+def test_checks_of_lengths_in_a_loop_in_a_checkpointed_one(f, plan):
+    for u in (np.linspace(0.1, 0.7, 4), np.full(4, 0.01)):
+        for steps in (0, 4, 30):
+            np.testing.assert_allclose(sg.grad(f, checkpoint=plan)(u, steps), sg.grad(f)(u, steps), rtol=1e-12)

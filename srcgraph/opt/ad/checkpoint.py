@@ -276,7 +276,7 @@ class Loop:
 
     def read_inside(self) -> list[Value]:
         """What is read from outside for more than its length."""
-        parts = [dce(self.closed(g, Step("step"))) for g in node_graphs(self.node)]
+        parts = [self.closed(g, Step("step")) for g in node_graphs(self.node)]
         count = len(self.outer)
         used = [p.params[len(p.params) - count + j] in _read(p) for p in parts for j in range(count)]
         return [v for j, v in enumerate(self.outer) if any(used[j::count])]
@@ -305,7 +305,8 @@ class Loop:
             start = len(self.sizes) + first
             carried = b.region.params[start : start + len(self.inits)] if graph is self.node.body else ()
             results = [self.kept_shape(b, part.value(r), p) for r, p in zip(graph.results, carried, strict=False)]
-            return b.finish([*results, *part.values(graph.results[len(results) :])])
+            made = b.finish([*results, *part.values(graph.results[len(results) :])])
+        return dce(made)  # without what read values from outside and is needed no more
 
     def kept_shape(self, builder: Builder, value: Value, param: Value) -> Value:
         """What a step makes of a carry, in the shape that this has; the first sweep checks it where it is not known."""
