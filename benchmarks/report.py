@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import platform
+from collections import Counter
 from pathlib import Path
 
 import aims
@@ -78,7 +79,7 @@ def page(rows: list[Row]) -> str:
         "each, took turns;\nall results were compared before they were timed. Every peer had one thread, and times are "
         "CPU seconds of its process, so that\nother work on the machine does not count; so is the first call, with the "
         "compilers it starts.\n",
-        machine(),
+        machines(rows),
         "## Aims\n",
         *[f"- {bold(reached.line())}" for reached in aims.judged(rows)],
         "\n![srcgraph over the best other, own cases](benchmarks_own.svg)",
@@ -112,20 +113,23 @@ def bold(text: str) -> str:
     return f"**{state}**:{rest}"
 
 
-def machine() -> str:
-    """The machine and the versions, without names."""
-    model = platform.processor() or platform.machine()
-    if (path := Path("/proc/cpuinfo")).exists():
-        found = [x.partition(":")[2].strip() for x in path.read_text().splitlines() if x.startswith("model name")]
-        model = found[0] if found else model
+def machines(rows: list[Row]) -> str:
+    """What rows were measured on, and the versions here, without names."""
+    suites: dict[str, Counter[str]] = {}
+    for row in rows:
+        suites.setdefault(row.suite, Counter())[row.processor] += 1
+    on = [
+        f"- {suite}: " + ", ".join(f"{n} rows on {p}" for p, n in found.most_common())
+        for suite, found in suites.items()
+    ]
     versions = []
     for name in LIBRARIES:
         try:
             versions.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
             versions.append(f"{name} not installed")
-    python = platform.python_version()
-    return f"{model}, {os.cpu_count()} cores, {platform.system()}; Python {python}, {', '.join(versions)}.\n"
+    last = f"{os.cpu_count()} cores, {platform.system()}; Python {platform.python_version()}, {', '.join(versions)}."
+    return "\n".join((*on, "", last, ""))
 
 
 def table(head: list[str], body: list[list[str]]) -> str:

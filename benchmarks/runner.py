@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -42,6 +44,7 @@ class Row:
     case: str
     what: str
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    processor: str = field(default_factory=lambda: processor())
 
     def seconds(self, peer: str) -> float | None:
         found = self.outcomes.get(peer)
@@ -63,6 +66,13 @@ class Row:
 
 def row_of(given: dict[str, Any]) -> Row:
     return Row(**{**given, "outcomes": {k: Outcome(**v) for k, v in given["outcomes"].items()}})
+
+
+def processor() -> str:
+    """What runs here."""
+    model, path = platform.processor() or platform.machine(), Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    return next((x.partition(":")[2].strip() for x in lines if x.startswith("model name")), model)
 
 
 @dataclass(frozen=True, slots=True)
